@@ -147,15 +147,11 @@ def islands_of(
     return islands, gated
 
 
-def has_island(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> bool:
-    """Whether a workload has an island in a question; the smallest ones are looked for first."""
-    return within_bounds(instance, workload, on_step)(workload.bound_s)
-
-
 def within_bounds(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> Callable[[float], bool]:
     """Whether a workload has an island in a question at some bound, no longer than its own.
 
-    What is in time at a bound is so at a longer one as well, so mappings are listed at its own, and once.
+    The smallest islands are looked for first. What is in time at a bound is so at a longer one as well, so mappings are
+    listed at its own, and once.
     """
     coupling = Coupling(market=Market(instance=instance))
     nothing, byte_s = coupling.market.no_islands(), fastest_byte_s(instance.network)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import has_island, list_options, within_bounds
+from coopt.columns.islands.options import list_options, within_bounds
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -133,7 +133,7 @@ def _why_no_island(run: Run, workload: Workload) -> str:
     instance, gpus = run.instance, run.instance.cluster.most_gpus
     sizes = "" if workload.gpus is None else " of a size its gpus list"
     subject = f"workload {workload.name!r}: no island of up to {gpus:,} GPUs{sizes}"
-    missing_part = missing_optic(instance, lambda question: _serves(run, question, workload, workload.bound_s))
+    missing_part = missing_optic(instance, lambda question: _served(run, question, workload)(workload.bound_s))
     if missing_part is not None:
         return f"{subject} meets its bound of {workload.bound_s:.6g} s: {missing_part}"
     try:
@@ -157,12 +157,11 @@ def _why_no_island(run: Run, workload: Workload) -> str:
 def _least_bound_s(run: Run, workload: Workload) -> float | None:
     """A bound that some island meets, hardly longer than the least there is; None where none helps."""
     # A bound this long is as good as none: what does not meet it meets no bound.
-    if not _serves(run, run.instance, workload, workload.bound_s * 2.0**40):
+    if not _served(run, run.instance, workload, 2.0**40)(workload.bound_s * 2.0**40):
         return None
     too_short, long_enough = workload.bound_s, 2 * workload.bound_s
-    while not _serves(run, run.instance, workload, long_enough):
+    while not (is_served := _served(run, run.instance, workload, long_enough / workload.bound_s))(long_enough):
         too_short, long_enough = long_enough, 2 * long_enough
-    is_served = within_bounds(*_slowed(run.instance, workload, long_enough), run.check_clock)
     while long_enough > too_short * (1 + CLOSE):
         # The geometric mean leaves the root of the ratio on either side, and the ratio is what `CLOSE` bounds.
         middle = (too_short * long_enough) ** 0.5
@@ -173,15 +172,11 @@ def _least_bound_s(run: Run, workload: Workload) -> float | None:
     return long_enough
 
 
-def _serves(run: Run, instance: Instance, workload: Workload, bound_s: float) -> bool:
-    return has_island(*_slowed(instance, workload, bound_s), run.check_clock)
-
-
-def _slowed(instance: Instance, workload: Workload, bound_s: float) -> tuple[Instance, Workload]:
-    """A question of one workload at another bound, and the workload."""
-    slower = {"max_iteration_time_s": bound_s, "min_tokens_per_s": None, "train_days": None, "train_tokens": None}
-    question = instance.model_copy(update={"workload": (workload.model_copy(update=slower),)})
-    return question, question.workload[0]
+def _served(run: Run, instance: Instance, workload: Workload, slower: float = 1.0) -> Callable[[float], bool]:
+    """Whether a workload has an island in a question at bounds up to so many times its own."""
+    longer = {"max_iteration_time_s": workload.bound_s * slower}
+    alone = workload.model_copy(update=longer | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
+    return within_bounds(instance.model_copy(update={"workload": (alone,)}), alone, run.check_clock)
 
 
 def _with_more_gpus(run: Run, variant: Variant) -> PartitionData:
