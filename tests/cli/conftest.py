@@ -72,11 +72,21 @@ def written(tmp_path: Path) -> Written:
     return write
 
 
+@pytest.fixture(scope="session")
+def tiny_plan(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `coopt solve` writes for the tiny instance."""
+    instance = tmp_path_factory.mktemp("tiny") / "tiny.toml"
+    instance.write_text(TINY, "utf-8")
+    plan = instance.with_name("plan.json")
+    assert CliRunner().invoke(main, ["solve", str(instance), "-o", str(plan)], catch_exceptions=False).exit_code == 0
+    return plan.read_text("utf-8")
+
+
 @pytest.fixture
-def planned(coopt: Coopt, written: Written, tmp_path: Path) -> tuple[Path, Path]:
+def planned(written: Written, tiny_plan: str, tmp_path: Path) -> tuple[Path, Path]:
     """The tiny instance and its optimal plan."""
     instance, plan = written(), tmp_path / "plan.json"
-    assert coopt("solve", instance, "-o", plan).exit_code == 0
+    plan.write_text(tiny_plan, "utf-8")
     return instance, plan
 
 
