@@ -6,6 +6,8 @@ Equations of arXiv 2205.05198, section 4, widened to grouped-query, latent, gate
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,9 @@ import numpy as np
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import (
     FULL,
-    NONE,
     NORM_ACT,
     NORM_FFN,
+    SELECTIVE,
     Floats,
     Ints,
     Mappings,
@@ -55,7 +57,8 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     sequence = m.sequence_parallel.astype(np.int64)
     rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
     distinct_mappings = m.take(rows)
-    kept_of_layer = layer_activation_bytes(workload, distinct_mappings)[position]
+    kept = _Kept(workload, distinct_mappings)
+    kept_of_layer = kept.activations[position]
     predictions = 1 + model.extra_predictions
     logits = (
         predictions * LOGIT_BYTES * _rows(workload, distinct_mappings) * vocab_share(model, distinct_mappings.tp)
@@ -67,14 +70,14 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
         for layers, tables, activation_layers, put_off_layers in loads
     ]
     if workload.options.schedule != "1f1b":
-        brought_back = brought_back_bytes(workload, distinct_mappings)[position]
+        brought_back = kept.brought_back[position]
         bytes_of_stages = [
             stage_bytes + brought_back * put_off_layers
             for stage_bytes, (*_, put_off_layers) in zip(bytes_of_stages, loads, strict=True)
         ]
     first_bytes, second_bytes, last_bytes = bytes_of_stages
     fullest = np.maximum(np.maximum(first_bytes, second_bytes), last_bytes + logits)
-    always = workload.options.software.reserve_gib * GIB + working_bytes(workload, distinct_mappings)[position]
+    always = workload.options.software.reserve_gib * GIB + kept.working[position]
     return np.asarray(fullest + gathered_bytes + always, dtype=np.float64)
 
 
@@ -224,17 +227,83 @@ def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:
 
 def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes one layer keeps for its backward pass, for one micro-batch; shape (n,)."""
-    kind, scores = mappings.recompute, _score_bytes(workload, mappings)
-    inputs = 2.0 * _rows(workload, mappings) * workload.model.hidden / _norm_split(mappings)
-    full_bytes = _kept_bytes(workload, mappings)
-    reduced_bytes = full_bytes - _repeated_bytes(workload, mappings)
-    kinds = {
-        NONE: full_bytes + scores,
-        FULL: inputs,
-        NORM_ACT: reduced_bytes + scores,
-        NORM_FFN: reduced_bytes + scores,
-    }
-    return np.select([kind == recompute for recompute in kinds], list(kinds.values()), full_bytes)
+    return _Kept(workload, mappings).activations
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Bytes of a layer for one micro-batch, each worked out once; shape (n,)."""
+
+    workload: Workload
+    mappings: Mappings
+
+    @cached_property
+    def full(self) -> Floats:
+        """Everything but attention scores: s·b·h·34/t for a plain layer with dropout and sequence parallelism."""
+        workload, mappings = self.workload, self.mappings
+        model, t, width = workload.model, mappings.tp, input_bytes(workload)
+        # of an element of the residual stream: what goes into two norms, and what comes out; masks of two dropouts
+        norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
+        narrow = 2 - width  # the output projection has its input in 8 bits beside that of the core
+        heads = 2 * (query_width(model) / t + kv_width(model, t)) + (2 + narrow) * value_width(model) / t
+        if model.mamba_layers:
+            # results of its input projection and of its scan, and the input of its output projection
+            mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
+            heads = attention_share(model) * heads + mamba_share(model) * mixed
+        rows = _rows(workload, mappings)
+        mixer_bytes = rows * (norms * model.hidden / _norm_split(mappings) * block_share(model) + heads)
+        return np.asarray(mixer_bytes + _kept_feed_forward(workload, t, rows, _norm_split(mappings)), dtype=np.float64)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Attention scores."""
+        workload, mappings = self.workload, self.mappings
+        if workload.options.attention == "flash":
+            return np.zeros(len(mappings))
+        model = workload.model
+        pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
+        pair_bytes = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
+        return np.asarray(attention_share(model) * pair_bytes * pairs, dtype=np.float64)
+
+    @cached_property
+    def repeated(self) -> Floats:
+        """What `norm+act` or `norm+ffn` does not keep; 0 for other kinds of recomputation."""
+        workload, mappings = self.workload, self.mappings
+        kind, model, t, width = mappings.recompute, workload.model, mappings.tp, input_bytes(workload)
+        if not ((kind == NORM_ACT) | (kind == NORM_FFN)).any():
+            return np.zeros(len(mappings))
+        rows = _rows(workload, mappings)
+        norms = 2 * width * model.hidden / _norm_split(mappings) * rows * block_share(model)
+        split = t if workload.options.expert_tp else 1
+        cheap_bytes: Any = 0
+        if model.experts:
+            cheap_bytes = expert_layers(model) * expert_rows(model, rows, t, split) * width * model.ffn / split
+        if model.kv_rank:  # latents are kept in place of what they expand to
+            queries = query_width(model) / t - model.q_rank if model.q_rank else 0
+            saved_columns = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
+            cheap_bytes = cheap_bytes + 2 * rows * saved_columns * attention_share(model)
+        repeated_bytes = norms + np.where(
+            kind == NORM_ACT, cheap_bytes, _kept_feed_forward(workload, t, rows, _norm_split(mappings))
+        )
+        return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64)
+
+    @cached_property
+    def activations(self) -> Floats:
+        """What is kept for the backward pass."""
+        kind, inputs = self.mappings.recompute, 2.0 * _rows(self.workload, self.mappings) * self.workload.model.hidden
+        kept = np.where((kind == NORM_ACT) | (kind == NORM_FFN), self.full - self.repeated, self.full)
+        kept = np.where(kind == SELECTIVE, kept, kept + self.scores)
+        return np.where(kind == FULL, inputs / _norm_split(self.mappings), kept)
+
+    @property
+    def brought_back(self) -> Floats:
+        """What more is kept once recomputation brings back what products read, until gradients of weights are taken."""
+        return np.maximum(self.full - self.activations, 0.0)
+
+    @property
+    def working(self) -> Floats:
+        """What recomputation brings back at a time, but for attention scores."""
+        return np.where(self.mappings.recompute == FULL, self.full + self.scores, self.repeated)
 
 
 def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -245,18 +314,6 @@ def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
     return np.asarray(
         (layer_activation_bytes(workload, distinct_mappings) * (distinct_mappings.offload_percent / 100.0))[position]
     )
-
-
-def brought_back_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes more that a layer keeps of a micro-batch when recomputation has brought back what its products read, until
-    gradients of weights are taken; shape (n,)."""
-    return np.maximum(_kept_bytes(workload, mappings) - layer_activation_bytes(workload, mappings), 0.0)
-
-
-def working_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes of one layer that recomputation brings back at a time, but for attention scores; shape (n,)."""
-    full_bytes = _kept_bytes(workload, mappings) + _score_bytes(workload, mappings)
-    return np.where(mappings.recompute == FULL, full_bytes, _repeated_bytes(workload, mappings))
 
 
 def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints, Ints]:
@@ -288,42 +345,6 @@ def input_bytes(workload: Workload) -> float:
     return 1.0 + wide_share(workload) if narrow else 2.0
 
 
-def _kept_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Everything but the attention scores: s·b·h·34/t for a plain layer with dropout and sequence parallelism."""
-    model, t, width = workload.model, mappings.tp, input_bytes(workload)
-    # of an element of the residual stream: what goes into two norms, and what comes out; masks of two dropouts
-    norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
-    narrow = 2 - width  # the output projection has its input in 8 bits beside that of the core
-    heads = 2 * (query_width(model) / t + kv_width(model, t)) + (2 + narrow) * value_width(model) / t
-    if model.mamba_layers:  # results of its input projection and of its scan, and the input of its output projection
-        mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
-        heads = attention_share(model) * heads + mamba_share(model) * mixed
-    rows = _rows(workload, mappings)
-    mixer_bytes = rows * (norms * model.hidden / _norm_split(mappings) * block_share(model) + heads)
-    return np.asarray(mixer_bytes + _kept_feed_forward(workload, t, rows, _norm_split(mappings)), dtype=np.float64)
-
-
-def _repeated_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """What `norm+act` or `norm+ffn` does not keep of a layer; 0 for other kinds of recomputation."""
-    kind, model, t, width = mappings.recompute, workload.model, mappings.tp, input_bytes(workload)
-    if not ((kind == NORM_ACT) | (kind == NORM_FFN)).any():
-        return np.zeros(len(mappings))
-    rows = _rows(workload, mappings)
-    norms = 2 * width * model.hidden / _norm_split(mappings) * rows * block_share(model)
-    split = t if workload.options.expert_tp else 1
-    cheap_bytes = (
-        expert_layers(model) * expert_rows(model, rows, t, split) * width * model.ffn / split if model.experts else 0
-    )
-    if model.kv_rank:  # latents are kept in place of what they expand to
-        queries = query_width(model) / t - model.q_rank if model.q_rank else 0
-        saved_columns = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
-        cheap_bytes = cheap_bytes + 2 * rows * saved_columns * attention_share(model)
-    repeated_bytes = norms + np.where(
-        kind == NORM_ACT, cheap_bytes, _kept_feed_forward(workload, t, rows, _norm_split(mappings))
-    )
-    return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64)
-
-
 def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -> Any:
     model, width = workload.model, input_bytes(workload)
     element_bytes = (4 if model.gated else 2) + width  # what the nonlinearity reads, with its gate, and what it writes
@@ -337,12 +358,3 @@ def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -
         routed_bytes = routed_bytes + width * model.expert_latent * rows / norm_split
     dense = (ffn_share(model) - share) * element_bytes * model.dense_ffn / t * rows
     return share * (element_bytes * model.shared_ffn / t * rows + routed_bytes) + dense
-
-
-def _score_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    if workload.options.attention == "flash":
-        return np.zeros(len(mappings))
-    model = workload.model
-    pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
-    pair_bytes = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
-    return np.asarray(attention_share(model) * pair_bytes * pairs, dtype=np.float64)
