@@ -138,7 +138,7 @@ _HOMES = {
 
 
 def public(name: str) -> Any:
-    """The public object of that name, whatever package of `coopt` has it too (`coopt._rooms`)."""
+    """The public object of that name, whatever package of `coopt` has it too (`coopt._interpreter`)."""
     if name not in _HOMES:
         raise AttributeError(f"module 'coopt' has no attribute {name!r}")
     module, attribute = _HOMES[name]

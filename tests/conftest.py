@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 import coopt
-from coopt._garbage import collect_rarely
+from coopt._interpreter import collect_rarely
 from coopt.cli.main import main
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan

@@ -45,7 +45,7 @@ ONLY_IN_ROOMS = {
     "tomlkit": {"serve"},
     "uvicorn": {"serve"},
 }
-FREE_FOR_ALL = {"_garbage", "_rooms", "_version"}
+FREE_FOR_ALL = {"_interpreter", "_version"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 
 

@@ -20,7 +20,7 @@ def run() -> None:
     """Run `coopt`; an interrupt at any moment ends it with a word and the code of what was stopped."""
     try:
         hear_interrupts()
-        from coopt._garbage import collect_rarely
+        from coopt._interpreter import collect_rarely
         from coopt.cli.main import main
 
         collect_rarely()

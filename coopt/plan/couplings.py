@@ -275,6 +275,11 @@ class Couplings(Record):
         """When each phase begins; None alone where all is bought at once."""
         return tuple(spending.year for spending in self.growth) or (None,)
 
+    @property
+    def purchases_usd(self) -> tuple[float, ...]:
+        """What is paid for what each phase buys (USD); empty where all is bought at once."""
+        return tuple(spending.capex_usd for spending in self.growth)
+
     def bought(self, cost: Cost) -> dict[float | None, tuple[Item, ...]]:
         """What is bought when a phase begins, of all that a bill has; with None all of it where that is at once."""
         return {spending.year: spending.bought for spending in self.growth} or {None: cost.items}

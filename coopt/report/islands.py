@@ -205,7 +205,7 @@ def _uptime_cells(uptime: Uptime) -> tuple[str, ...]:
 
 def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
     """The bill of everything, or of every phase at its prices."""
-    if plan.couplings.growth:
+    if len(plan.couplings.years) > 1:
         yield from bills_by_phase(plan, cost, "worst prices" if instance.worst_prices else "prices")
     else:
         at_prices = ", at the worst prices" if instance.worst_prices else ""

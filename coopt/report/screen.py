@@ -152,12 +152,12 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
     """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
     sited = len({part.site for part in plan.parts}) > 1
-    growth = plan.couplings.growth
-    title = "What stands when" if growth else "What stands where" if sited else "Who has what"
+    purchases_usd = plan.couplings.purchases_usd
+    title = "What stands when" if purchases_usd else "What stands where" if sited else "Who has what"
     names, numbers, rows = _part_rows(instance, plan, plan.parts)
-    if growth and len(growth) == len(plan.parts):  # one network: what a phase buys is bought for it
+    if purchases_usd and len(purchases_usd) == len(plan.parts):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
-        rows = [(*row, _rounded(spending.capex_usd)) for row, spending in zip(rows, growth, strict=True)]
+        rows = [(*row, _rounded(usd)) for row, usd in zip(rows, purchases_usd, strict=True)]
     return figures(title, names, numbers, rows)
 
 

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
-from coopt._garbage import collect_rarely
+from coopt._interpreter import collect_rarely
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.kinds import has_front

@@ -17,7 +17,7 @@ from multiprocessing import util
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from coopt._garbage import collect_rarely
+from coopt._interpreter import collect_rarely
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.suite.form import Case

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt._garbage import OBJECTS
+from coopt._interpreter import OBJECTS
 from coopt._version import __version__
 from coopt.suite.driver import work_through
 from coopt.suite.folder import Outcome

@@ -74,7 +74,7 @@ class LinkPlace(NamedTuple):
 def link_places(instance: Instance, kind: ObjectiveKind) -> Iterator[LinkPlace]:
     """Every place of two domains or more that direct links may join."""
     network = instance.network
-    for family, nic in product(domain_sets(instance, instance.cluster.gpus), network.nics):
+    for family, nic in product(domain_sets(instance), network.nics):
         if family.domains > 1:
             for per_gpu, optic in product(network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)):
                 yield LinkPlace(family, nic, per_gpu, optic)

@@ -300,7 +300,7 @@ def radices(family: DesignFamily) -> tuple[int, ...]:
 def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
     parts = list(gears(instance))
-    for bare in domain_sets(instance, instance.cluster.gpus):
+    for bare in domain_sets(instance):
         yield from _joined(bare, parts)
 
 
@@ -310,9 +310,9 @@ def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> 
         yield from _joined(bare, parts)
 
 
-def domain_sets(instance: Instance, sizes: Iterable[int]) -> Iterator[DesignFamily]:
-    """Domains that may hold these numbers of GPUs; what joins them is left open."""
-    for gpus in dict.fromkeys(sizes):
+def domain_sets(instance: Instance, sizes: Iterable[int] | None = None) -> Iterator[DesignFamily]:
+    """Domains that may hold these numbers of GPUs, or those of the instance; what joins them is left open."""
+    for gpus in dict.fromkeys(instance.cluster.gpus if sizes is None else sizes):
         to_core = links_needed(instance, gpus)
         for hb in instance.network.hb_domains:
             for domains in domain_counts_of(instance, gpus, hb.size):
