@@ -224,10 +224,10 @@ def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Pa
 def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     """Within seconds, so that some of it is left and named; regrets at two paces do not compare."""
     instance, plan = case.files
-    explained = case.coopt("explain", instance, plan, "--time-limit", 1, "--json")
+    explained = case.coopt("explain", instance, plan, "--time-limit", 1.5, "--json")
     assert explained.exit_code in (0, 4), explained.stderr
     assert json.loads(explained.stdout)["value"] == case.plan.objective.value
-    traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 1, "--json")
+    traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 0.25, "--json")
     if case.kind == "regret":
         assert traced.exit_code == 1
         assert "regrets at two paces do not compare" in traced.stderr
