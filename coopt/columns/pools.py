@@ -196,7 +196,6 @@ def pool(
     hb: HbDomain,
     site: DomainSet,
     best_case: Context,
-    known: tuple[Pool, Counter[str]] | None = None,
 ) -> tuple[Pool, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that can meet their bound.
 
@@ -204,8 +203,6 @@ def pool(
     ----------
     best_case
         A network at least as fast as any other for this site: full bandwidth everywhere.
-    known
-        What `in_time` finds there, where that is known.
 
     Returns
     -------
@@ -214,7 +211,7 @@ def pool(
     """
     key = source.workload.bound_s, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
     if (answer := source.pools.get(key)) is None:
-        timely_rows, gated = known or in_time(source, gpu, hb, site, best_case)
+        timely_rows, gated = in_time(source, gpu, hb, site, best_case)
         survivors, dominated = undominated_rows(timely_rows, best_case.discipline)
         gated["dominated"] += dominated
         answer = survivors, gated

@@ -39,7 +39,7 @@ OpticValues = Callable[[Optic], Values]
 """What a module adds to each measure."""
 EndsByLevel = tuple[tuple[LinkEnds, ...], ...]
 """The ends that links of each level may have, from the leaves up."""
-PerModule = Sequence[tuple[int, int]]
+PerModule = tuple[tuple[int, int], ...]
 """Links that a module carries at the lower and at the upper end of each level."""
 
 
@@ -174,7 +174,7 @@ def cages_of(per_module: PerModule) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1 << 12)
-def in_cages(switches: tuple[Switch, ...], per_module: tuple[tuple[int, int], ...], of_core: int) -> tuple[Switch, ...]:
+def in_cages(switches: tuple[Switch, ...], per_module: PerModule, of_core: int) -> tuple[Switch, ...]:
     """Switches of each tier with ports for no more modules than they have cages: for those that carry fewest links, of
     its two levels and, of leaves, of those into a core, `of_core` (0 without any). Tiers without links stay as they
     are.

@@ -17,6 +17,7 @@ from coopt.network.family import EquippedDomains, Family, Gear, LinkEnds, Wiring
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
+    PerModule,
     cages_of,
     fits,
     in_cages,
@@ -90,7 +91,7 @@ class Parts(EquippedDomains):
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
 
-    def in_cages(self, per_module: tuple[tuple[int, int], ...]) -> Parts:
+    def in_cages(self, per_module: PerModule) -> Parts:
         """These parts with switches that have ports for no more of these modules than they have cages."""
         chain, tiers = self.switches, max(len(per_module), 1)
         caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))
@@ -360,7 +361,7 @@ def _apart(wiring: Wiring) -> Iterator[Wiring]:
     return (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)
 
 
-def _stands(wiring: Wiring, per_module: tuple[tuple[int, int], ...], levels: EndsByModule) -> bool:
+def _stands(wiring: Wiring, per_module: PerModule, levels: EndsByModule) -> bool:
     """Whether there are optics for its tiers; of those that differ in further tiers alone the first stands for all."""
     further_levels = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
     return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in further_levels)

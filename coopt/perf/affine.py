@@ -18,6 +18,7 @@ from coopt.perf.mapping import Floats, Ints
 KINDS = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
 """Kinds of traffic between domains: TP collectives, the ring of keys and values, gradients and parameters, all-to-alls
 of experts, gradients of experts, hops of the pipeline, the pair that ties first and last stage."""
+KNOWN_KINDS = frozenset(KINDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +179,7 @@ class AffineSeconds:
     terms: Mapping[str, Any]
 
     def __init__(self, fixed: Any = 0.0, **sent: Any) -> None:
+        assert sent.keys() <= KNOWN_KINDS, sent.keys()
         terms = {"fixed": fixed, **sent}
         object.__setattr__(self, "terms", {name: term for name, term in terms.items() if not _is_zero(term)})
 

@@ -128,7 +128,7 @@ class Iteration:
         rings = ("cp",) if self.cp_left.is_zero else ("cp", "cp_left")
         exchanges = ("ep",) if self.ep_left.is_zero else ("ep", "ep_left")
         hidden = ({"cp": tables[ring], "ep": tables[exchange]} for ring in rings for exchange in exchanges)
-        iterations: Iterable[Any] = (replace(self, **tables | choice) for choice in hidden)
+        iterations: list[Any] = [replace(self, **tables | choice) for choice in hidden]
         totals = [pipeline for iteration in iterations for pipeline in iteration.pipelines()]
         if self.stale:
             totals, ends = [*totals, tables["dp"]], [self._table(self.met_hops, kinds)]
@@ -137,7 +137,7 @@ class Iteration:
             ends = [tables["dp"]]
         else:
             ends = [self._table(function, kinds) for function in self.left_of_dp]
-        epilogue = tables["embedding"] + tables["optimizer"]
+        epilogue = iterations[0].epilogue
         coefficients = np.empty((len(totals) * len(ends), 1 + len(kinds), len(self.layers)))
         for piece, (total, end) in zip(coefficients, product(totals, ends), strict=True):
             piece[:] = (total + end + epilogue) * self.factor

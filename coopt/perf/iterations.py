@@ -217,7 +217,7 @@ class _Work:
         waits_for_experts = 1.0 * (ep_left.is_zero | (self.micro_batches == 1))  # else exchanges hide themselves
         return window_of(self.behind, self.apart_s, free_share, (self.tp, ep * waits_for_experts))
 
-    @property
+    @cached_property
     def chains(self) -> tuple[PassChain, ...]:
         """The chains of passes of a schedule other than 1F1B."""
         schedule, counts = self.workload.options.schedule, self.counts

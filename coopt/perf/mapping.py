@@ -23,8 +23,9 @@ STAGES_APART, STAGES_TOGETHER = range(2)
 """Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side by side."""
 NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
 FEW_ROWS = 1 << 11
-FEW_TO_TIME = 64  # rows: finding those alike takes as long as timing the kernels of some 80
 """Rows up to which to sort them costs less than to number their columns one by one."""
+FEW_TO_TIME = 64
+"""Rows up to which each is timed: to find those alike takes as long as to time the kernels of some 80."""
 SMALL_TABLE, TABLE_PER_ROW = 1 << 15, 1 << 7
 """Entries of a table, at all and for each row, up to which to fill it costs less than to sort the rows."""
 UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0, "offload_percent": 0, "outermost": STAGES_APART}

@@ -100,7 +100,9 @@ def test_mappings_in_time_are_kept_for_other_prices_and_listed_anew_for_other_pa
     dearer = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"usd": 1.0})})
     smaller = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"hbm_gb": gpu.hbm_gb / 2})})
     one_domain = network.model_copy(update={"hb_domains": network.hb_domains[1:]})
-    changes = [{}, {"cluster": dearer}, {"cluster": smaller}, {"network": one_domain}, {"cluster": dearer}]
+    hurried = (instance.workload[0].with_margin(0.5),)
+    changes = [{}, {"cluster": dearer}, {"cluster": smaller}, {"network": one_domain}, {"workload": hurried}]
+    changes.append({"cluster": dearer})
     monkeypatch.setattr(options, "rows_of", lambda *given: calls.append(given) or needs.rows_of(*given))
     for change in changes:
         asked, before = instance.model_copy(update=change), len(calls)
@@ -109,7 +111,7 @@ def test_mappings_in_time_are_kept_for_other_prices_and_listed_anew_for_other_pa
         alone = list_options(asked, lambda _: None, lambda: None)
         assert np.array_equal(again.islands.units, alone.islands.units)
         assert again.gated == alone.gated
-    assert looked_into == [True, False, True, True, False]
+    assert looked_into == [True, False, True, True, True, False]
 
 
 @settings(max_examples=example_count(20))

@@ -64,8 +64,7 @@ class ListedIslands:
     ) -> tuple[Islands, Counter[str]]:
         """The islands of a workload, listed where they are not known."""
         question = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
-        key = (question, workload.model_copy(update={"name": ""}).model_dump_json())
-        return self._recall(self._found, key, listing)
+        return self._recall(self._found, (question, workload.model_copy(update={"name": ""})), listing)
 
     def rows(self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]) -> Rows | None:
         """The mappings of a workload in time on sites, listed where they are not known."""
@@ -78,10 +77,10 @@ class ListedIslands:
 
     def _timed(self, workload: Workload, market: Market) -> Hashable:
         """All that the times of mappings on a site depend on, where nobody else is on its network."""
-        gpu, network = market.instance.cluster.gpu, market.instance.network
+        network = market.instance.network
         wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
-        own = workload.model_copy(update={"name": ""}).model_dump_json(), gpu.model_dump_json(exclude={"usd", "w"})
-        return own, wires
+        # the objects themselves, as their JSON says nothing of the margins of time and memory
+        return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced, wires
 
     def _recall(self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]) -> Answer:
         answers[key] = answer = answers.pop(key) if key in answers else listing()

@@ -218,9 +218,9 @@ class Timings:
             # the quickest compute comes first, so that all that follow take longer
             if compute_s > bound_s:
                 break
-            gather_s = times.least_gather_s(work)
+            inside_s = times.least_gather_s(work)
             # TP alone takes most of them too long
-            if work.floor_s(gather_s) > bound_s or work.floor_s(gather_s, times.least_data_s(work)) > bound_s:
+            if work.floor_s(inside_s) > bound_s or work.floor_s(inside_s, times.least_data_s(work)) > bound_s:
                 continue
             for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
                 floor_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
