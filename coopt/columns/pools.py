@@ -230,13 +230,18 @@ def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
     may_meet = quick & (source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s)
-    placed_rows = place(source.workload, gpu, hb, site, source.fit.take(np.flatnonzero(may_meet)))
+    timely_rows = meeting(source, gpu, hb, site, best_case, np.flatnonzero(may_meet))
+    _, placement_counts = source.counts_on(site)
+    gated["communication"] = int(placement_counts[quick].sum()) - len(timely_rows)
+    return timely_rows, gated
+
+
+def meeting(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints) -> Pool:
+    """Some of the mappings that fit, in all the places in which they meet their bound on the best network."""
+    placed_rows = place(source.workload, gpu, hb, site, source.fit.take(fit))
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
     meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= source.workload.bound_s)
-    _, placement_counts = source.counts_on(site)
-    late_placements = int(placement_counts[quick & ~may_meet].sum())
-    gated["communication"] = late_placements + len(placed_rows) - len(meets)
-    return (placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)), gated
+    return placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)
 
 
 def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple[Pool, Counter[str]]:

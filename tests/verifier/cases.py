@@ -6,6 +6,8 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
+from coopt.verifier.training.kernels import Machine
+from coopt.verifier.training.layer import layer_pass
 from coopt.verifier.training.mappings import ScalarMapping
 from tests.conftest import FEW_MAPPINGS, small_model
 
@@ -149,3 +151,8 @@ def split(**changes: Any) -> ScalarMapping:
         "zero": 0,
     }
     return ScalarMapping(**(plain | changes))
+
+
+def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
+    """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
+    return sum(layer_pass(workload, machine, split))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.verifier.training.layer import expert_kernels, layer_s
+from coopt.verifier.training.layer import expert_kernels
 from coopt.verifier.training.memory import states_bytes, whole_layer_bytes
 from coopt.verifier.training.placing import (
     attention_parameters,
@@ -16,7 +16,7 @@ from coopt.verifier.training.placing import (
     shard,
     sharded_parameters,
 )
-from tests.verifier.cases import SOFTWARE, split, workload
+from tests.verifier.cases import SOFTWARE, layer_s, split, workload
 from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, tiny, traffic, turned
 
 MIXED = TINY | {"layers": 4, "experts": 8, "top_k": 2, "shared_ffn": 32, "dense_layers": 1, "dense_ffn": 256}

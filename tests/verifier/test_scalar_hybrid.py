@@ -12,12 +12,12 @@ from coopt.plan.schema import MappingChoice
 from coopt.verifier.training.communication import traffic_of
 from coopt.verifier.training.iteration import met_parameters, model_flop_per_token
 from coopt.verifier.training.kernels import Machine
-from coopt.verifier.training.layer import LayerTimes, layer_s
+from coopt.verifier.training.layer import LayerTimes
 from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping, splits
 from coopt.verifier.training.memory import whole_layer_bytes
 from coopt.verifier.training.placing import held_parameters, layer_shares, mamba_shard, shard
 from coopt.verifier.training.work import Clock
-from tests.verifier.cases import GPU, split, workload
+from tests.verifier.cases import GPU, layer_s, split, workload
 from tests.verifier.test_scalar_layer import CORE, MACHINE, SLOW, TINY, core, traffic, turned
 
 MAMBA = {"mamba_heads": 8, "mamba_head_dim": 16, "mamba_groups": 4, "mamba_state": 32}

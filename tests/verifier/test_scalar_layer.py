@@ -8,10 +8,10 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.verifier.training.kernels import Engine, Machine
-from coopt.verifier.training.layer import layer_pass, layer_s, logits_s
+from coopt.verifier.training.layer import layer_pass, logits_s
 from coopt.verifier.training.memory import kept_bytes
 from coopt.verifier.training.placing import shard
-from tests.verifier.cases import split, workload
+from tests.verifier.cases import layer_s, split, workload
 
 SLOW = Engine(flop_s=1e18, k0=0, input_bytes=2, byte_s=1e9, kernel_s=0, processors=10)
 MACHINE = Machine(SLOW, SLOW, SLOW, attention_flop_s=1e12, host_byte_s=1e9)

@@ -21,7 +21,7 @@ from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.fittings import ROUNDING, Fitting, fitting
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pace import least_times_s
-from coopt.columns.pools import Pool, in_orders, place, pool
+from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance, Limits
@@ -229,7 +229,7 @@ def _any_in_time(
         if not len(candidates[-1]):
             return False
     first = [
-        _placed_in_time(source, gpu, hb, ideal, rows[:FEW_MAPPINGS])
+        in_orders(meeting(source, gpu, hb, site, ideal, rows[:FEW_MAPPINGS]), ideal.discipline)
         for source, rows in zip(sources, candidates, strict=True)
     ]
     if all(map(len, first)) and serve(first):
@@ -245,13 +245,6 @@ def _may_be_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context) -> I
     floor_s, bound_s = source.least_s(gpu, hb.gbyte_s, best.byte_s), source.workload.bound_s
     rows = np.flatnonzero((source.fastest_s <= bound_s) & (floor_s <= bound_s))
     return rows[np.argsort(floor_s[rows], kind="stable")]
-
-
-def _placed_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context, rows: Ints) -> Pool:
-    """Some mappings in all the places in which they meet their bound on the best network."""
-    placed = place(source.workload, gpu, hb, best.site, source.fit.take(rows))
-    timely = placed.take(np.flatnonzero(placed.time_s(best, 1) <= source.workload.bound_s))
-    return in_orders(timely, best.discipline)
 
 
 def _quick(source: Fitting) -> int:

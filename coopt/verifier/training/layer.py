@@ -54,11 +54,6 @@ GATE_FORWARD, GATE_BACKWARD, TRANSPOSED = 6, 18, 4
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
 
 
-def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
-    """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
-    return sum(layer_pass(workload, machine, split))
-
-
 def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """The mean layer and micro-batch: its kernels, and the waits for the host."""
     return LayerTimes(workload, machine).of(split)[0]
