@@ -13,7 +13,7 @@ from hypothesis import settings
 
 Path = tuple[str | int, ...]
 
-ONE_OF = 5 if settings().derandomize else 1
+ONE_OF = 3 if settings().derandomize else 1
 """One of so many mutants is tried; campaigns try all."""
 
 INFORMATIVE: tuple[Path, ...] = (
