@@ -16,9 +16,9 @@ from coopt.cli.main import main
 from tests.pages.planner import HANGING, NUMBER, prefer, settled, until
 from tests.serve.conftest import Client, served
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 NEEDED = (
-    "needs Chromium and its driver (Debian: `apt-get install chromium chromium-driver`); "
+    "needs Chromium and its driver (Debian: `apt-get install chromium-headless-shell chromium-driver`); "
     "COOPT_NO_BROWSER=1 leaves out the tests of pages in a browser"
 )
 STILL = "--force-prefers-reduced-motion"  # what turns while an answer is sought is drawn anew all the time
