@@ -130,7 +130,10 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     for family in {(one.hb.name, one.gear): one for one in families(instance)}.values():
         speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s)
         times = PlacedTimes(workload, family, speed)
-        for work in map(clock.work, splits(workload, family.gpus)):
+        for number, made in enumerate(map(clock.work, splits(workload, family.gpus))):
+            # every second one waits for gradients of other sites as well, longer or shorter than what it hides behind
+            work = made._replace(wait_s=number % 2 * number * 1e-3)
+            assert made.floor_s() + clock.least_waited_s(work.wait_s) <= work.floor_s() * (1 + 1e-12)
             floor_s = work.floor_s(times.least_gather_s(work), times.least_data_s(work))
             for place in placements(workload, work.split, family.active, turned=True):
                 placed_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
@@ -150,14 +153,15 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
         speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.gear else 0.0)
         every = works_of(clock, family, gpu)
         room = {work.split: needs.of(work.split) <= gpu.usable_bytes for work, _ in every}
-        wanted = {
-            (work.split, place)
+        needed = [
+            (work, place)
             for work, place in every
-            if room[work.split]
-            and not any(room.get(other, False) for other in simpler(workload, work.split))
-            and iteration_s(work, place, speed) <= workload.bound_s
-        }
-        assert {(work.split, place) for _, (work, place) in timings.near_works(family, 0, 0.0)} == wanted
+            if room[work.split] and not any(room.get(other, False) for other in simpler(workload, work.split))
+        ]
+        for wait_s in (0.0, draw.uniform(0, 0.5) * workload.bound_s):
+            waiting = [(work._replace(wait_s=wait_s), place) for work, place in needed]
+            wanted = {placed for placed in waiting if iteration_s(*placed, speed) <= workload.bound_s}
+            assert {placed for _, placed in timings.near_works(family, 0, 0.0, wait_s=wait_s)} == wanted
         quick = [split for split, fits in room.items() if fits and clock.work(split).floor_s() <= workload.bound_s]
         assert timings.fits(family.gpus, 0, 0.0) == bool(quick)
         bound_s = workload.bound_s * draw.uniform(0.3, 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from threading import Lock
 from typing import NamedTuple
@@ -100,8 +100,7 @@ class Timings:
         self._fits: dict[tuple[int, int, float], bool] = {}
         self._works: dict[tuple[int, int], tuple[float, LazyList[tuple[float, Work]]]] = {}
         self._bytes: dict[tuple[int, ScalarMapping], float] = {}
-        self._candidates: dict[tuple[int, TimingKey], tuple[float, NearWorks]] = {}
-        self._after_waits: dict[tuple[int, TimingKey, float], NearWorks] = {}
+        self._candidates: dict[tuple[int, TimingKey, float], tuple[float, NearWorks]] = {}
         self._margins: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
         self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
         self._least_s: dict[tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]] = {}
@@ -133,24 +132,26 @@ class Timings:
         return self._fits[key]
 
     def near_works(
-        self, family: DesignFamily, index: int, margin: float, below_s: float = math.inf
+        self, family: DesignFamily, index: int, margin: float, below_s: float = math.inf, wait_s: float = 0.0
     ) -> Iterator[tuple[float, PlacedWork]]:
-        """Mappings and placements in time if no switch slowed them down, the quickest compute first; those that take
-        `below_s` or more may be left out."""
+        """Mappings and placements in time if no switch slowed them down, after waiting so long for gradients of other
+        sites, the quickest compute first; those that take `below_s` or more may be left out."""
         bound_s = self.bound_s(index, margin)
-        for time_s, placed_work in self._near_list(family, index, below_s)[1]:
+        for time_s, placed_work in self._near_list(family, index, below_s, wait_s)[1]:
             # the list has all within the lenient bound already
             if margin == LENIENT or (time_s <= bound_s and self.has_room(placed_work.work.split, index, margin)):
                 yield time_s, placed_work
 
-    def _near_list(self, family: DesignFamily, index: int, below_s: float) -> tuple[float, NearWorks]:
+    def _near_list(
+        self, family: DesignFamily, index: int, below_s: float, wait_s: float = 0.0
+    ) -> tuple[float, NearWorks]:
         """Those within the bound at its most lenient that take less than some time, `below_s` or more, and that
         time."""
-        key, widest_s = (index, _group(family)), self.bound_s(index, LENIENT)
+        key, widest_s = (index, _group(family), wait_s), self.bound_s(index, LENIENT)
         known_s, works = self._candidates.get(key, (0.0, None))
         if works is None or known_s < min(below_s, widest_s):
             known_s = min(max(below_s, WIDENING * known_s), widest_s)
-            works = NearWorks(self._timed(family, index, known_s))
+            works = NearWorks(self._timed(family, index, known_s, wait_s))
             self._candidates[key] = known_s, works
         return known_s, works
 
@@ -169,8 +170,7 @@ class Timings:
     def margin_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
         """The same of one workload that waits so long for gradients of other sites."""
         margin = -math.inf
-        works = self._after_wait(family, index, wait_s) if wait_s else self.near_works(family, index, LENIENT)
-        for _, (work, place) in works:
+        for _, (work, place) in self.near_works(family, index, LENIENT, wait_s=wait_s):
             time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
             if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
                 return STRICT
@@ -196,33 +196,23 @@ class Timings:
             self._least_s[key] = time_s, below_s
         return time_s if time_s < below_s else math.inf
 
-    def _after_wait(self, family: DesignFamily, index: int, wait_s: float) -> Iterable[tuple[float, PlacedWork]]:
-        """Those that are in time after a wait as well if no switch slowed them down, which spares counting loads of the
-        others, for one network after the other."""
-        key, speed, bound_s = (index, _group(family), wait_s), _undisturbed(family), self.bound_s(index, LENIENT)
-        if key not in self._after_waits:
-            waiting_works = (
-                PlacedWork(work._replace(wait_s=wait_s), place)
-                for _, (work, place) in self.near_works(family, index, LENIENT)
-            )
-            timed_works = ((iteration_s(*placed_work, speed), placed_work) for placed_work in waiting_works)
-            self._after_waits[key] = NearWorks(timed for timed in timed_works if timed[0] <= bound_s)
-        return self._after_waits[key]
-
-    def _timed(self, family: DesignFamily, index: int, bound_s: float) -> Iterator[tuple[float, PlacedWork]]:
-        workload, speed = self.clocks[index].workload, _undisturbed(family)
+    def _timed(
+        self, family: DesignFamily, index: int, bound_s: float, wait_s: float
+    ) -> Iterator[tuple[float, PlacedWork]]:
+        clock, speed = self.clocks[index], _undisturbed(family)
         # the same for every number of domains
         key, turned = (index, speed, family.active, family.rooms is None), family.charges_loads
-        times = self._placed_times.setdefault(key, PlacedTimes(workload, family, speed))
-        for compute_s, work in self._quick(family.gpus, index, bound_s):
+        times = self._placed_times.setdefault(key, PlacedTimes(clock.workload, family, speed))
+        for compute_s, quick_work in self._quick(family.gpus, index, bound_s):
             # the quickest compute comes first, so that all that follow take longer
-            if compute_s > bound_s:
+            if compute_s + clock.least_waited_s(wait_s) > bound_s:
                 break
+            work = quick_work._replace(wait_s=wait_s) if wait_s else quick_work
             inside_s = times.least_gather_s(work)
             # TP alone takes most of them too long
             if work.floor_s(inside_s) > bound_s or work.floor_s(inside_s, times.least_data_s(work)) > bound_s:
                 continue
-            for place in placements(workload, work.split, family.active, family.rooms, turned=turned):
+            for place in placements(clock.workload, work.split, family.active, family.rooms, turned=turned):
                 floor_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
                 if floor_s <= bound_s and family.holds(place.pp_in):
                     time_s = iteration_s(work, place, speed)
@@ -231,9 +221,10 @@ class Timings:
 
     def _is_needed(self, split: ScalarMapping, index: int) -> bool:
         """Whether a mapping fits into memory, and no simpler one does so surely."""
+        # most have a simpler one, which many share
         simpler_splits = simpler(self.clocks[index].workload, split)
-        fits = self.has_room(split, index, LENIENT)
-        return fits and not any(self.has_room(simpler_split, index, STRICT) for simpler_split in simpler_splits)
+        is_replaced = any(self.has_room(simpler_split, index, STRICT) for simpler_split in simpler_splits)
+        return not is_replaced and self.has_room(split, index, LENIENT)
 
     def _quick(self, gpus: int, index: int, bound_s: float) -> LazyList[tuple[float, Work]]:
         """Mappings that are needed and whose compute alone takes no more than that, the quickest first, each with the

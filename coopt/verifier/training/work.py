@@ -121,8 +121,10 @@ class Work(NamedTuple):
 
     def floor_s(self, gather_s: float = 0.0, data_s: float = 0.0) -> float:
         """Seconds of the iteration if no communication took any but TP all-gathers and the gradient exchange, of so
-        many seconds, less rounding: no network on which these are no quicker does better."""
+        many seconds with what gradients of other sites take, less rounding: no network on which these are no quicker
+        does better."""
         split, layer_s, m = self.split, self.layer_s + self.traffic.gathers * gather_s, self.micro_batches
+        data_s += self.wait_s
         stage_s = self.stage_s + self.layers * (layer_s - self.layer_s)
         excess_s = self.logits_s - self.missing_last * layer_s
         if self.schedule != "1f1b":
@@ -325,6 +327,12 @@ class Clock:
         )
         least_s = min(each_s, default=math.inf) * batch * model.layers
         return options.slowdown * options.software.overhead * least_s * (1 - 1e-11)
+
+    def least_waited_s(self, wait_s: float) -> float:
+        """What an iteration takes at least besides its compute where gradients of other sites take so long."""
+        options = self.workload.options
+        share = {"sync": 1.0, "overlap": OVERLAP_COST, "stale-1": 0.0}[options.dp_mode]
+        return options.slowdown * options.software.overhead * share * wait_s * (1 - 1e-12)
 
     def _updated(self, parameters: HeldParameters, split: ScalarMapping) -> float:
         """Parameters whose optimizer state is on this GPU."""
