@@ -11,8 +11,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
-OBJECTS = 100_000
-"""Objects after which Python looks for cycles: 700 by itself, which takes a tenth of the time of a search."""
+OBJECTS = 300_000
+"""Objects after which Python looks for cycles: 700 by itself, which takes a tenth of the time of a search.
+
+The modules of a search alone hold more than 100,000, none of which is ever free.
+"""
 
 
 class CallableRoom(ModuleType):

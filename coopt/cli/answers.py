@@ -69,10 +69,13 @@ def solve(
     from coopt.instance.texts import write_text
     from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, plan_json, with_replaced
-    from coopt.report.plan import plan_report
-    from coopt.report.screen import plan_screen
     from coopt.report.tables import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
+
+    if full:
+        from coopt.report.plan import plan_report as report_of
+    else:
+        from coopt.report.screen import plan_screen as report_of
 
     values = dict(settings)
     question = load(instance, values)
@@ -87,7 +90,6 @@ def solve(
             note(f"{'plan' if plan.parts else 'answer, which holds no plan,'} written to {output}")
     finally:
         # printed even where the file cannot be written: hours of search are not lost to a full disk
-        report_of = plan_report if full else plan_screen
         text = (
             plan_json(plan)
             if as_json

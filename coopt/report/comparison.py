@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.plan.difference import Difference, Value, ValueChange
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.parts import nics_in_words, tiers_of
@@ -17,6 +16,7 @@ from coopt.report.tables import Cell, FigureTable, figures
 
 if TYPE_CHECKING:
     from coopt.network.plan_networks import Baseline
+    from coopt.plan.difference import Difference, Value, ValueChange
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (

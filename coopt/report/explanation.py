@@ -15,16 +15,16 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.claims import SolverReport, Timing
-from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
 from coopt.plan.schema import Design, ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.comparison import differences
 from coopt.report.robust import value_name
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
-from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, Value, Verdict
 
 if TYPE_CHECKING:
+    from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange
     from coopt.verifier.certificates import Certificate
+    from coopt.verifier.checks.verdict import Check, Value, Verdict
 
 UNITS: dict[ObjectiveKind, tuple[str, float, str]] = {
     "capex": ("$", 1.0, "+,.0f"),
@@ -281,6 +281,8 @@ def verdict_headline(verdict: Verdict) -> str:
     One that accepts says the gap, what the run was asked for in place of what the instance says, and what was taken on
     trust; where a rival is not ruled out, the gap that is proven comes first.
     """
+    from coopt.verifier.checks.verdict import SOLVERS_WORD  # loaded with a verdict only
+
     made = words.counted(len(verdict.checks), "check")
     if verdict.accepted:
         gap = words.percent(verdict.gap) if verdict.gap is not None else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -11,13 +12,15 @@ from rich.text import Text
 from coopt.instance.couplings import Prices
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Outlooks, Survived, Turn
-from coopt.plan.difference import Difference
 from coopt.plan.schema import Plan, WorkloadPlan
-from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 from coopt.report import words
 from coopt.report.parts import degrees, uptime_text
 from coopt.report.tables import Cell, facts, figures
 from coopt.report.traffic import COLLECTIVES, NOTHING_TRAINS
+
+if TYPE_CHECKING:
+    from coopt.plan.difference import Difference
+    from coopt.plan.traffic import Fault, FaultedWorkload, Faults
 
 SURVIVES = "Training survives the loss of any one part"
 AIMS = ("robust.aim", "outlooks.aim")

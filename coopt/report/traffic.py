@@ -6,23 +6,26 @@ Simulated iterations stand beside the closed form.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.plan.traffic import (
-    Cause,
-    CollectiveRoutes,
-    GpuBytes,
-    RoutedWorkload,
-    Routing,
-    SimulatedWorkload,
-    TrafficKind,
-    TrafficReport,
-    WorkloadTraffic,
-)
 from coopt.report import words
 from coopt.report.tables import Cell, FigureTable, figures, verdict_word
+
+if TYPE_CHECKING:
+    from coopt.plan.traffic import (
+        Cause,
+        CollectiveRoutes,
+        GpuBytes,
+        RoutedWorkload,
+        Routing,
+        SimulatedWorkload,
+        TrafficKind,
+        TrafficReport,
+        WorkloadTraffic,
+    )
 
 COLLECTIVES = {
     "tp": "tensor parallel", "cp": "context parallel", "ep": "experts", "pp": "pipeline hops", "dp": "data parallel",

@@ -50,7 +50,7 @@ def test_verdicts_and_catalog_are_shown_without_arrays_and_solvers(planned):
     assert "Accepted" in done.stdout
 
 
-def test_solving_loads_nothing_that_only_graphs_and_other_solvers_need(written):
+def test_solving_loads_nothing_that_only_other_commands_and_solvers_need(written):
     code = (
         "import sys\nfrom coopt.cli.main import main\n"
         f"try:\n    main(['solve', {str(written())!r}], prog_name='coopt')\n"
@@ -61,6 +61,7 @@ def test_solving_loads_nothing_that_only_graphs_and_other_solvers_need(written):
     loaded = set(done.stderr.split())
     assert "coopt.solving.highs" in loaded
     assert not {"networkx", "pyomo.environ", "scipy"} & loaded
+    assert not {"coopt.plan.difference", "coopt.plan.traffic", "coopt.report.plan", "coopt.verifier"} & loaded
 
 
 def test_version_is_the_one_version(coopt):
