@@ -147,7 +147,7 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     question_of = partial(bound_on, study.resolver, instance, plan, value, floor)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
     bounds = [bound for key, limit in limits.items() for bound in study.answers(key, partial(question_of, limit))]
-    compared = partial(rivals_in, study.resolver, instance, plan, value)
+    compared = partial(rivals_in, study.resolver, instance, plan, optimum, value)
     rivals = [
         rival
         for entries in lists_of_choices(instance)

@@ -20,9 +20,9 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.network.growth import bought_share, factor, paid_as, support_share
-from coopt.plan.contents import SOLD_AS, bought
+from coopt.plan.contents import SOLD_AS, bought, built, parts_used
 from coopt.plan.explanation import PriceRange, Rival
-from coopt.plan.parts import Design
+from coopt.plan.parts import Design, DirectLinks
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.labels import why_worse
 from coopt.solving.reasons.limits import with_entry, with_part
@@ -35,6 +35,8 @@ ROUNDING = 1e-6
 MOST_STEPS = 20  # each is a plan solved anew, whose line crosses nearer to today's price
 KINDS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "optics", "panels": "switch"}
 USD = {"hb_domains": "usd_per_gpu", "panels": "usd_per_port"}
+IDLE_WHERE_NOT_BUILT = (*SOLD_AS, "fabrics", "nics_per_gpu", "gpus_per_nic", "nic_planes")
+"""Lists of whose entries a plan shows which ones it has."""
 WATTS = {"hb_domains": "w_per_gpu", "panels": "w_per_port"}
 
 
@@ -60,6 +62,16 @@ class ListedChoice:
             instance, self.part, tuple(entry for entry in instance.lists[self.part] if entry != self.entry)
         )
 
+    def is_idle_in(self, plan: Plan) -> bool:
+        """Whether a plan stands as it is without it; not where lists are told apart by more than what is built."""
+        key = self.part.rpartition(".")[2]
+        if key not in IDLE_WHERE_NOT_BUILT:
+            return False
+        used = {*map(str, parts_used(plan, key))}
+        if key == "nics":  # GPUs of a single domain have theirs, which no bill counts
+            used |= {(one if isinstance(one, DirectLinks) else one.fabric).nic.name for one in built(plan)}
+        return self.name not in used
+
 
 def lists_of_choices(instance: Instance) -> Iterator[tuple[ListedChoice, ...]]:
     """The entries of every list with more than one, and the numbers of GPUs to choose from."""
@@ -69,22 +81,28 @@ def lists_of_choices(instance: Instance) -> Iterator[tuple[ListedChoice, ...]]:
 
 
 def rivals_in(
-    resolver: Resolver, instance: Instance, plan: Plan, value: float, entries: tuple[ListedChoice, ...]
+    resolver: Resolver, instance: Instance, plan: Plan, optimum: Plan, value: float, entries: tuple[ListedChoice, ...]
 ) -> list[Rival]:
-    """The rivals of one list; of two entries, one alone is the list without the other, which is said once."""
-    answers = (_rival(resolver, instance, plan, value, choice) for choice in entries)
+    """The rivals of one list to a plan that costs `value`, which may be more than the optimum does.
+
+    Of two entries, one alone is the list without the other, which is said once.
+    """
+    answers = (_rival(resolver, instance, plan, optimum, value, choice) for choice in entries)
     rivals = [rival for rival in answers if rival is not None]
     missed = any(rival.excluded for rival in rivals)
     return [rival for rival in rivals if rival.excluded or not (missed and len(entries) == 2)]
 
 
-def _rival(resolver: Resolver, instance: Instance, plan: Plan, value: float, choice: ListedChoice) -> Rival | None:
+def _rival(
+    resolver: Resolver, instance: Instance, plan: Plan, optimum: Plan, value: float, choice: ListedChoice
+) -> Rival | None:
     """What the plan costs more without an entry; where nothing, what it costs with that entry alone.
 
     None where the rest of the instance needs the list as it is.
     """
     without, restricted = choice.excluded(instance), choice.as_only(instance)
-    if _goes_together(instance, without):
+    # without what the optimum does not have nothing costs more than it does
+    if not choice.is_idle_in(optimum) and _goes_together(instance, without):
         rival = _compared(resolver, instance, plan, value, choice, without, excluded=True)
         if rival.value is None or cheaper(value, rival.value):
             return rival

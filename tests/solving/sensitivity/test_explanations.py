@@ -19,6 +19,7 @@ from coopt.report.tables import rendered
 from coopt.solving.sensitivity.explanations import STEP, bound_on, explained, limits_on_use, of_bound, with_steps
 from coopt.solving.sensitivity.relaxations import ALIKE, TOLERANCE
 from coopt.solving.sensitivity.resolves import Resolver
+from coopt.solving.sensitivity.rivals import lists_of_choices, price_range, prices_of, rivals_in
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
@@ -47,23 +48,28 @@ def asked(kind: str) -> Instance:
 @settings(max_examples=example_count(20, usual=2))
 @given(instances(most=32))
 def test_one_network_is_explained_as_by_all_its_designs(instance: Instance) -> None:
-    known, found = coopt.explain(instance), explained(instance, None)
-    assert found.status == known.status
+    known, resolver = coopt.explain(instance), Resolver(instance)
+    plan = resolver.plan(instance)
+    assert plan.status == known.status
     if known.status == "infeasible":
-        _same_relaxations(known, found)
+        _same_relaxations(known, explained(instance, None))
         return
-    assert found.value == pytest.approx(known.value, rel=1e-9)
-    bounds = {one.limit: one for one in found.bounds}
+    value = plan.objective.value
+    assert value is not None
+    assert value == pytest.approx(known.value, rel=1e-9)
+    limits = limits_on_use(instance)
+    bounds = {limit.key: bound_on(resolver, instance, plan, value, value, limit) for limit in limits}
     for one in known.bounds:
         other = bounds[one.limit]
         assert other.binds == one.binds, one.limit
         if one.limit != "cluster.gpu.hbm_gb":  # equally cheap plans differ in memory
             assert (other.bound, other.used) == pytest.approx((one.bound, one.used), rel=0.5)
     rivals = {(one.part, one.choice): one for one in known.rivals}
-    for one in found.rivals:
-        if not one.excluded and (one.part, one.choice) in rivals:
-            value = rivals[one.part, one.choice].value
-            assert one.value == (None if value is None else pytest.approx(value, rel=1e-8))
+    for entries in lists_of_choices(instance):
+        for one in rivals_in(resolver, instance, plan, plan, value, entries):
+            if not one.excluded and (one.part, one.choice) in rivals:
+                expected = rivals[one.part, one.choice].value
+                assert one.value == (None if expected is None else pytest.approx(expected, rel=1e-8))
 
 
 @settings(max_examples=example_count(20, usual=2))
@@ -73,9 +79,13 @@ def test_ranges_of_prices_of_one_network_are_those_of_all_its_designs(instance: 
     instance = instance.model_copy(update={"limits": limits})
     known = coopt.explain(instance)
     assume(known.status == "optimal")
-    found = explained(instance, None)
+    resolver = Resolver(instance)
+    plan = resolver.plan(instance)
+    value = plan.objective.value
+    assert value is not None
     exact = {(one.item, one.unit): one for one in known.prices}
-    for one in found.prices:
+    for price in prices_of(instance):
+        one = price_range(resolver, instance, plan, value, price)
         assert one.tried is not None
         other = exact.get((one.item, one.unit))
         if other is None:  # in the bill of no design
@@ -224,7 +234,17 @@ def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) ->
         assert coopt.solve(shorter).objective.value == one.value
         assert one.extra is None or one.extra == one.value - found.value
         assert one.why
+    _check_what_costs_nothing_is_left_out(kind, found)
     _check_each_is_told_once(found)
+
+
+def _check_what_costs_nothing_is_left_out(kind: str, found: Explanation) -> None:
+    """Only without what the plan does not have it costs no more, as solving without it says."""
+    instance, told = asked(kind), {(one.part, one.choice) for one in found.rivals if one.excluded}
+    untold = [one for listed in lists_of_choices(instance) for one in listed if (one.part, one.name) not in told]
+    assert untold or not found.rivals
+    for choice in untold:
+        assert coopt.solve(choice.excluded(instance)).objective.value == pytest.approx(found.value, rel=1e-8)
 
 
 def _check_each_is_told_once(found: Explanation) -> None:
