@@ -135,9 +135,9 @@ DEEPSEEK = {
 }
 
 
-@pytest.mark.parametrize(("domains", "links"), [(20, 463), (0, 228), (64, 1580)])
+@pytest.mark.parametrize(("domains", "links"), [(12, 259), (0, 228), (30, 717)])
 def test_domains_are_solved_to_the_optimum(domains: int, links: int) -> None:
-    """Of each the search of whole links alone leaves some unproven for a minute and more."""
+    """Of each the search of whole links alone ends on more; of 30 domains no two that are far apart are joined."""
     instance = asked(domains, 5.8) if domains else coopt.load(SHIPPED, DEEPSEEK)
     solver = instance.solver.model_copy(update={"gap": 1e-4, "time_limit_s": 600.0})
     instance = instance.model_copy(update={"solver": solver})
