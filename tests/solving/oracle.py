@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet, context_of
@@ -139,13 +141,13 @@ def enumerated(instance: Instance) -> float:
 
 def least_over(instance: Instance, networks: Iterable[tuple[Family, int]]) -> float:
     """The least objective over networks with their uplinks, every mapping and placement; infinity when none answers."""
-    found = math.inf
+    allowed: list[tuple[float, Family, int]] = []
     for family, uplinks in networks:
         cost = total(instance.objective, bill(instance, family, uplinks))
-        value = weigh(instance.objective, cost.capex_usd, cost.power_w)
-        if value < found and within_limits(instance, family, cost) and answers(instance, family, uplinks):
-            found = value
-    return found
+        if within_limits(instance, family, cost):
+            allowed.append((weigh(instance.objective, cost.capex_usd, cost.power_w), family, uplinks))
+    cheapest_first = sorted(allowed, key=itemgetter(0))  # those beyond the cheapest that answers need no times
+    return next((value for value, family, uplinks in cheapest_first if answers(instance, family, uplinks)), math.inf)
 
 
 def every_design(instance: Instance) -> Iterator[tuple[Family, int]]:
@@ -183,6 +185,33 @@ def answers(instance: Instance, family: Family, uplinks: int) -> bool:
 def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> float:
     """The iteration time of the fastest mapping and placement; infinity where none fits into memory."""
     return least_s(workload, gpu, family.hb, replace(context_of(family), bundle=0), uplinks)
+
+
+def fastest_times_s(workload: Workload, gpu: Gpu, family: Family) -> list[float]:
+    """As `fastest_s` for all numbers of uplinks that a network may have."""
+    return least_times_s(workload, gpu, family.hb, replace(context_of(family), bundle=0), family.uplink_choices)
+
+
+@lru_cache(maxsize=1 << 14)
+def least_times_s(
+    workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: tuple[int, ...]
+) -> list[float]:
+    """As `least_s` for several numbers of uplinks at once."""
+    pool = every_mapping(workload, gpu, hb, context.site, context.discipline)
+    times_s: list[float] = pool.time_s(context, np.array(uplinks)[:, None]).min(axis=1, initial=math.inf).tolist()
+    return times_s
+
+
+def load(workloads: Iterable[Workload], gpu: Gpu, networks: Iterable[Family]) -> None:
+    """Work out at once what mappings put on the links of networks that are all asked for, which each would alone."""
+    contexts: dict[tuple[HbDomain, DomainSet, Discipline], list[Context]] = {}
+    for family in networks:
+        context = context_of(family)
+        if not context.layout.is_flat:
+            contexts.setdefault((family.hb, context.site, context.discipline), []).append(context)
+    for (hb, site, discipline), alike in contexts.items():
+        for workload in workloads:
+            every_mapping(workload, gpu, hb, site, discipline).load(alike)
 
 
 @lru_cache(maxsize=1 << 14)

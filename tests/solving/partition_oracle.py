@@ -11,14 +11,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.island_bills import Units, units_of
 from coopt.network.parts import racks, weigh
 from coopt.network.space import families
 from tests.conftest import DISCIPLINES, question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
-from tests.solving.oracle import fastest_s
+from tests.solving.oracle import fastest_times_s, load
 
 KINDS = ("hb", "nic", "switch", "optics")
 ROUNDING = 2.0**-48  # of a limit, by which sums in another order may exceed it
@@ -120,19 +119,24 @@ class Choice:
         self.key = (self.gpus, self.idle, self.racks, self.links, tuple(sorted(self.units.items())))
 
 
-def choices(instance: Instance, workload: Workload) -> list[Choice]:
-    """Every island on which a workload meets its bound, alike ones once."""
-    found: dict[Any, Choice] = {}
+def choices(instance: Instance) -> list[list[Choice]]:
+    """Every island on which a workload meets its bound, alike ones once, for each workload."""
+    gpu, found = instance.cluster.gpu, [dict[Any, Choice]() for _ in instance.workload]
     for gpus in range(1, instance.cluster.gpus[0] + 1):
-        if workload.gpus is not None and gpus not in workload.gpus:
-            continue
+        asking = [w for w, one in enumerate(instance.workload) if one.gpus is None or gpus in one.gpus]
         cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
-        for family in with_every_optic(instance, families(instance.model_copy(update={"cluster": cluster}))):
-            for uplinks in family.uplink_choices:
-                if fastest_s(workload, instance.cluster.gpu, family, uplinks) <= workload.bound_s:
+        question = instance.model_copy(update={"cluster": cluster})
+        networks = list(with_every_optic(instance, families(question))) if asking else []
+        load([instance.workload[w] for w in asking], gpu, networks)
+        for family in networks:
+            times = [(w, fastest_times_s(instance.workload[w], gpu, family)) for w in asking]
+            for n, uplinks in enumerate(family.uplink_choices):
+                in_time = [w for w, times_s in times if times_s[n] <= instance.workload[w].bound_s]
+                if in_time:
                     choice = Choice(instance, family, uplinks)
-                    found.setdefault(choice.key, choice)
-    return list(found.values())
+                    for w in in_time:
+                        found[w].setdefault(choice.key, choice)
+    return [list(one.values()) for one in found]
 
 
 def fewest(several: list[Choice]) -> list[Choice]:
@@ -176,7 +180,7 @@ def with_every_core_optic(instance: Instance) -> Iterator[Instance]:
 
 
 def _enumerated(instance: Instance) -> float:
-    menus = [fewest(choices(instance, workload)) for workload in instance.workload]
+    menus = [fewest(each) for each in choices(instance)]
     return min((value(instance, chosen) for chosen in product(*menus)), default=math.inf)
 
 

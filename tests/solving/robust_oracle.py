@@ -23,7 +23,7 @@ from coopt.perf.affine import Reciprocals
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Item
 from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import every_mapping, fastest_s
+from tests.solving.oracle import every_mapping, fastest_s, load
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
 
@@ -97,7 +97,9 @@ def standing(instance: Instance, efficiency: float) -> list[tuple[Family, int]]:
     """Designs that meet their bounds, before and after every loss."""
     robust, found = instance.robust, []
     assert robust is not None
-    for family in families(instance, ("capex",)):
+    networks = list(families(instance, ("capex",)))
+    load(instance.workload, at_efficiency(instance.cluster.gpu, efficiency), networks)
+    for family in networks:
         for uplinks in family.uplink_choices:
             if answers(instance, family, uplinks, efficiency, 1.0, 1.0) and all(
                 survives(instance, family, uplinks, efficiency, part) for part in robust.survive

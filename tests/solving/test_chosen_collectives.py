@@ -126,7 +126,7 @@ def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(r
         assert one.routed_time_s <= run.iteration_time_s * (1 + 1e-9) or run.routes
         if routing == "pinned":
             assert coopt.verify(instance, plan, routes=routes_csv(instance, plan)).accepted
-        for way in (*run.collectives.values(), RINGS, HALVING, TREES):
+        for way in dict.fromkeys((*run.collectives.values(), RINGS, HALVING, TREES)):
             named = renamed(plan, way)
             with suppress(InstanceError):  # of ways that this group has not
                 found = coopt.route(instance, named)

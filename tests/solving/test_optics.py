@@ -17,7 +17,7 @@ from coopt.plan.schema import Plan
 from tests.conftest import accepted, ask, example_count, switch
 from tests.network.test_optics import CHEAP, FRUGAL
 from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import answers, enumerated, instances
+from tests.solving.oracle import answers, enumerated, instances, load
 
 
 @st.composite
@@ -38,8 +38,9 @@ def capped(draw: st.DrawFn) -> Instance:
 
 def _uses(instance: Instance, key: str) -> set[float]:
     """What networks in time take of a limit."""
-    found = set()
-    for family in with_every_optic(instance, families(instance)):
+    found, networks = set(), list(with_every_optic(instance, families(instance)))
+    load(instance.workload, instance.cluster.gpu, networks)
+    for family in networks:
         for uplinks in family.uplink_choices:
             if answers(instance, family, uplinks):
                 cost = cost_of(instance, family, uplinks)

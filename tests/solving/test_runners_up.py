@@ -23,7 +23,7 @@ from coopt.solving import shared
 from coopt.solving.shared import without
 from tests.conftest import ask, example_count
 from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import fastest_s, instances
+from tests.solving.oracle import fastest_s, instances, load
 
 
 def built(one: Design) -> str:
@@ -37,7 +37,9 @@ def ranking(instance: Instance) -> list[tuple[float, float, str]]:
     """Value, share of the tightest bound and design of all that meet everything, best first."""
     best: dict[str, tuple[float, float]] = {}
     times: dict[Any, float] = {}
-    for family in with_every_optic(instance, families(instance)):
+    networks = list(with_every_optic(instance, families(instance)))
+    load(instance.workload, instance.cluster.gpu, networks)
+    for family in networks:
         for uplinks in family.uplink_choices:
             cost = cost_of(instance, family, uplinks)
             key = context_of(family), uplinks

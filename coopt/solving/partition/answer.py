@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import list_options, within_bounds
+from coopt.columns.islands.options import ListedIslands, list_options, within_bounds
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -61,11 +61,9 @@ def answer_partition(run: Run) -> Plan:
 
 def _variants(run: Run) -> list[Variant]:
     """The islands that workloads may have, for each optic that a core may have."""
-    variants = []
+    variants, listed = [], run.listed or ListedIslands()
     for question in with_core_optics(run.instance):
-        options = list_options(
-            question, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock, run.listed
-        )
+        options = list_options(question, lambda w: run.tell("columns", f"islands of {w.name}"), run.check_clock, listed)
         variants.append(Variant(instance=question, options=options, data=partition_data(question, options)))
     gated = sum((Counter(variant.options.gated) for variant in variants), Counter[str]())
     run.log.table = Counted(gated=dict(gated), kept=sum(variant.options.kept for variant in variants))
