@@ -69,13 +69,17 @@ def save_picture(figure: Figure, path: str | Path, about: str = "") -> None:
 
 
 def picture(figure: Figure, ending: str, about: str = "") -> bytes:
-    """The content of a picture file of one of the formats."""
+    """The content of a picture file of one of the formats.
+
+    A canvas lays a figure out as it draws it, where `savefig` would draw it once more to lay it out.
+    """
     from matplotlib import rc_context
+    from matplotlib.backend_bases import get_registered_canvas_class
 
     data = NOBODY[ending] | ({"Description": about} if about and ending == ".svg" else {})
-    content = BytesIO()
+    kind, content = ending[1:], BytesIO()
     with rc_context({"svg.hashsalt": "coopt", "svg.fonttype": "path"}):
-        figure.savefig(content, format=ending[1:], metadata=data)
+        getattr(get_registered_canvas_class(kind)(figure), f"print_{kind}")(content, metadata=data)
     return content.getvalue()
 
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from coopt.report import pictures
+
 SECOND = """
 [[workload]]
 name = "second"
@@ -76,10 +78,8 @@ def test_a_heat_map_is_drawn_the_same_each_time(coopt, planned, tmp_path, name):
 
 def test_a_heat_map_names_units_classes_and_ends(coopt, planned, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    kept, save = [], Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, *w, **more: kept.append(self) or save(self, *w, **more))
+    kept, draw = [], pictures.picture
+    monkeypatch.setattr(pictures, "picture", lambda figure, *more: kept.append(figure) or draw(figure, *more))
     assert coopt("traffic", *planned, "--heat-map", tmp_path / "map.png").exit_code == 0
     left, right, bar = kept[0].axes
     assert (left.get_ylabel(), right.get_xlabel()) == ("from GPU", "to GPU")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from coopt.report import pictures
 from tests.validation.own import megatron
 
 PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
@@ -134,11 +135,8 @@ def test_nothing_predicted_makes_no_picture(coopt, some, tmp_path):
 
 
 def test_a_picture_has_times_and_their_ratio_with_plain_ticks(coopt, some, tmp_path, monkeypatch):
-    kept = []
-    from matplotlib.figure import Figure
-
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, *w, **more: kept.append(self) or save(self, *w, **more))
+    kept, draw = [], pictures.picture
+    monkeypatch.setattr(pictures, "picture", lambda figure, *more: kept.append(figure) or draw(figure, *more))
     assert coopt("validate", some("korth", "mpt"), "--plot", tmp_path / "picture.png").exit_code == 0
     times, ratios = kept[0].axes
     assert times.get_title(loc="left").startswith("26 runs, median error ")

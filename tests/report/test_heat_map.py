@@ -7,7 +7,7 @@ import pytest
 
 from coopt.instance.errors import InstanceError
 from coopt.plan.traffic import WorkloadTraffic
-from coopt.report import words
+from coopt.report import pictures, words
 from coopt.report.pictures import CLASS_COLOURS, draw_heat_map
 from coopt.report.traffic import COLLECTIVES, traffic_headline
 from coopt.traffic.flows import Stream, TrafficDemand
@@ -27,10 +27,8 @@ def ring(ranks: int, active: int, size_bytes: float) -> TrafficDemand:
 
 
 def test_32768_gpus_in_4096_domains_become_256_cells_a_side(tmp_path, monkeypatch):
-    from matplotlib.figure import Figure
-
-    kept, save = [], Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda self, *w, **more: kept.append(self) or save(self, *w, **more))
+    kept, draw = [], pictures.picture
+    monkeypatch.setattr(pictures, "picture", lambda figure, *more: kept.append(figure) or draw(figure, *more))
     cells = cells_of(ring(32768, 8, 3e9))
     assert cells.size_bytes.shape == (1, 256, 256)
     draw_heat_map(cells, "a ring", str(tmp_path / "map.png"))
