@@ -134,11 +134,11 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
             # every second one waits for gradients of other sites as well, longer or shorter than what it hides behind
             work = made._replace(wait_s=number % 2 * number * 1e-3)
             assert made.floor_s() + clock.least_waited_s(work.wait_s) <= work.floor_s() * (1 + 1e-12)
-            floor_s = work.floor_s(times.least_gather_s(work), times.least_data_s(work))
+            floor_s = work.floor_s(times.least_traffic(work), times.least_data_s(work))
             for place in placements(workload, work.split, family.active, turned=True):
-                placed_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
+                placed_s = work.floor_s(times.traffic(work, place), times.data_s(work, place))
                 assert floor_s <= placed_s <= iteration_s(work, place, speed)
-            raised += floor_s > work.floor_s(times.least_gather_s(work))
+            raised += floor_s > work.floor_s(times.least_traffic(work))
     assert raised or workload.options.dp_mode == "stale-1", "only what arrives a step late hides behind any iteration"
 
 

@@ -5,10 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.verifier.training.communication import GpuTraffic, LinkShares, Speeds, pipeline_waits
-from coopt.verifier.training.iteration import breakdown, communication_times, iteration_s, met_hops_s
+from coopt.verifier.training.iteration import (
+    breakdown,
+    communication_times,
+    iteration_s,
+    layer_traffic,
+    met_hops_s,
+    pipeline_times,
+)
 from coopt.verifier.training.placing import HeldParameters, Placement
-from coopt.verifier.training.work import Work, end_visits
-from tests.verifier.cases import split
+from coopt.verifier.training.work import Clock, Work, end_visits
+from tests.verifier.cases import EXPERTS, MODEL, ask, split
 
 PLAIN = LinkShares(hb=1, rail=1, send=1, latency_s=0, step_s=0, send_s=0)
 SHARES = LinkShares(hb=0.5, rail=0.25, send=0.2, latency_s=1, step_s=0, send_s=0.25)
@@ -218,4 +225,22 @@ def test_parts_sum_to_the_time_and_the_time_never_falls_with_a_slowdown(
     slower = Speeds(100, *(a + b for a, b in zip(rates, more, strict=True)))
     assert iteration_s(here, place, slower) >= time_s * (1 - 1e-12)
     step = communication_times(here, place, speed)
-    assert here.floor_s() <= here.floor_s(step.gather_s) <= here.floor_s(step.gather_s, step.data_s) <= time_s
+    traffic = layer_traffic(here, place, speed)
+    assert here.floor_s() <= here.floor_s(traffic) <= here.floor_s(traffic, step.data_s) <= time_s
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "zb-h1", "dualpipe"])
+def test_a_floor_has_all_of_a_pipeline_but_hops_and_what_the_last_stage_sends_more(schedule: str) -> None:
+    model = MODEL | EXPERTS | {"extra_predictions": 0}
+    options = {"schedule": schedule, "dp_mode": "overlap"}
+    changes = {"workload__0__model": model, "workload__0__options": options}
+    instance = ask(cluster__gpus=64, **changes)
+    here = Clock(instance.workload[0], instance.cluster.gpu).work(split(tp=2, pp=4, dp=4, cp=2, ep=4, zero=1))
+    place = Placement(2, 1, 1, 4, 2, 2, 1, 2, 2, 2, 2, 4)
+    speed = Speeds(1e11, 1e-10, 1e-9, *[1e-10] * 5)
+    step = communication_times(here, place, speed)._replace(hop_s=0.0)
+    few = here._replace(traffic=here.traffic._replace(logits_gathers=0.0))
+    traffic = layer_traffic(here, place, speed)
+    assert min(traffic) > 0
+    pipeline_s = pipeline_times(few, step).whole_s
+    assert few.floor_s(traffic) == pytest.approx(few.factor * (pipeline_s + few.optimizer_s), rel=1e-11)

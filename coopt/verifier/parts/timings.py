@@ -6,6 +6,7 @@ import math
 from bisect import insort
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from itertools import product
 from threading import Lock
 from typing import NamedTuple
 
@@ -16,9 +17,9 @@ from coopt.verifier.checks.verdict import LENIENT, STRICT
 from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
-from coopt.verifier.training.communication import Speeds
-from coopt.verifier.training.gathers import Group, gather_s, gathers_s, summed_by_replicas, summed_by_tp
-from coopt.verifier.training.iteration import exchanges, iteration_s, tp_group, ways_of_replicas
+from coopt.verifier.training.communication import LayerTraffic, Speeds
+from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas
+from coopt.verifier.training.iteration import exchanges, iteration_s, layer_traffic, ways_of_replicas
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, expert_copies, placements
@@ -47,6 +48,11 @@ class PlacedWork(NamedTuple):
     work: Work
     place: Placement
 
+
+Ends = tuple[int, int]
+"""Ranks of a group inside a domain and across."""
+
+ALONE: Ends = (1, 1)
 
 NearWorks = LazyList[tuple[float, PlacedWork]]
 """Works that are in time if no switch slows them down, each with that time."""
@@ -200,20 +206,19 @@ class Timings:
         self, family: DesignFamily, index: int, bound_s: float, wait_s: float
     ) -> Iterator[tuple[float, PlacedWork]]:
         clock, speed = self.clocks[index], _undisturbed(family)
-        # the same for every number of domains
-        key, turned = (index, speed, family.active, family.rooms is None), family.charges_loads
+        key, turned = (index, speed, family.active, family.rooms is None), family.charges_loads  # whatever the domains
         times = self._placed_times.setdefault(key, PlacedTimes(clock.workload, family, speed))
         for compute_s, quick_work in self._quick(family.gpus, index, bound_s):
             # the quickest compute comes first, so that all that follow take longer
             if compute_s + clock.least_waited_s(wait_s) > bound_s:
                 break
             work = quick_work._replace(wait_s=wait_s) if wait_s else quick_work
-            inside_s = times.least_gather_s(work)
-            # TP alone takes most of them too long
-            if work.floor_s(inside_s) > bound_s or work.floor_s(inside_s, times.least_data_s(work)) > bound_s:
+            traffic = times.least_traffic(work)
+            # that of layers alone takes most of them too long
+            if work.floor_s(traffic) > bound_s or work.floor_s(traffic, times.least_data_s(work)) > bound_s:
                 continue
             for place in placements(clock.workload, work.split, family.active, family.rooms, turned=turned):
-                floor_s = work.floor_s(times.gather_s(work, place), times.data_s(work, place))
+                floor_s = work.floor_s(times.traffic(work, place), times.data_s(work, place))
                 if floor_s <= bound_s and family.holds(place.pp_in):
                     time_s = iteration_s(work, place, speed)
                     if time_s <= bound_s:
@@ -310,27 +315,32 @@ class PlacedTimes:
     def __init__(self, workload: Workload, family: DesignFamily, speed: Speeds) -> None:
         self._workload, self._speed, self._active, self._even = workload, speed, family.active, family.rooms is None
         self._known: dict[tuple[object, ...], float] = {}
+        self._traffic: dict[tuple[object, ...], LayerTraffic] = {}
 
-    def least_gather_s(self, work: Work) -> float:
-        """A collective over the TP ranks, wherever they lie."""
-        # all that a collective of the TP ranks depends on
-        key = ("tp", work.split.tp, work.traffic.gathered_bytes, work.split.sequence_parallel)
-        if key not in self._known:
-            self._known[key] = min(self._gather_s(work, *ends) for ends in self._ends(work.split.tp))
-        return self._known[key]
+    def least_traffic(self, work: Work) -> LayerTraffic:
+        """The traffic of a layer, wherever the ranks of each group lie."""
+        split, key = work.split, (work.split.of_layer, work.traffic.hides_exchanges)  # all that it depends on
+        if key not in self._traffic:
+            tensor, context, experts = (self._ends(degree) for degree in (split.tp, split.cp, split.ep))
+            rows = tensor if work.traffic.row_gathers else [ALONE]
+            self._traffic[key] = LayerTraffic(
+                min(self._layer(work, tp=ends).gathers_s for ends in tensor),
+                min(self._layer(work, cp=ends).ring_s for ends in context),
+                min(self._layer(work, tp=tp, ep=ep).experts_s for tp, ep in product(rows, experts)),
+            )
+        return self._traffic[key]
 
-    def gather_s(self, work: Work, place: Placement) -> float:
-        """A collective over the TP ranks."""
-        return self._gather_s(work, place.tp_in, place.tp_across)
+    def traffic(self, work: Work, place: Placement) -> LayerTraffic:
+        """The traffic of a layer."""
+        ends = (place.tp_in, place.cp_in, place.ep_in)
+        key = (work.split.of_layer, work.traffic.hides_exchanges, ends)
+        if key not in self._traffic:
+            self._traffic[key] = layer_traffic(work, place, self._speed)
+        return self._traffic[key]
 
-    def _gather_s(self, work: Work, inside: int, across: int) -> float:
-        size_bytes, summed = work.traffic.gathered_bytes, summed_by_tp(work.split)
-        key = ("tp", inside, across, size_bytes, summed)
-        if key not in self._known:
-            speed, place = self._speed, Placement(inside, across, 1, 1, 1, 1)
-            group = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, speed.other_ways)
-            self._known[key] = gather_s(size_bytes, group, work.links, summed)
-        return self._known[key]
+    def _layer(self, work: Work, tp: Ends = ALONE, cp: Ends = ALONE, ep: Ends = ALONE) -> LayerTraffic:
+        """The traffic of a layer in these groups alone."""
+        return layer_traffic(work, Placement(*tp, *ALONE, *ALONE, *cp, *ep), self._speed)
 
     def least_data_s(self, work: Work) -> float:
         """Gradients and parameters of an iteration, wherever replicas lie."""
@@ -369,7 +379,7 @@ class PlacedTimes:
             self._known[key] = gathers_s(exchanges(work, number), group, work.links, summed)
         return self._known[key]
 
-    def _ends(self, degree: int) -> list[tuple[int, int]]:
+    def _ends(self, degree: int) -> list[Ends]:
         """Ranks of a group inside a domain and across."""
         inside = divisors(math.gcd(degree, self._active) if self._even else degree)
         return [(x, degree // x) for x in inside]

@@ -134,6 +134,14 @@ class AheadShares(NamedTuple):
     experts: float
 
 
+class LayerTraffic(NamedTuple):
+    """Seconds of all TP collectives of a layer and micro-batch, of keys and values going round, and of experts."""
+
+    gathers_s: float = 0.0
+    ring_s: float = 0.0
+    experts_s: float = 0.0
+
+
 class GpuTraffic(NamedTuple):
     """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
 

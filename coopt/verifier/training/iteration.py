@@ -11,6 +11,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import (
     OVERLAP_COST,
+    LayerTraffic,
     OtherWays,
     Speeds,
     exchange_s,
@@ -86,12 +87,7 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
     over_tp = tp_group(work, place, inside_byte_s, speed.tp_s_byte, speed.other_ways)
     tp = gather_s(traffic.gathered_bytes, over_tp, links, summed_by_tp(work.split))
     received = gather_s(traffic.gathered_bytes, over_tp, links)
-    ring = 0.0
-    if traffic.rings:
-        over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, speed.cp_s_byte)
-        ring_s = traffic.rings * gather_s(traffic.ring_bytes, over_cp, links)
-        # keys and values go round behind the core, and while the host starts kernels; hidden, they still cost a share
-        ring = max(OVERLAP_COST * ring_s, ring_s - work.core_s - work.idle_s)
+    ring = ring_s(work, place, inside_byte_s, speed.cp_s_byte)
     embedding = 0.0
     if traffic.embedding_bytes:
         # two ranks hold the table: of one domain only where no pipeline leaves it
@@ -119,6 +115,17 @@ def _other_ways(other_ways: Callable[[str], OtherWays], kind: str, across: int) 
     return other_ways(kind) if across > 2 else OtherWays(math.inf, math.inf)
 
 
+def ring_s(work: Work, place: Placement, inside_byte_s: float, cp_s_byte: float) -> float:
+    """CP of a layer and micro-batch: keys and values go round behind the core, and while the host starts kernels."""
+    traffic = work.traffic
+    if not traffic.rings:
+        return 0.0
+    over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, cp_s_byte)
+    whole_s = traffic.rings * gather_s(traffic.ring_bytes, over_cp, work.links)
+    # hidden, they still cost a share
+    return max(OVERLAP_COST * whole_s, whole_s - work.core_s - work.idle_s)
+
+
 def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float) -> float:
     """EP of a layer and micro-batch, mean over the layers; what hides does so behind all compute of such a layer."""
     traffic, links, total = work.traffic, work.links, 0.0
@@ -134,6 +141,17 @@ def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: flo
         over_tp = Group(place.tp_in, place.tp_across, inside_byte_s, tp_s_byte)
         total += traffic.row_gathers * gather_s(traffic.row_bytes, over_tp, links)
     return total
+
+
+def layer_traffic(work: Work, place: Placement, speed: Speeds) -> LayerTraffic:
+    """The traffic of a layer and micro-batch."""
+    byte_s, traffic = speed.inside_byte_s, work.traffic
+    over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
+    return LayerTraffic(
+        traffic.gathers * gather_s(traffic.gathered_bytes, over_tp, work.links, summed_by_tp(work.split)),
+        ring_s(work, place, byte_s, speed.cp_s_byte),
+        experts_s(work, place, byte_s, speed.ep_s_byte, speed.tp_s_byte),
+    )
 
 
 def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:

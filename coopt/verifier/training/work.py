@@ -13,7 +13,14 @@ from typing import Generic, NamedTuple, TypeVar
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.verifier.training.communication import OVERLAP_COST, GpuTraffic, LinkShares, link_shares, traffic_of
+from coopt.verifier.training.communication import (
+    OVERLAP_COST,
+    GpuTraffic,
+    LayerTraffic,
+    LinkShares,
+    link_shares,
+    traffic_of,
+)
 from coopt.verifier.training.kernels import machine_of, moved_s, predicting
 from coopt.verifier.training.layer import LayerTimes, logits_s
 from coopt.verifier.training.mappings import ZERO, ScalarMapping, Style, layer_mappings, shapes, styled
@@ -22,6 +29,7 @@ from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, 
 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6
+NO_TRAFFIC = LayerTraffic()
 
 Group = TypeVar("Group")
 Member = TypeVar("Member")
@@ -119,24 +127,27 @@ class Work(NamedTuple):
             return max(OVERLAP_COST * data_s + met_s, data_s - self.window_s - inside_s + 2 * met_s)
         return data_s
 
-    def floor_s(self, gather_s: float = 0.0, data_s: float = 0.0) -> float:
-        """Seconds of the iteration if no communication took any but TP all-gathers and the gradient exchange, of so
+    def floor_s(self, traffic: LayerTraffic = NO_TRAFFIC, data_s: float = 0.0) -> float:
+        """Seconds of the iteration if no communication took any but that of layers and the gradient exchange, of so
         many seconds with what gradients of other sites take, less rounding: no network on which these are no quicker
         does better."""
-        split, layer_s, m = self.split, self.layer_s + self.traffic.gathers * gather_s, self.micro_batches
-        data_s += self.wait_s
-        stage_s = self.stage_s + self.layers * (layer_s - self.layer_s)
+        split, m, hideable_s = self.split, self.micro_batches, traffic.gathers_s + traffic.experts_s
+        traffic_s, data_s = hideable_s + traffic.ring_s, data_s + self.wait_s
+        layer_s, stage_s = self.layer_s + traffic_s, self.stage_s + self.layers * traffic_s
         excess_s = self.logits_s - self.missing_last * layer_s
         if self.schedule != "1f1b":
-            forward_s = self.forward_s + self.traffic.ahead.gathers * (layer_s - self.layer_s)
-            row = self.longest_row(SplitStage(stage_s, forward_s, layer_s, excess_s), 0.0)
+            ahead = self.traffic.ahead
+            ahead_s = (
+                ahead.gathers * traffic.gathers_s + ahead.ring * traffic.ring_s + ahead.experts * traffic.experts_s
+            )
+            row = self.longest_row(SplitStage(stage_s, self.forward_s + ahead_s, layer_s, excess_s), 0.0)
             busy_s = m * stage_s + row.added_s(excess_s, self.missing_first * layer_s)
             # sums in another order may come out lower: a floor lies below by more than that
             return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
-        # as `pipeline_times`, without hops and the traffic of keys, values and experts, which only add to it
+        # as `pipeline_times`, without hops and what the last stage sends more, which only add to it
         full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
         busy_s = full_s + max(m * excess_s, *[visits.added_s(excess_s, layer_s) for visits in self.ends])
-        inside_s = self.hiding_layers * (layer_s - self.layer_s)  # experts' is part of every layer that it may hide
+        inside_s = self.hiding_layers * hideable_s  # each layer takes as much longer as it hides
         return self.factor * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s) * (1 - 1e-12)
 
     def longest_row(self, stage: SplitStage, hop_s: float) -> PassRow:
