@@ -6,11 +6,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from coopt.instance.couplings import Site
-from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.schema import Instance, Limits, Objective, ObjectiveKind
+from coopt.instance.hardware import IDLE, Gpu, HbDomain
+from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
 from coopt.network.family import Family, core_group, levels
 from coopt.network.goods import modules
 from coopt.plan.couplings import SitePower
@@ -64,23 +64,51 @@ def site_power(objective: Objective, site: Site, it_w: float, year: float | None
     return SitePower(site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6)
 
 
+class Lot(NamedTuple):
+    """So many units of a product at the price (USD) and the power (W) of one; `idle` GPUs come with HB domains."""
+
+    kind: CostKind
+    name: str
+    units: int
+    unit_usd: float
+    unit_w: float
+    idle: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Kind and name of its line of a bill."""
+        return self.kind, f"{self.name}{IDLE * self.idle}"
+
+    @property
+    def line(self) -> Item:
+        """Its line of a bill."""
+        return line(self.kind, self.name, self.units, self.unit_usd, self.unit_w, idle=self.idle)
+
+
 def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
+    return tuple(lot.line for lot in lots(instance, family, uplinks))
+
+
+def lots(instance: Instance, family: Family, uplinks: int) -> list[Lot]:
+    """What is bought and `include` counts; nothing with a count of 0."""
     tiers = levels(family, uplinks)
     nic = family.nic
     counts_of_ways: Counter[tuple[str, float]] = Counter()  # by name and rate, as a whole switch is slow to hash
     ways = {(switch.name, switch.port_gbit_s): switch for switch in family.switches}
     for way, level in zip(((box.name, box.port_gbit_s) for box in family.switches), tiers, strict=True):
         counts_of_ways[way] += level.switches
-    lines = [
-        *domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
-        line("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
-        *(line("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in counts_of_ways.items()),
-    ]
     optics = {optic.name: optic for ends in family.optics for optic in ends}
-    counts = ends_bought(family, uplinks)
-    lines += [line("optics", name, count, optics[name].usd, optics[name].w) for name, count in counts.items()]
-    return included_lines(instance, lines)
+    bought = [
+        *_domain_lots(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
+        Lot("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
+        *(Lot("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in counts_of_ways.items()),
+        *(
+            Lot("optics", name, count, optics[name].usd, optics[name].w)
+            for name, count in ends_bought(family, uplinks).items()
+        ),
+    ]
+    return [lot for lot in bought if lot.units and lot.kind in instance.objective.include]
 
 
 def ends_bought(family: Family, uplinks: int) -> Counter[str]:
@@ -94,11 +122,15 @@ def ends_bought(family: Family, uplinks: int) -> Counter[str]:
 
 def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:
     """GPUs that train, HB domains, and GPUs that stay idle."""
-    return [
-        line("gpu", gpu.name, gpus, gpu.usd, gpu.w),
-        line("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
-        line("hb", gpu.name, installed - gpus, gpu.usd, gpu.w, idle=True),
-    ]
+    return [lot.line for lot in _domain_lots(gpu, hb, gpus, installed)]
+
+
+def _domain_lots(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> tuple[Lot, ...]:
+    return (
+        Lot("gpu", gpu.name, gpus, gpu.usd, gpu.w),
+        Lot("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
+        Lot("hb", gpu.name, installed - gpus, gpu.usd, gpu.w, idle=True),
+    )
 
 
 def included_lines(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
@@ -145,14 +177,14 @@ class Quantities:
     Of modules that hold several links an uplink takes a share.
     """
 
-    units: dict[Key, Item]
+    units: dict[Key, Lot]
     fixed: Shares
     uplink: Shares
     spine: Shares
 
     def price(self, objective: Objective, kind: ObjectiveKind) -> Affine:
         """Capex (USD), power (W) or tco (USD) as an affine function."""
-        unit = {key: weigh(objective, item.unit_usd, item.unit_w, kind) for key, item in self.units.items()}
+        unit = {key: weigh(objective, lot.unit_usd, lot.unit_w, kind) for key, lot in self.units.items()}
 
         def worth(units: Mapping[Key, float]) -> float:
             return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
@@ -162,8 +194,7 @@ class Quantities:
 
 def open_bill(instance: Instance, family: Family) -> Quantities:
     """The bill of a family with its uplinks open; counts follow `coopt.network.family.levels`."""
-    lines = bill(instance, family, family.uplink_choices[0])
-    units: dict[Key, Item] = {(item.kind, item.item): item for item in lines}
+    units = {lot.key: lot for lot in lots(instance, family, family.uplink_choices[0])}
     switches = [("switch", switch.name) for switch in family.switches]
     uplink, spine, constant = Shares(int), Shares(int), Shares(int)
     min_uplinks = family.uplink_choices[0]
@@ -177,8 +208,8 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
             uplink[switches[2]] += family.all_planes * core_group(family)
         _open_ends(family, uplink, spine)
     # What is left of the bill at the fewest uplinks is constant.
-    for key, item in units.items():
-        constant[key] = item.count - uplink[key] * min_uplinks - spine[key] * spines
+    for key, lot in units.items():
+        constant[key] = lot.units - uplink[key] * min_uplinks - spine[key] * spines
     return Quantities(units=units, fixed=constant, uplink=uplink, spine=spine)
 
 
@@ -239,7 +270,8 @@ def resources(instance: Instance, family: Family) -> dict[str, Affine]:
     """What a family uses of each limit the instance sets, in the unit of the limit."""
     if instance.limits == Limits():
         return {}
-    usd, w = price(instance, family, "capex"), price(instance, family, "power")
+    counts = open_bill(instance, family)
+    usd, w = (counts.price(instance.objective, kind) for kind in ("capex", "power"))
     count = racks(family)
     filled = None if count is None else Affine(fixed=float(count), uplink=0.0, spine=0.0)
     return {key: use for key, (use, _) in instance.limits.against(usd=usd, w=w, racks=filled).items()}

@@ -18,7 +18,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
-from coopt.perf.affine import Reciprocals
+from coopt.perf.affine import Reciprocals, Ways
 from coopt.perf.mapping import Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
@@ -32,11 +32,12 @@ from formulations.shared import Floats, Ints, Resource, SharedData
 class SharedProblem:
     """Families that can serve every workload, the columns on them, and their numbers.
 
-    `columns[i]` is column i of `data`; `families[i]` is family i. `scale` is the objective (USD or
-    W) in one unit of the model.
+    `columns[i]` is column i of `data`; `families[i]` is family i, and `prices[i]` what it is worth in the unit of the
+    objective. `scale` is the objective (USD or W) in one unit of the model.
     """
 
     families: tuple[Family, ...]
+    prices: tuple[Affine, ...]
     columns: tuple[Column, ...]
     data: SharedData
     scale: float
@@ -58,16 +59,16 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
     contexts = [table.numbers[context_of(family)] for family in families]
     dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
     columns = tuple(column for column in table.columns if column.context in dense)
-    cost = [price(instance, family, instance.objective.minimize) for family in families]
+    prices = tuple(price(instance, family, instance.objective.minimize) for family in families)
     # what a family comes to never falls with its uplinks, so that its last number is the dearest
-    dearest = max(a.at(family, family.uplink_choices[-1]) for a, family in zip(cost, families, strict=True))
+    dearest = max(a.at(family, family.uplink_choices[-1]) for a, family in zip(prices, families, strict=True))
     scale = dearest / LARGEST or 1.0
     data = SharedData(
         workloads=len(instance.workload),
         contexts=len(dense),
-        fixed=floats(a.fixed / scale for a in cost),
-        uplink=floats(a.uplink / scale for a in cost),
-        spine=floats(a.spine / scale for a in cost),
+        fixed=floats(a.fixed / scale for a in prices),
+        uplink=floats(a.uplink / scale for a in prices),
+        spine=floats(a.spine / scale for a in prices),
         min_uplinks=_ints(f.uplink_choices[0] for f in families),
         max_uplinks=_ints(f.uplink_choices[-1] for f in families),
         leaves=_ints(f.leaves if f.tiers == 2 else 0 for f in families),
@@ -78,7 +79,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         need=_ints(c.uplinks for c in columns),
         resources=_resources(instance, families),
     )
-    return SharedProblem(families=families, columns=columns, data=data, scale=scale)
+    return SharedProblem(families=families, prices=prices, columns=columns, data=data, scale=scale)
 
 
 def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:
@@ -147,9 +148,9 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     workload = pool.workload
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
-    parts = pool.iteration.breakdown_s(r)
-    seen = pool.charged(r)
-    time_s = float(pool.pieces.at(seen)[row])
+    charged = pool.charged(r).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
+    parts = replace(pool.iteration.take(index), ways=Ways()).breakdown_s(charged)
+    time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     need_bytes = memory_bytes(workload, mapping)
     return WorkloadPlan(
@@ -159,7 +160,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         placement=placement_of(workload, mapping, placement),
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
-        breakdown_s={name: float(seconds[row]) for name, seconds in parts.items()},
+        breakdown_s={name: float(seconds[0]) for name, seconds in parts.items()},
         memory_gib=float(need_bytes[0]) / GIB,
         memory_limit_gib=gpu.usable_bytes / GIB,
         mfu=float(mfu),

@@ -15,11 +15,11 @@ from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.parts import cost_of, price, within_limits
+from coopt.network.parts import Affine, cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.plan.claims import SolverReport, Timing
 from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, ObjectiveClaim, Part, Plan
-from coopt.solving.arrays import fastest_row
+from coopt.solving.arrays import SharedProblem, fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.highs import Outcome
 from coopt.solving.runs import Effort, Run, Why
@@ -198,7 +198,7 @@ def recomputed(instance: Instance, table: Columns, family: Family, uplinks: int)
 
 
 def fastest_of_equal_cost(
-    instance: Instance, families: tuple[Family, ...], table: Columns, candidate: Candidate
+    instance: Instance, problem: SharedProblem, table: Columns, candidate: Candidate
 ) -> Candidate:
     """Among all networks with exactly the cost of the one found, the one whose tightest bound has most room.
 
@@ -212,8 +212,8 @@ def fastest_of_equal_cost(
     def is_better(family: Family, uplinks: int, rival: tuple[Family, int]) -> bool:
         return (uplinks, family.joins_rails) > (rival[1], rival[0].joins_rails)
 
-    for family in families:
-        uplinks = _most_uplinks(instance, family, value)
+    for family, price in zip(problem.families, problem.prices, strict=True):
+        uplinks = _most_uplinks(instance, family, price, value)
         context = context_of(family)
         if uplinks is not None and (context not in widest or is_better(family, uplinks, widest[context])):
             widest[context] = family, uplinks
@@ -228,11 +228,10 @@ def _preference(candidate: Candidate) -> tuple[object, ...]:
     return shares[0], not candidate.family.joins_rails, shares, ratio
 
 
-def _most_uplinks(instance: Instance, family: Family, value: float) -> int | None:
+def _most_uplinks(instance: Instance, family: Family, price: Affine, value: float) -> int | None:
     """The most uplinks a family has at exactly that cost within the limits; more uplinks are never slower."""
-    affine = price(instance, family, instance.objective.minimize)
     u = np.array(family.uplink_choices)
-    prices = affine.at(family, u)
+    prices = price.at(family, u)
     # the affine price adds up in another order than the bill: it says which numbers to try
     for uplinks in u[np.isclose(prices, value, rtol=1e-9, atol=1e-9)][::-1].tolist():
         cost = cost_of(instance, family, uplinks)

@@ -34,9 +34,9 @@ from coopt.network.growth import (
     whole_cost,
 )
 from coopt.network.growth import lines as lines_of
-from coopt.network.parts import Key, Quantities, cost_of, open_bill, within_limits
+from coopt.network.parts import Key, Lot, Quantities, cost_of, open_bill, within_limits
 from coopt.plan.couplings import PhaseSpending
-from coopt.plan.schema import Cost, Item
+from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.highs import LARGEST, NEAR
@@ -235,9 +235,7 @@ def numbers_of(
 ) -> PhasedData:
     """The numbers of some lines, in units of the objective."""
     bills = [[open_bill(instance, family) for family in line.phases] for line in lines]
-    units: dict[Key, Item] = {
-        key: item for row in bills for quantities in row for key, item in quantities.units.items()
-    }
+    units = {key: lot for row in bills for quantities in row for key, lot in quantities.units.items()}
     prices = _prices(instance, list(units.values()))
     retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
     return PhasedData(
@@ -256,12 +254,12 @@ def numbers_of(
     )
 
 
-def _prices(instance: Instance, items: list[Item]) -> PhasePrices:
+def _prices(instance: Instance, lots: list[Lot]) -> PhasePrices:
     phases = range(len(instance.phase))
-    usd = np.array([[item.unit_usd * factor(instance, t, item.kind) for item in items] for t in phases])
+    usd = np.array([[lot.unit_usd * factor(instance, t, lot.kind) for lot in lots] for t in phases])
     if instance.objective.minimize != "tco":
         return PhasePrices(purchase=usd, upkeep=np.zeros_like(usd))
-    energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [item.unit_w for item in items])
+    energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [lot.unit_w for lot in lots])
     support = usd * np.array([[support_share(instance, t)] for t in phases])
     return PhasePrices(purchase=usd * bought_share(instance), upkeep=energy + support)
 

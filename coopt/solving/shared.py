@@ -235,7 +235,7 @@ def search(
     if result.found is None or result.outcome != "optimal":
         return result
     with contextlib.suppress(KeyboardInterrupt):  # the one found is as good a proof
-        return replace(result, found=fastest_of_equal_cost(instance, problem.families, table, result.found))
+        return replace(result, found=fastest_of_equal_cost(instance, problem, table, result.found))
     return result
 
 

@@ -18,7 +18,7 @@ from tests.formulations.small import best, problems
 
 
 def problem(data: SharedData) -> SharedProblem:
-    return SharedProblem(families=(), columns=(), data=data, scale=2.0)
+    return SharedProblem(families=(), prices=(), columns=(), data=data, scale=2.0)
 
 
 def least_cost(data: SharedData, fewest: np.ndarray) -> float:
