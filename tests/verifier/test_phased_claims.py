@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,8 +17,17 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.schema import Design, Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.couplings.growth import growth_paths
+from coopt.verifier.couplings.growth import (
+    GrowthPath,
+    Growths,
+    _StageCharge,
+    _unit_charge_usd,
+    growth_paths,
+    growth_values,
+    least_growth_below,
+)
 from coopt.verifier.couplings.stages import GrowthStage, design_of_stage, graph_of_stage
+from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.wiring import count_levels
 from tests.changes import with_couplings
 from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch
@@ -130,6 +143,45 @@ def test_a_dearer_way_to_grow_is_no_optimum() -> None:
     assert value is not None
     claim = plan.objective.model_copy(update={"bound": value + 1000.0, "gap": -1000.0 / value})
     assert not verify(instance, plan.model_copy(update={"objective": claim})).accepted
+
+
+def values_of(growths: Growths, path: GrowthPath) -> dict[tuple[int, ...], Fraction]:
+    """What a network is worth with any uplinks that never fall and serve."""
+    instance, kind = growths.instance, growths.kind
+    charge = cache(partial(_unit_charge_usd, instance, kind))
+    charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
+    serving = [
+        [up for up in stage.uplinks if Trainer(question).trains(stage.family, stage.reach(up))]
+        for question, stage in zip(growths.questions, path, strict=True)
+    ]
+    return {
+        uplinks: value
+        for uplinks in product(*serving)
+        for value in growth_values(instance, path, [[up] for up in uplinks], charges).values()
+    }
+
+
+@pytest.mark.parametrize("minimize", ["capex", "tco"])
+def test_a_network_grows_for_the_least_of_all_uplinks_that_serve(minimize: str) -> None:
+    wide = {"network__fabrics": "clos", "network__oversubscription": 6, "objective__minimize": minimize}
+    instance = growing((24,), **wide, workload__0__max_iteration_time_s=0.25, phase=[
+        {"year": 2026, "gpus": 16, "workloads": {"name": "first", "max_iteration_time_s": 0.9}},
+        {"year": 2027, "gpus": 32, "retrofit_usd_per_link": 900, "price": {"optics": 0.9},
+         "workloads": {"name": "first", "max_iteration_time_s": 0.45}},
+        {"year": 2029.5, "gpus": 64, "retrofit_usd_per_link": 10, "price": {"switch": 0.5, "energy": 1.5}},
+    ])  # fmt: skip
+    growths, looked_at, bought_early = Growths(instance, instance.objective.minimize), 0, 0
+    for path in growths.paths:
+        growths.__dict__["paths"] = (path,)
+        by_uplinks = values_of(growths, path)
+        values, fewest = sorted(set(by_uplinks.values())), by_uplinks[min(by_uplinks)]
+        assert least_growth_below(growths, math.inf) == values[0]
+        for value in values:
+            assert least_growth_below(growths, float(value)) == (values[0] if value > values[0] else None)
+        looked_at += len(values)
+        bought_early += fewest > values[0]
+    assert looked_at > 50
+    assert bought_early
 
 
 NAMES = {

@@ -101,12 +101,15 @@ class IslandPaths:
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
         }
+        self._listed: dict[str, list[dict[int, list[GrowthStage]]]] = {}
         limit, timed = MOST_STAGES if most_stages is None else most_stages, 0
-        for demands in self._demands.values() if math.isfinite(limit) else ():
+        for name, demands in self._demands.items() if math.isfinite(limit) else ():
+            self._listed[name] = []
             for stages in self._candidates(demands):
                 timed += sum(map(len, stages.values()))
                 if timed > limit:
                     raise TooManyError
+                self._listed[name].append(stages)
 
     def sizes(self, name: str) -> list[int]:
         """How many GPUs an island of a workload may have in the end, ascending."""
@@ -115,7 +118,8 @@ class IslandPaths:
 
     def of(self, name: str) -> list[IslandPath]:
         """Every island of a workload; with labour for retrofits with more uplinks than serve as well."""
-        return [path for stages in self._candidates(self._demands[name]) for path in self.grown(name, stages)]
+        candidates = self._listed[name] if name in self._listed else self._candidates(self._demands[name])
+        return [path for stages in candidates for path in self.grown(name, stages)]
 
     def fits(self, name: str, gpus: int) -> bool:
         """Whether compute alone is in time in the end, in memory, on so many GPUs."""

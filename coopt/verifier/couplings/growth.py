@@ -251,21 +251,40 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
         charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
         if ceiling is not None and sum(stage_charge.least_usd for stage_charge in charges) >= ceiling:
             continue  # whatever switches and modules it has
-        uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
-        for t in reversed(range(len(path))):
-            # Timing is what takes long: only uplinks of the last phase that would be worth less are timed at all.
-            values = growth_values(instance, path, uplinks, charges)
-            uplinks[-1] = [
-                uplinks_at_end for uplinks_at_end, value in values.items() if ceiling is None or value < ceiling
-            ]
-            if not uplinks[-1]:
-                break
-            uplinks[t] = growths.serving(path[t], t, margin, uplinks[t])
-        else:
-            value_of_path = min(growth_values(instance, path, uplinks, charges).values(), default=None)
-            if value_of_path is not None and (ceiling is None or value_of_path < ceiling):
-                least_value = ceiling = value_of_path
+        serving = _serving_below(growths, path, charges, ceiling, margin)
+        value_of_path = min(growth_values(instance, path, serving, charges).values(), default=None)
+        if value_of_path is not None and (ceiling is None or value_of_path < ceiling):
+            least_value = ceiling = value_of_path
     return least_value
+
+
+def _serving_below(
+    growths: Growths, path: GrowthPath, charges: Sequence[_StageCharge], ceiling: Fraction | None, margin: float
+) -> list[Sequence[int]]:
+    """The uplinks of each phase that serve it, but for those that are worth too much whatever the other phases have."""
+    uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
+    for t in reversed(range(len(path))):
+        # Timing is what takes long: only uplinks that may be worth less are timed at all.
+        uplinks = _worth_less(charges, uplinks, ceiling)
+        uplinks[t] = growths.serving(path[t], t, margin, uplinks[t])
+    return uplinks
+
+
+def _worth_less(
+    charges: Sequence[_StageCharge], uplinks_by_phase: list[Sequence[int]], ceiling: Fraction | None
+) -> list[Sequence[int]]:
+    """The uplinks of each phase that are worth less than a ceiling beside the fewest of all others; none anywhere where
+    a phase has none. With more uplinks a phase takes no less of any unit, and no unit is worth less than nothing."""
+    if not all(uplinks_by_phase):
+        return [()] * len(uplinks_by_phase)
+    if ceiling is None:
+        return uplinks_by_phase
+    fewest = [charge.at(uplinks[0]) for charge, uplinks in zip(charges, uplinks_by_phase, strict=True)]
+    rest = ceiling - sum(fewest, Fraction())
+    return [
+        uplinks[: bisect_left(uplinks, rest + least, key=charge.at)]
+        for charge, uplinks, least in zip(charges, uplinks_by_phase, fewest, strict=True)
+    ]
 
 
 def growth_values(
