@@ -38,6 +38,10 @@ ISLANDS: dict[str, Any] = {
     },
     "limits": ALIKE["limits"],
 }
+PARTITION: dict[str, Any] = ISLANDS | {
+    "workload": [workload | {"gpus": [8, 16, 32]} for workload in ISLANDS["workload"]]
+}
+"""Islands of three sizes, as who doubts a plan enumerates those of every size; fleets of `ISLANDS` leave sizes open."""
 PHASES: dict[str, Any] = {
     "phase": [
         {"year": 2026, "gpus": 16, "workloads": {"name": "w", "max_iteration_time_s": 2.0}},
@@ -73,7 +77,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "turns": question(**ISLANDS | {"sharing": {"mode": "time"}}),
     "worst-case": question(robust={"survive": "nic", "slower": 1.5, "prices": PRICES}, **FEW, **ALIKE),
     "regret": question(robust={"aim": "regret", "prices": PRICES}, **FEW, **ALIKE),
-    "partition": question(**ISLANDS),
+    "partition": question(**PARTITION),
     "phased": question(**ALIKE | PHASES),
     "fleet": question(**FLEET),
     "sites": apart(**ALIKE),

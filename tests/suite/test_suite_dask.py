@@ -22,11 +22,14 @@ from tests.suite.processes import CASES, GRID, journal, rows_without_times, unti
 Process = subprocess.Popen[bytes]
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, Process, list[Process]]]:
-    """Address, scheduler and workers; the workers stand in a folder without anything of a suite."""
-    file, away = tmp_path / "scheduler.json", tmp_path / "away"
-    away.mkdir()
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Process, list[Process]]]:
+    """Address, scheduler and workers, one of which dies first, then the scheduler.
+
+    The workers stand in a folder without anything of a suite.
+    """
+    away = tmp_path_factory.mktemp("away")
+    file = tmp_path_factory.mktemp("cluster") / "scheduler.json"
 
     def started(kind: str, *words: str) -> Process:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(file), *words]

@@ -19,7 +19,7 @@ from tests.suite.processes import CASES, GRID, SOON, alive, journal, rows_withou
 
 
 @pytest.mark.parametrize(
-    ("whole_group", "moments"), [(False, (1, 8, 9)), (True, (0, 6, 12))], ids=["the driver", "with its workers"]
+    ("whole_group", "moments"), [(False, (1, 12)), (True, (0, 12))], ids=["the driver", "with its workers"]
 )
 def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
     written: Written,

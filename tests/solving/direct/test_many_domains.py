@@ -87,14 +87,6 @@ def test_more_than_64_domains_are_joined_and_accepted_without_the_solvers_word(d
     assert verdict.on_trust == ""
 
 
-def test_smaller_groups_find_the_fewest_links_where_large_ones_do_not() -> None:
-    instance = asked(24, 5.8)
-    solver = instance.solver.model_copy(update={"gap": 1e-4, "time_limit_s": 300.0})
-    found = coopt.solve(instance.model_copy(update={"solver": solver}))
-    assert found.direct is not None
-    assert found.direct.links_bound == found.direct.links == 564
-
-
 def test_groups_of_a_ladder_differ_and_keep_what_is_sent() -> None:
     demands = row_of(asked(24)).demands
     groups = list(demands.grid.ladder(demands.ports, demands.sends))
