@@ -102,17 +102,27 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     joins
         Which products of limited kinds each option uses (n, products of limited kinds).
     """
-    if not len(usd):
-        return np.zeros(0, dtype=np.int64)
-    order = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
-    # a column of zeros stands for sets of nothing at all
-    _, sets = distinct_rows(np.zeros_like(order), *np.packbits(joins[order], axis=1).T)
-    # first within rows that use the same limited products, where 2 holds for all and needs no test
-    survivors = [_sweep(order[sets == s], usd, uses, quantity, slopes, None) for s in range(sets.max() + 1)]
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    candidates = np.concatenate(survivors)
-    return np.sort(_sweep(candidates[np.argsort(rank[candidates])], usd, uses, quantity, slopes, joins))
+    remaining = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
+    products = np.flatnonzero(quantity.any(axis=0))
+    units, least_usd, most_usd = quantity.T[products], slopes.least_usd[products], slopes.most_usd[products]
+    needed, size = list[int](), 1
+    while len(remaining):
+        # the first ones drop most others where few are needed; where many are, more and more are compared at once
+        heads = remaining[:size]
+        dominates = _at_most(uses[heads], uses[remaining]) & _within(joins[heads], joins[remaining])
+        number, place = np.nonzero(dominates)
+        head, option = heads[number], remaining[place]
+        extra_units = units[:, head] - units[:, option]
+        unit_usd = np.where(extra_units > 0, most_usd[:, None], least_usd[:, None])
+        dominates[number, place] = usd[head] - usd[option] + (unit_usd * extra_units).sum(axis=0) <= 0
+        beaten = np.zeros(len(remaining), dtype=np.bool_)
+        for head_number, head_dominates in enumerate(dominates):
+            if not beaten[head_number]:
+                beaten |= head_dominates
+                needed.append(int(heads[head_number]))
+        remaining = remaining[size:][~beaten[size:]]
+        size = max(1, min(2 * size, PAIRS // max(1, len(remaining))))
+    return np.sort(np.array(needed, dtype=np.int64))
 
 
 def beaten_options(
@@ -161,35 +171,3 @@ def _within(rivals: Bools, options: Bools) -> Bools:
     for rival_column, option_column in zip(np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True):
         within &= (rival_column[:, None] & option_column) == 0
     return within
-
-
-def _sweep(rows: Ints, usd: Floats, uses: Floats, quantity: Floats, slopes: Slopes, joins: Bools | None) -> Ints:
-    """The rows that no earlier kept one dominates; without `joins` all use the same products of limited kinds."""
-    row_joins = None if joins is None else joins[rows]
-    used_products = np.flatnonzero(quantity[rows].any(axis=0))
-    least_usd, most_usd = slopes.least_usd[used_products], slopes.most_usd[used_products]
-    table = np.column_stack([uses[rows], usd[rows], quantity[np.ix_(rows, used_products)]]).T.astype(np.float64)
-    r = uses.shape[1]
-    survivors, remaining = [], np.arange(len(rows))
-    while len(remaining):
-        head, table = table[:, 0], table[:, 1:]
-        survivors.append(remaining[0])
-        remaining = remaining[1:]
-        candidates = (
-            np.arange(len(remaining))
-            if row_joins is None
-            else np.flatnonzero(~(row_joins[survivors[-1]] & ~row_joins[remaining]).any(axis=1))
-        )
-        for j in range(r):
-            candidates = candidates[head[j] <= table[j, candidates]]
-        extra_units = head[r + 1 :, None] - table[r + 1 :, candidates]
-        rise = (
-            head[r]
-            - table[r, candidates]
-            + (np.where(extra_units > 0, most_usd[:, None], least_usd[:, None]) * extra_units).sum(axis=0)
-        )
-        stays = np.ones(len(remaining), dtype=bool)
-        stays[candidates[rise <= 0]] = False
-        if not stays.all():
-            remaining, table = remaining[stays], table[:, stays]
-    return rows[survivors]
