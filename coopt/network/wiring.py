@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -236,28 +236,21 @@ def _tiered(
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
     even = rules.bundles == "even"
+    wiring = partial(Wiring, leaves=leaves, chassis=chassis, down=down, leaf_span=span, core_ports=to_core)
     for run in _uplink_choices(radix - _multiple(to_core, ends.of_module), down, rules, in_leaf):
-        base = Wiring(
-            tiers=2,
-            leaves=leaves,
-            chassis=chassis,
-            down=down,
-            uplink_choices=run,
-            leaf_span=span,
-            core_ports=to_core,
-        )
         if leaves <= middle_radix:
             for choices, bundle in _even_choices(run, middle_radix // leaves) if even else [(run, 0)]:
-                yield replace(base, uplink_choices=choices, bundle=bundle)
+                yield wiring(tiers=2, uplink_choices=choices, bundle=bundle)
         elif rules.max_tiers >= 3:
+            choices_of = {n: tuple(u for u in run if u % n == 0) for n in rules.pod_bundles}
             for l, w in _pod_splits(middle_radix, rules, in_pod):  # noqa: E741
-                for bundle_links in (n for n in dict.fromkeys(rules.pod_bundles) if _bundles(l, w, n)):
-                    count, choices = -(-leaves * bundle_links // l), tuple(u for u in run if u % bundle_links == 0)
-                    if count <= top_radix and choices:
+                for bundle_links, choices in choices_of.items():
+                    count = -(-leaves * bundle_links // l)
+                    if choices and count <= top_radix and _bundles(l, w, bundle_links):
                         even_bundle = most_even(w, top_radix // count) if even else 0
                         pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=bundle_links)
                         within = pod_span(ends, leaves, pods.leaves, span)
-                        yield replace(base, tiers=3, pods=pods, pod_span=within, uplink_choices=choices)
+                        yield wiring(tiers=3, pods=pods, pod_span=within, uplink_choices=choices)
 
 
 def _bundles(l: int, w: int, bundle_links: int) -> bool:  # noqa: E741

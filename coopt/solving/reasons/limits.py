@@ -15,7 +15,6 @@ from typing import Any
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
 from coopt.instance.couplings import LIMITED
-from coopt.instance.errors import counted
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
@@ -23,7 +22,6 @@ from coopt.instance.software import MappingLimits
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 from coopt.network.optics import first_unmated
 from coopt.plan.contents import built, mappings_used, parts_used, sizes_used
-from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.schema import Design, Plan
 
 UNITS = {
@@ -41,7 +39,6 @@ OFFLOADED = (0, 50, 100)
 """Shares of the activations (%) to try where the host can have them, which none go to by default."""
 CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}
 FABRICS = ("rail-only", "rail-optimized", "clos")
-WayOut = tuple[tuple[Change, ...], Instance]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,29 +166,6 @@ def lists_of(instance: Instance) -> tuple[ListLimit, ...]:
     for w in range(len(instance.workload)):
         lists += _mappings(instance, w)
     return tuple(lists)
-
-
-def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], plan: Plan) -> Relaxation | None:
-    """A way out of an instance with the plan of the wider one; None where that has none, or adds parts that do not
-    mate."""
-    if plan.cost is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
-        return None
-    gpu, domain_names = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
-    domain_names -= {domain.name for domain in instance.network.hb_domains}
-    notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in domain_names]
-    value, design = plan.objective.value, plan.design
-    if design is not None and design.spare_gpus and wider.cluster.most_gpus != instance.cluster.most_gpus:
-        notes.append(_idle_note(design))
-    return Relaxation(changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes)))
-
-
-def _idle_note(design: Design) -> str:
-    """Which GPUs a design has beside those that train."""
-    domains = counted(design.spare_domains, "domain")
-    standing_by = f" ({domains} standing by)" if design.spare_domains else ""
-    return (
-        f"Besides the {design.gpus:,} GPUs that train it has {counted(design.spare_gpus, 'idle spare')}{standing_by}."
-    )
 
 
 def adds_unmated(instance: Instance, wider: Instance, plan: Plan) -> bool:

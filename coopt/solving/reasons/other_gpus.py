@@ -17,11 +17,12 @@ from coopt.instance.workload import Workload
 from coopt.network.space import Space, domain_counts
 from coopt.plan.explanation import Change
 from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.reasons.limits import FABRICS, WayOut, text_of, with_part
+from coopt.solving.reasons.limits import FABRICS, text_of, with_part
 
 MOST_GPUS, MOST_TIMES = 2**18, 16  # numbers of GPUs, and times those asked for, up to which more are tried
 TRIES, FEW_TRIES = 32, 8  # numbers tried before a step gets finer; few where a try takes long
 MOST_KINDS = 4  # kinds of GPU that are tried
+WayOut = tuple[tuple[Change, ...], Instance]
 Attempt = tuple[WayOut | None, str]
 """What is enough, or what was tried in vain."""
 IsEnough = Callable[[Instance], bool]

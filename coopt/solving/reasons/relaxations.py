@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -10,21 +10,22 @@ from operator import attrgetter
 
 import numpy as np
 
+from coopt.instance.errors import counted
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
+from coopt.plan.contents import built
 from coopt.plan.explanation import Change, Relaxation
+from coopt.plan.schema import Design, Plan
 from coopt.solving.reasons.again import WIDEST_RATIO, feasible, solved
 from coopt.solving.reasons.designs import Designs, designs_of
 from coopt.solving.reasons.limits import (
     Limit,
     ListLimit,
-    WayOut,
     adds_unmated,
     limits_of,
     lists_of,
     mating_lists,
-    relaxation,
     text_of,
     typed,
     widened,
@@ -32,7 +33,7 @@ from coopt.solving.reasons.limits import (
     with_part,
     without_bound,
 )
-from coopt.solving.reasons.other_gpus import Attempt, another_gpu, fewer, more_or_fewer, nearby
+from coopt.solving.reasons.other_gpus import Attempt, WayOut, another_gpu, fewer, more_or_fewer, nearby
 from coopt.solving.reasons.rivals import least_memory_bytes
 
 PARTS = ("network.nics", "network.switches", "network.optics")
@@ -104,6 +105,29 @@ def _on_speed(key: str) -> bool:
 
 def _keys(relaxation: Relaxation) -> set[str]:
     return {change.limit for change in relaxation.changes}
+
+
+def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], plan: Plan) -> Relaxation | None:
+    """A way out of an instance with the plan of the wider one; None where that has none, or adds parts that do not
+    mate."""
+    if plan.cost is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
+        return None
+    gpu, domain_names = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
+    domain_names -= {domain.name for domain in instance.network.hb_domains}
+    notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in domain_names]
+    value, design = plan.objective.value, plan.design
+    if design is not None and design.spare_gpus and wider.cluster.most_gpus != instance.cluster.most_gpus:
+        notes.append(_idle_note(design))
+    return Relaxation(changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes)))
+
+
+def _idle_note(design: Design) -> str:
+    """Which GPUs a design has beside those that train."""
+    domains = counted(design.spare_domains, "domain")
+    standing_by = f" ({domains} standing by)" if design.spare_domains else ""
+    return (
+        f"Besides the {design.gpus:,} GPUs that train it has {counted(design.spare_gpus, 'idle spare')}{standing_by}."
+    )
 
 
 def _verified(instance: Instance, change: WayOut) -> Relaxation | None:

@@ -17,8 +17,9 @@ from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import feasible
-from coopt.solving.reasons.limits import ListLimit, adds_unmated, lists_of, mating_lists, relaxation, text_of, with_part
+from coopt.solving.reasons.limits import ListLimit, adds_unmated, lists_of, mating_lists, text_of, with_part
 from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Attempt, another_gpu, fewer, more_or_fewer
+from coopt.solving.reasons.relaxations import relaxation
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
