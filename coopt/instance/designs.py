@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -121,6 +121,24 @@ class PublishedDesign(Table):
         """HB domains installed, or hosts where this is beside a plan."""
         assert isinstance(self.domains, int), "counted by a plan as soon as the file is read"
         return self.domains
+
+    def at_prices(self, factors: Mapping[str, float]) -> PublishedDesign:
+        """The design with prices of its products these factors, by kind, times those it gives."""
+
+        def priced(kind: str, product: Any) -> Any:
+            return product and product.model_copy(update={"usd": product.usd * factors.get(kind, 1.0)})
+
+        tiers = (
+            tier.model_copy(
+                update={
+                    "switch": priced("switch", tier.switch),
+                    "optic": priced("optics", tier.optic),
+                    "optic_below": priced("optics", tier.optic_below),
+                }
+            )
+            for tier in self.tiers
+        )
+        return self.model_copy(update={"nic": priced("nic", self.nic), "tiers": tuple(tiers)})
 
 
 class DesignFile(Table):

@@ -169,7 +169,8 @@ class NetworksBill(Record):
 
     `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order otherwise. Lines of
     the optics that are `whole_cables` count ends, of which a cable comes with two. `against` has designs that networks
-    of a plan are compared with, and which are not in the bill.
+    of a plan are compared with, and which are not in the bill. Prices are the worst ones of a robust plan, those of
+    designs too, where it is made for them (`at_worst_prices`).
     """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
@@ -180,6 +181,7 @@ class NetworksBill(Record):
     notes: tuple[str, ...] = ()
     whole_cables: tuple[str, ...] = ()
     against: tuple[DesignComparison, ...] = ()
+    at_worst_prices: bool = False
     usd: float
     w: float
 

@@ -94,9 +94,10 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
             yield f"Not priced: {'; '.join(network.unpriced)}."
     if bill.items and tuple(bill.items) != tuple(item for network in bill.networks for item in network.items):
         if bill.left_over is None:
+            prices = "the worst" if bill.at_worst_prices else "list"
             yield (
-                "Each bill above is of one network at list prices. What is paid for all of them follows, at prices by "
-                "volume and of phases, and without what is used again."
+                f"Each bill above is of one network at {prices} prices. What is paid for all of them follows, at "
+                "prices by volume and of phases, and without what is used again."
             )
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
     if bill.not_counted:

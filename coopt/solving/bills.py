@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from coopt.fabric.bills import BESIDE, cables_of, compared, design_bill, designs_bill, lines_by_product
@@ -89,7 +90,7 @@ def bom(
     if isinstance(subject, Plan):
         return _plan_bill(subject, None, beside, against)
     bill, domains = _instance_bill(subject)
-    return _with_designs(bill, domains, beside)
+    return _with_designs(bill, domains, beside, factors={})
 
 
 def _without_plan(against: str | Path) -> InstanceError:
@@ -103,11 +104,21 @@ def _plan_bill(
     plan: Plan, instance: Instance | None, beside: str | Path | None, against: str | Path | None
 ) -> NetworksBill:
     bill, domains = plan_bill(plan, instance), _domains_of(plan)
-    return _with_designs(_with_comparisons(bill, domains, against), domains, beside)
+    file = beside if against is None else against
+    if bill.at_worst_prices and instance is None and file is not None:
+        raise InstanceError(
+            f"{bill.name}: {file}: the plan's prices are the worst of its instance, and designs are billed alike, "
+            "needs that instance as well (coopt bom INSTANCE PLAN.json)"
+        )
+    factors = {} if instance is None else instance.worst_prices
+    return _with_designs(_with_comparisons(bill, domains, against, factors), domains, beside, factors)
 
 
-def _with_comparisons(bill: NetworksBill, domains: int, file: str | Path | None) -> NetworksBill:
-    """The bill with each design of a file beside each network of switches; what joins islands has no end points."""
+def _with_comparisons(
+    bill: NetworksBill, domains: int, file: str | Path | None, factors: Mapping[str, float]
+) -> NetworksBill:
+    """The bill with each design of a file, at these factors of its prices, beside each network of switches; what joins
+    islands has no end points."""
     if file is None:
         return bill
     networks = [network for network in bill.networks if network.tier and network.fabric != "core"]
@@ -115,7 +126,7 @@ def _with_comparisons(bill: NetworksBill, domains: int, file: str | Path | None)
         raise InstanceError(
             f"{bill.name}: --against {file}: the plan has no network of switches, needs one to compare designs with"
         )
-    designs = [design_bill(design, Path(file).name) for design in read_designs(file, domains)]
+    designs = [design_bill(design.at_prices(factors), Path(file).name) for design in read_designs(file, domains)]
     pairs = (compared(network, design) for network in networks for design in designs)
     return bill.model_copy(update={"against": tuple(pairs)})
 
@@ -142,11 +153,13 @@ def _domains_of(plan: Plan) -> int:
     return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(link_domains)
 
 
-def _with_designs(bill: NetworksBill, domains: int, file: str | Path | None) -> NetworksBill:
-    """The bill with the networks of a file of designs beside it."""
+def _with_designs(
+    bill: NetworksBill, domains: int, file: str | Path | None, factors: Mapping[str, float]
+) -> NetworksBill:
+    """The bill with the networks of a file of designs beside it, at these factors of their prices."""
     if file is None:
         return bill
-    designs = read_designs(file, domains)
+    designs = [design.at_prices(factors) for design in read_designs(file, domains)]
     networks = tuple(design_bill(design, Path(file).name) for design in designs)
     without = ((not_counted([design.work], [design.spares]), design.id) for design in designs)
     omissions = (f"{item} of {design}" for item, design in without if item not in bill.not_counted)

@@ -27,6 +27,8 @@ from coopt.plan.schema import Fabric, Part, Plan, Tier
 
 COUNTED_AS: dict[ItemKind, str] = {"gpu": "GPUs", "hb": "HB domains", **KINDS}
 
+WORST_PRICES = "Prices are the worst that robust.prices allows, for which the plan is made."
+
 
 class DatedNetwork(NamedTuple):
     """A network as it stands in a phase, with what it is called in every phase."""
@@ -47,7 +49,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     networks, unknown = tuple(_phase_networks(instance, dated)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
-        return _whole_bill(name, networks, plan.cost, None, unknown, _worst_prices(plan))
+        return _whole_bill(name, networks, plan.cost, None, unknown, worst_prices=plan.couplings.at_worst_prices)
     if plan.couplings.cores:
         of_cores = tuple(core_halls(instance, plan, parts))
         cores = [
@@ -56,14 +58,8 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         networks += tuple(_phase_networks(instance, cores))
         if len(of_cores) < len(cores):
             unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
-    notes = (*_worst_prices(plan), *plan_order_notes(instance, plan, parts))
-    return _whole_bill(name, networks, plan.cost, instance, unknown, notes)
-
-
-def _worst_prices(plan: Plan) -> Iterator[str]:
-    """That the bill is at no list prices."""
-    if plan.couplings.at_worst_prices:
-        yield "Prices are the worst that robust.prices allows, for which the plan is made."
+    notes = plan_order_notes(instance, plan, parts)
+    return _whole_bill(name, networks, plan.cost, instance, unknown, notes, worst_prices=bool(instance.worst_prices))
 
 
 def _without_lengths(plan: Plan) -> Iterator[str]:
@@ -243,6 +239,8 @@ def _whole_bill(
     instance: Instance | None = None,
     unknown: Iterable[str] = (),
     notes: Iterable[str] = (),
+    *,
+    worst_prices: bool = False,
 ) -> NetworksBill:
     """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""
     kinds = {item.kind for item in cost.items}
@@ -270,7 +268,8 @@ def _whole_bill(
         networks=networks,
         items=items,
         not_counted=(*omitted, "power distribution and cooling", not_counted([work], [spares]), BESIDE),
-        notes=tuple(notes),
+        notes=((WORST_PRICES,) if worst_prices else ()) + tuple(notes),
+        at_worst_prices=worst_prices,
         whole_cables=cables,
         usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
         w=cost.power_w,

@@ -15,7 +15,7 @@ import coopt as planner
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
-from coopt.instance.hardware import Optic
+from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv
@@ -255,6 +255,46 @@ def test_worst_prices_are_said_to_be_no_list_prices(coopt: Coopt, written: Writt
             assert bool(told) is (aim == "worst-case")
 
 
+def test_bills_of_networks_at_worst_prices_are_said_to_be_at_these(
+    coopt: Coopt, written: Written, tmp_path: Path
+) -> None:
+    """Where all is not bought at once, so that what is paid is something else."""
+    phases = "[[phase]]\nyear = 2026\ngpus = 16\n\n[[phase]]\nyear = 2028\ngpus = 64\n\n[network]"
+    doubt = f'[robust]\naim = "worst-case"\nprices = {{ switch = [0.7, 1.6] }}\n\n{phases}'
+    for told, table in (("list", phases), ("the worst", doubt)):
+        question, plan = written(("[network]", table), ("time_s = 1.0", "time_s = 4.0")), tmp_path / "plan.json"
+        coopt("solve", question, "-o", plan)
+        for asked in ((question, plan), (plan,)):
+            said = " ".join(coopt("bom", *asked).stdout.split())
+            assert f"Each bill above is of one network at {told} prices." in said
+
+
+def test_designs_are_billed_at_the_worst_prices_of_a_plan(coopt: Coopt, written: Written, tmp_path: Path) -> None:
+    """Beside it and against it; the factors stand in its instance alone."""
+    doubt = '[robust]\naim = "worst-case"\nprices = { switch = [0.7, 1.6], nic = [1, 1.2], optics = [0.5, 2] }'
+    question, plan, file = (
+        written(("[network]", f"{doubt}\n\n[network]")),
+        tmp_path / "plan.json",
+        tmp_path / "one.toml",
+    )
+    file.write_text(
+        'schema = 1\n[[design]]\nid = "one"\ndomains = 4\ngpus_per_domain = 8\nfabric = "clos"\nnic = "cx7-400g"\n'
+        'tiers = [{ ports = 64, switch = "qm9700", optic = "400g-sr4", optic_below = "400g-199" }]\n',
+        "utf-8",
+    )
+    coopt("solve", question, "-o", plan)
+    usd = 1.6 * catalog_price("qm9700", "switch") + 32 * 1.2 * catalog_price("cx7-400g", "nic")
+    usd += 2 * 32 * (catalog_price("400g-sr4") + catalog_price("400g-199"))
+    bill = planner.bom(load(question), read_plan(plan), against=file, beside=file)
+    assert bill.against[0].design.usd == pytest.approx(usd)
+    assert bill.networks[1].usd == pytest.approx(usd)
+    assert bill.usd == pytest.approx(planner.bom(load(question), read_plan(plan)).usd + usd)
+    for option in ("--against", "--beside"):
+        refused = coopt("bom", plan, option, file)
+        assert refused.exit_code == 1
+        assert f"{file}: the plan's prices are the worst of its instance" in refused.stderr
+
+
 def test_what_designs_beside_a_plan_leave_out_is_listed_for_them(
     coopt: Coopt, written: Written, tmp_path: Path
 ) -> None:
@@ -295,10 +335,10 @@ def test_cables_that_come_with_both_ends_are_bought_whole(coopt: Coopt, tmp_path
     assert not planner.bom(own, read_plan(plan)).whole_cables
 
 
-def catalog_price(name: str) -> float:
-    optic = entries("optic")[name]
-    assert isinstance(optic, Optic)
-    return optic.usd
+def catalog_price(name: str, kind: str = "optic") -> float:
+    product = entries(kind)[name]
+    assert isinstance(product, Optic | Switch | Nic)
+    return product.usd
 
 
 def test_cables_of_designs_are_bought_whole(tmp_path: Path) -> None:
