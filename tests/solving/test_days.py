@@ -275,7 +275,10 @@ def test_faults_tell_what_stands_by(spares: int, says: str) -> None:
             {"availability": {"rates": {"extends": "llama-3", "gpu": {"per_year": 9.0}}}},
             "needs low <= per_year <= high",
         ),
-        ({"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}}, r"not counted with robust\.survive"),
+        (
+            {"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}},
+            r"availability: does not go with robust\.survive",
+        ),
         (
             {
                 "availability": {"rates": {"extends": "llama-3", "gpus_per_host": 6}},

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from coopt.instance.question import Question
 from coopt.instance.rules.couplings import (
-    exclusions,
     partition_disagreements,
     phase_disagreements,
     regrets_of_choices,
@@ -14,6 +13,7 @@ from coopt.instance.rules.couplings import (
     site_disagreements,
 )
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
+from coopt.instance.rules.together import exclusions
 from coopt.instance.workload import ONE_BOUND
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
@@ -79,18 +79,9 @@ def _timed_objective(instance: Question) -> Iterator[str]:
 
 
 def _failures(instance: Question) -> Iterator[str]:
-    """Failures are counted for each network alone, whose runs restart and do not go on with less."""
+    """Rates of failures that do not go with NICs that GPUs share."""
     if instance.availability is None:
         return
-    tables = {
-        "one model trained at several sites": instance.asks("ring"),
-        "robust.survive, where training goes on after a loss": instance.losses,
-        "the fabric 'direct'": "direct" in instance.network.fabrics,
-    }
-    names = [name for name, content in tables.items() if content]
-    if names:
-        need = "networks of switches, each workload at one site, runs that restart, or no [availability]"
-        yield f"availability: failures are not counted with {', '.join(names)}, needs {need}"
     hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
     if any(hosted % gpus for gpus in sharing):
         yield (

@@ -9,27 +9,11 @@ from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import MOST_SITES, Core, MostProducts, PhaseWorkload, Prices, Robust
-from coopt.instance.errors import both
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
 from coopt.instance.rules.fabrics import numbers
+from coopt.instance.rules.together import exclusions
 from coopt.instance.variants import bounded, list_prices
-
-
-def exclusions(instance: Question) -> Iterator[str]:
-    """Sentences about couplings that no plan combines; a fleet of islands may have sites, phases and doubts at once."""
-    islands, direct = instance.sharing.mode == "partition", "direct" in instance.network.fabrics
-    tables: dict[str, object] = {"several sites": instance.site}
-    if instance.site or direct:
-        tables |= {"a robust plan": instance.robust, "growth in phases": instance.phase}
-    names = [words for words, content in tables.items() if content and not islands]
-    names += ["a partition"] if islands and direct else []
-    names += ["direct links"] if direct else []
-    if len(names) > 1:
-        yield (
-            f"{both(names)} are asked for, needs one of them: sites go with phases and [robust] where every "
-            "workload has an island of its own (sharing.mode = 'partition'), and direct links with none of these"
-        )
 
 
 def partition_disagreements(instance: Question) -> Iterator[str]:
@@ -246,6 +230,8 @@ def site_disagreements(instance: Question) -> Iterator[str]:
 def _shares(instance: Question) -> Iterator[str]:
     shares = instance.cluster.shares
     if shares is None:
+        if any(exclusions(instance)):
+            return  # of what excludes shares something goes, and they with it
         yield "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that sites take"
         return
     yield from one_number(instance, "sites share one number of GPUs")

@@ -1,0 +1,143 @@
+"""The table of `docs/fleets.md` says what goes together: what it allows is read, the rest is refused by key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from coopt.instance.schema import Instance
+from tests.conftest import question
+from tests.docs.shown import ROOT
+from tests.solving.direct.test_direct_links import linked
+from tests.solving.sites.test_sites import apart
+
+Tables = dict[str, Any]
+COLUMNS: tuple[Tables, ...] = (question(sharing={"mode": "partition"}), question(), apart(), linked())
+SITES = {"site": [{"name": "east", "power_mw": 1.0}, {"name": "west", "power_mw": 1.0}]}
+ALL_PARTS = {"include": ["gpu", "hb", "nic", "switch", "optics"]}
+DAYS = {"train_days": 100.0, "train_tokens": 1e9}
+FAILURES = {"availability": {"rates": "llama-3"}}
+LOSS = {"robust": {"survive": "nic"}}
+
+
+def _grown(gpus: int) -> Tables:
+    return {"phase": [{"year": 2026, "gpus": gpus // 2}, {"year": 2028, "gpus": gpus}]}
+
+
+def _asked(row: str, base: Tables) -> dict[str, Tables]:
+    """What a row adds to a question, by the words with which a refusal names it."""
+    first, shared, objective = base["workload"][0], base.get("sharing", {}), base.get("objective", {})
+    core = {"switch": base["network"]["switches"][0]["name"], "gbit_s_per_gpu": 25}
+    discount = {"kind": "nic", "item": "cx7-400g", "from": [8], "off": [0.1]}
+    in_days = {key: value for key, value in first.items() if key != "max_iteration_time_s"} | DAYS
+    tables: dict[str, dict[str, Tables]] = {
+        "several workloads": {"one workload": {"workload": [first, first | {"name": "another"}]}},
+        "[[site]]": {"[[site]]": SITES | {"objective": objective | ALL_PARTS}},
+        "[[phase]]": {"[[phase]]": _grown(base["cluster"]["gpus"])},
+        "robust.prices, robust.efficiency": {
+            "robust.prices": {"robust": {"prices": {"nic": [0.8, 1.2]}}},
+            "robust.efficiency": {"robust": {"efficiency": [0.9, 1.0]}},
+        },
+        "robust.survive": {"robust.survive": LOSS},
+        "[availability]": {"[availability]": FAILURES},
+        "[sharing.core], [[sharing.discount]], most_products": {
+            "sharing.core": {"sharing": shared | {"core": core}},
+            "sharing.discount": {"sharing": shared | {"discount": [discount]}},
+            "sharing.most_products": {"sharing": shared | {"most_products": {"hb": 1}}},
+        },
+        "solver.top above 1": {"solver.top": {"solver": {"top": 2}}},
+        "minimize = time, usd_per_token or carbon": {
+            "minimize = 'time'": {"objective": objective | {"minimize": "time"}},
+            "minimize = 'usd_per_token'": {"objective": objective | {"minimize": "usd_per_token"}},
+            "minimize = 'carbon'": {
+                "objective": objective | {"minimize": "carbon", "kg_co2_per_kwh": 0.3},
+                "workload": [in_days],
+            },
+        },
+    }
+    return tables[row]
+
+
+def _rows() -> dict[str, list[str]]:
+    section = (ROOT / "docs" / "fleets.md").read_text("utf-8").split("## What goes together")[1].split("\n## ")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return {row[0].replace("`", ""): row[1:] for row in cells[2:]}
+
+
+def _refusal(table: Tables) -> str:
+    try:
+        Instance.model_validate(table)
+    except ValidationError as error:
+        return "\n".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
+    return ""
+
+
+@pytest.mark.parametrize("column", range(len(COLUMNS)))
+@pytest.mark.parametrize("row", _rows())
+def test_what_the_page_allows_is_read_and_the_rest_is_refused(row: str, column: int) -> None:
+    base, says = COLUMNS[column], _rows()[row][column].split(",")[0]
+    if says == "as the column to the right":
+        return
+    assert says in ("yes", "no")
+    for named, changes in _asked(row, base).items():
+        refusal = _refusal(base | changes)
+        assert named in refusal if says == "no" else not refusal
+
+
+@pytest.mark.parametrize(
+    ("row", "excluded"),
+    [
+        ("robust.survive", FAILURES),
+        ("[availability]", LOSS),
+        *((row, _grown(64)) for row in ("solver.top above 1", "minimize = time, usd_per_token or carbon")),
+        *((row, LOSS) for row in ("solver.top above 1", "minimize = time, usd_per_token or carbon")),
+    ],
+)
+def test_what_the_page_allows_only_without_another_is_refused_beside_it(row: str, excluded: Tables) -> None:
+    (key,) = excluded
+    says = _rows()[row][1]
+    assert says.startswith("yes, ")
+    assert key in says.split("without")[1] or (excluded is LOSS and "survive" in says)
+    for named, changes in _asked(row, question()).items():
+        assert named in _refusal(question() | excluded | changes)
+
+
+PRICES = {"prices": {"nic": [0.8, 1.2]}}
+FULL = ALL_PARTS | {"minimize": "tco"}
+REFUSED: dict[str, tuple[Tables, str]] = {
+    "direct links in a partition": (
+        linked(sharing={"mode": "partition"}),
+        "network.fabrics: 'direct' does not go with sharing.mode = 'partition': direct links are those of one network, "
+        "needs fabrics without 'direct', or sharing.mode = 'time'",
+    ),
+    "direct links that grow in doubt": (
+        linked(robust=LOSS["robust"] | PRICES, **_grown(16)),
+        "network.fabrics: 'direct' does not go with [[phase]], robust.prices and robust.survive: direct links are "
+        "built at once, planned at known prices and planned without losses, needs fabrics without 'direct', or no "
+        "[[phase]] and no [robust]",
+    ),
+    "direct links with a table that leaves nothing in doubt": (
+        linked(robust={}),
+        "network.fabrics: 'direct' does not go with [robust]: direct links are planned without doubts, needs fabrics "
+        "without 'direct', or no [robust]",
+    ),
+    "sites that grow in doubt in turn": (
+        question(robust=PRICES, objective=FULL, **SITES, **_grown(64)),
+        "site: one model that trains at several sites (sharing.mode = 'time') does not go with [[phase]] and "
+        "robust.prices: it is built at once and planned at known prices, needs sharing.mode = 'partition', where each "
+        "workload has an island at one site, or no [[phase]] and no [robust]",
+    ),
+    "losses beside failures": (
+        question(**LOSS, **FAILURES),
+        "availability: does not go with robust.survive: runs stop at a failure and restart, while after a loss they go "
+        "on with what is left, needs no [availability], or no robust.survive",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_a_refusal_names_what_was_asked_and_nothing_else(case: tuple[Tables, str]) -> None:
+    table, says = case
+    assert _refusal(table) == says
