@@ -104,7 +104,7 @@ def highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:
     for name, setting in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
         h.setOptionValue(name, setting)
     h.passModel(lp)
-    h.run()
+    assert h.run() == highspy.HighsStatus.kOk
     return float(h.getSolution().col_value[0])
 
 
