@@ -37,7 +37,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
         "rail-only-gpt-1t",
         {
             "workload.0.max_iteration_time_s": 3.8,
-            "network.hb_domains": ["h100-hb32", "h100-hb64", "gh200-256"],
+            "network.hb_domains": ["h100-hb32", "gh200-256"],
             "network.switches": ["64x400g", "128x400g"],
             "robust": {"aim": "regret", "prices": {"hb": [0.1, 3.0], "optics": [0.3, 3.0]}},
         },
