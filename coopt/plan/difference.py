@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.instance.question import ObjectiveKind
 from coopt.plan.couplings import CorePlan, PhaseSpending
 from coopt.plan.parts import DirectLinks, Record
 from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
@@ -38,11 +39,15 @@ class LineChange(Record):
 
 
 class Difference(Record):
-    """Everything that differs; `bill` holds only lines that do. Bounds and search effort are no part of a plan here."""
+    """Everything that differs; `bill` holds only lines that do. Bounds and search effort are no part of a plan here.
+
+    `minimize` is what both plans minimise; None where each minimises something else.
+    """
 
     schema_: Annotated[Literal["coopt-difference/1"], Field(alias="schema")] = "coopt-difference/1"
     before: InstanceId
     after: InstanceId
+    minimize: ObjectiveKind | None = None
     changes: tuple[ValueChange, ...]
     bill: tuple[LineChange, ...]
 
@@ -65,6 +70,7 @@ def difference_of(before: Plan, after: Plan) -> Difference:
     return Difference(
         before=before.instance,
         after=after.instance,
+        minimize=before.objective.kind if before.objective.kind == after.objective.kind else None,
         changes=tuple(
             ValueChange(key=key, before=old_values.get(key), after=new_values.get(key))
             for key in keys

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.question import BILLED
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.parts import nics_in_words, tiers_of
@@ -257,8 +258,8 @@ def difference_headline(difference: Difference) -> str:
     changes = {change.key: change for change in difference.changes}
     parts = [
         text
-        for key, verb, number in (("cost.capex_usd", "costs", words.money), ("cost.power_w", "draws", words.power))
-        if (change := changes.get(key)) and (text := _movement(change, verb, number))
+        for key, words_around, number in _told_first(difference)
+        if (change := changes.get(key)) and (text := _movement(change, words_around, number))
     ]
     if parts:
         return f"The second plan {words.both(parts)}."
@@ -274,11 +275,24 @@ def _one_builds_nothing(difference: Difference) -> bool:
     )
 
 
-def _movement(change: ValueChange, verb: str, number: Callable[[float], str]) -> str:
+def _told_first(difference: Difference) -> Iterator[tuple[str, str, Callable[[float], str]]]:
+    """What the sentence tells: what the plans minimise, and what it is made of."""
+    billed = BILLED.get(difference.minimize) if difference.minimize else None
+    # of objectives, regrets alone are no cost of the plan
+    yield "objective.value", "has {} regret", words.power if billed == "power" else words.money
+    if billed == "tco":
+        yield "cost.tco_usd", "costs {} in total", words.money
+        yield "cost.capex_usd", "takes {} to buy", words.money
+    else:
+        yield "cost.capex_usd", "costs {}", words.money
+    yield "cost.power_w", "draws {}", words.power
+
+
+def _movement(change: ValueChange, words_around: str, number: Callable[[float], str]) -> str:
     if not isinstance(change.before, float) or not isinstance(change.after, float):
         return ""
     increase = change.after - change.before
-    return f"{verb} {number(abs(increase))} {'more' if increase > 0 else 'less'}"
+    return words_around.format(f"{number(abs(increase))} {'more' if increase > 0 else 'less'}")
 
 
 def _change_row(change: ValueChange) -> tuple[Cell, ...]:

@@ -94,3 +94,40 @@ def test_bills_at_other_prices_are_said_to_be(kind: str) -> None:
     table["couplings"]["outlooks"]["aim"] = "regret"
     told = " ".join(text_of(plan, Plan.model_validate(table)).split())
     assert "The bill of a plan that aims at the worst case is at the worst prices" in told
+
+
+def changed(plan: Plan, **values: float) -> Plan:
+    """The plan with other values at keys such as `cost__tco_usd`, each that much more."""
+    table: Any = plan.model_dump(mode="json", by_alias=True)
+    for path, more in values.items():
+        name, key = path.split("__")
+        table[name][key] += more
+    return Plan.model_validate(table)
+
+
+def first_sentence(before: Plan, after: Plan) -> str:
+    return text_of(before, after).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("minimize", "sentence"),
+    [
+        ("tco", "The second plan costs $50.0 k less in total, takes $20.0 k more to buy and draws 3.00 kW less."),
+        ("capex", "The second plan costs $20.0 k more and draws 3.00 kW less."),
+    ],
+)
+def test_what_is_minimised_is_told_first(minimize: str, sentence: str) -> None:
+    plan = coopt.solve(ask(objective={"minimize": minimize}))
+    other = changed(plan, cost__tco_usd=-5e4, cost__capex_usd=2e4, cost__power_w=-3e3)
+    assert first_sentence(plan, other) == sentence
+
+
+def test_plans_that_cost_the_same_to_buy_alone_are_not_called_equal() -> None:
+    plan = coopt.solve(ask(objective={"minimize": "tco"}))
+    assert first_sentence(plan, changed(plan, cost__tco_usd=-5e4)) == "The second plan costs $50.0 k less in total."
+
+
+def test_regrets_that_differ_are_told_beside_what_plans_cost() -> None:
+    _, plan = solved("regret")
+    other = changed(plan, objective__value=1e3, cost__capex_usd=-2e4)
+    assert first_sentence(plan, other) == "The second plan has $1.00 k more regret and costs $20.0 k less."
