@@ -61,7 +61,8 @@ def solve(
 
     INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen; --full prints all of
     it. Options replace what INSTANCE says under [solver] and [objective], --set any value of it; the plan names what it
-    replaced. Ctrl-C ends the search with the best plan so far.
+    replaced. Ctrl-C ends the search with the best plan so far. Runners-up (--top) are searched for one network of
+    switches, by capex, power or tco: not with sharing.mode = 'partition', sites, phases, [robust] or direct links.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or refuted by the witness.
     """

@@ -159,7 +159,7 @@ def test_what_does_not_go_together_is_refused(coopt, shared_out, old, new, words
 def test_settings_of_a_single_design_are_refused(coopt, shared_out):
     done = coopt("solve", shared_out, "--top", "2")
     assert done.exit_code == 1
-    assert "a partition has no runners-up, needs 1" in done.stderr
+    assert "solver.top = 2: runners-up are not searched beside sharing.mode = 'partition', needs 1" in done.stderr
 
 
 def test_sizes_of_an_island_need_a_partition(coopt, written):

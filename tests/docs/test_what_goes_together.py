@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from coopt.cli.answers import solve
 from coopt.instance.schema import Instance
 from tests.conftest import question
 from tests.docs.shown import ROOT
@@ -129,6 +130,14 @@ REFUSED: dict[str, tuple[Tables, str]] = {
         "robust.prices: it is built at once and planned at known prices, needs sharing.mode = 'partition', where each "
         "workload has an island at one site, or no [[phase]] and no [robust]",
     ),
+    "runners-up of what grows in doubt": (
+        question(robust=PRICES, solver={"top": 2}, **_grown(64)),
+        "solver.top = 2: runners-up are not searched beside [[phase]] and [robust], needs 1",
+    ),
+    "runners-up by time": (
+        question(objective={"minimize": "time"}, solver={"top": 2}),
+        "solver.top = 2: runners-up are not searched beside objective.minimize = 'time', needs 1",
+    ),
     "losses beside failures": (
         question(**LOSS, **FAILURES),
         "availability: does not go with robust.survive: runs stop at a failure and restart, while after a loss they go "
@@ -141,3 +150,11 @@ REFUSED: dict[str, tuple[Tables, str]] = {
 def test_a_refusal_names_what_was_asked_and_nothing_else(case: tuple[Tables, str]) -> None:
     table, says = case
     assert _refusal(table) == says
+
+
+@pytest.mark.parametrize(
+    "named", ["sharing.mode = 'partition'", "sites", "phases", "[robust]", "direct links", "capex"]
+)
+def test_the_help_of_solve_says_of_what_runners_up_are_searched(named: str) -> None:
+    text = " ".join((solve.help or "").split())
+    assert named in text.split("Runners-up (--top)")[1].split("Exit codes")[0]

@@ -52,7 +52,7 @@ def test_what_does_not_go_together_is_refused(case: tuple[dict[str, Any], str]) 
 
 @pytest.mark.parametrize("given", [{"objective": "power"}, {"top": 2}])
 def test_a_caller_cannot_ask_for_what_phases_do_not_have(given: dict[str, Any]) -> None:
-    with pytest.raises(InstanceError, match="phases"):
+    with pytest.raises(InstanceError, match="phase"):
         solve(growing(), **given)
 
 

@@ -13,7 +13,7 @@ from coopt.instance.rules.couplings import (
     site_disagreements,
 )
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
-from coopt.instance.rules.together import exclusions
+from coopt.instance.rules.together import exclusions, unsearched_runners_up
 from coopt.instance.workload import ONE_BOUND
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
@@ -33,6 +33,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _offloads(instance)
     yield from _transports(instance)
     yield from exclusions(instance)
+    yield from unsearched_runners_up(instance)
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
@@ -68,8 +69,6 @@ def _timed_objective(instance: Question) -> Iterator[str]:
     place = f"objective.minimize = {kind!r}"
     if instance.problem != "shared" or len(instance.workload) > 1:
         yield f"{place}: needs one workload on one network"
-    if instance.solver.top > 1:
-        yield f"{place}: solver.top = {instance.solver.top}: runners-up are told of sums of a bill, needs 1"
     if kind == "usd_per_token" and objective.years == 0:
         yield f"{place}: objective.years = 0: no token is trained in no time, needs years above 0"
     if kind == "carbon" and objective.kg_co2_per_kwh is None:
@@ -204,8 +203,6 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             f'workload.options.collectives = "{way}": direct links have schedules of their own between domains, '
             "needs \"levels\" or fabrics without 'direct'"
         )
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: runners-up are not searched beside direct links, needs 1"
     rates = {nic.gbit_s for nic in network.nics}
     reach_m = network.link_reach_m[1]
     if not rates & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:

@@ -29,8 +29,6 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             yield f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'"
         return
     yield from one_number(instance, "islands take as many GPUs as they need of those there are")
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: a partition has no runners-up, needs 1"
     yield from _discounts(instance)
     yield from core_disagreements(instance)
 
@@ -201,8 +199,6 @@ def _not_phased(instance: Question) -> Iterator[str]:
         yield "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in each phase"
     if instance.objective.minimize == "power":
         yield "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'"
-    if instance.solver.top != 1:
-        yield f"solver.top = {instance.solver.top}: there are no runners-up of phases, needs 1"
 
 
 def site_disagreements(instance: Question) -> Iterator[str]:
@@ -223,8 +219,6 @@ def site_disagreements(instance: Question) -> Iterator[str]:
         yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
     if "gpu" not in instance.objective.include:
         yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: runners-up are not searched for several sites, needs 1"
 
 
 def _shares(instance: Question) -> Iterator[str]:
@@ -279,8 +273,6 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
     yield from _idle_factors(robust)
     if robust.aim == "regret" and robust.prices == Prices() and low == high:
         yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
-    if instance.solver.top > 1:
-        yield f"solver.top = {instance.solver.top}: runners-up are not searched for robust plans, needs 1"
     if instance.availability is not None and instance.sharing.mode == "time":
         yield from one_number(instance, "a robust network whose runs restart has one size")
 

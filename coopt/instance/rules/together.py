@@ -80,3 +80,19 @@ def _beside_failures(instance: Question) -> Iterator[str]:
             "availability: does not go with robust.survive: runs stop at a failure and restart, while after a loss "
             "they go on with what is left, needs no [availability], or no robust.survive"
         )
+
+
+def unsearched_runners_up(instance: Question) -> Iterator[str]:
+    """That runners-up are asked for of anything but one network of switches, by a sum of its bill, at known prices."""
+    objective, kind = instance.objective, instance.objective.minimize
+    contents = {
+        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
+        "[[site]]": instance.site,
+        "[[phase]]": instance.phase,
+        "[robust]": instance.robust is not None,
+        "'direct' in network.fabrics": "direct" in instance.network.fabrics,
+        f"objective.minimize = {kind!r}": kind != objective.billed,
+    }
+    names = [name for name, content in contents.items() if content]
+    if instance.solver.top > 1 and names:
+        yield f"solver.top = {instance.solver.top}: runners-up are not searched beside {both(names)}, needs 1"

@@ -224,7 +224,7 @@ def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
     [
         ({"network__fabrics": ["direct"]}, "'direct' is compared with switches, needs another fabric"),
         ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
-        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside direct links"),
+        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside 'direct' in network.fabrics"),
         (
             {"network__link_reach_m": [50, 5000, 6000]},
             "network.optics: none of a NIC's rate reaches the 5000 m of a direct link",

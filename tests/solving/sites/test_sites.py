@@ -196,7 +196,7 @@ def test_the_report_names_sites_links_and_what_they_send(answered: tuple[Instanc
         ({"wan__0__between": ["east"]}, "wan.0.between.1"),
         ({"site__1__name": "east"}, "site: name 'east' appears twice"),
         ({"objective": {}}, "objective.include: lacks 'gpu'"),
-        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched"),
+        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside \\[\\[site\\]\\], needs 1"),
         ({"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []}, "site: 7 sites, needs at most 6"),
     ],
 )
