@@ -128,7 +128,7 @@ def test_missing_layers_are_exact_without_hops(uneven: Pipeline) -> None:
 
 def test_pipelines_with_hops_agree_within_a_thousandth() -> None:
     draw = random.Random(1)
-    for _ in range(example_count(1000)):
+    for _ in range(example_count(1000, 50)):
         p, v = draw.choice(STAGES), draw.randint(1, 4)
         forward = draw.uniform(0.5, 2.0)
         pipeline = Pipeline(
@@ -175,13 +175,13 @@ def test_missing_layers_of_split_schedules_are_exact_without_hops(pipeline: Pipe
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-9)
 
 
-@settings(max_examples=example_count(1000))
+@settings(max_examples=example_count(1000, 50))
 @given(split_pipelines("zb-h1", hops=0.2))
 def test_zero_bubble_is_exact_with_hops_up_to_a_fifth_of_a_pass(pipeline: Pipeline) -> None:
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-9)
 
 
-@settings(max_examples=example_count(1000))
+@settings(max_examples=example_count(1000, 50))
 @given(split_pipelines("dualpipe", hops=0.01))
 def test_dualpipe_is_met_within_a_thousandth_and_exact_without_hops(pipeline: Pipeline) -> None:
     assert 1 - 1e-9 <= closed_form(pipeline) / pipeline.run() <= 1 + 1e-3

@@ -16,7 +16,7 @@ from coopt.network.space import families
 from coopt.network.wiring import leaf_numbers
 from coopt.report.network_drawings import MAX_PARTS, Drawing, domain_drawing, excerpt, plane_drawing, pod_drawing
 from coopt.report.network_pictures import svg
-from tests.conftest import ask, switch
+from tests.conftest import ask, example_count, switch
 from tests.network.graphs.test_graphs import wired
 
 
@@ -25,7 +25,7 @@ def excerpts(family: Family, uplinks: int) -> list[Drawing]:
     return [*drawings, pod_drawing(family, uplinks)] if family.pods else drawings
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(wired())
 def test_parts_stand_apart_and_lines_end_on_them(chosen: tuple[Family, int]) -> None:
     for drawing in excerpts(*chosen):
@@ -41,7 +41,7 @@ def test_parts_stand_apart_and_lines_end_on_them(chosen: tuple[Family, int]) -> 
             assert line.links >= 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(wired())
 def test_all_links_between_drawn_parts_of_a_plane_are_drawn(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -132,7 +132,7 @@ def test_domains_that_hang_on_the_same_leaves_are_drawn_up_to_the_last() -> None
     assert numbers_of(plane_drawing(family, family.uplink_choices[-1]), "hb") == [0, 1, 2, 15]
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(wired())
 def test_links_of_a_drawn_domain_are_its_nics_on_drawn_leaves(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -147,7 +147,7 @@ def test_links_of_a_drawn_domain_are_its_nics_on_drawn_leaves(chosen: tuple[Fami
             assert drawn == np.isin(numbers[:, domain], leaves).sum()
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(wired())
 def test_every_drawn_gpu_has_its_nics(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

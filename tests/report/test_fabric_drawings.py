@@ -16,6 +16,7 @@ from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
 from coopt.report.network_drawings import Drawing
 from coopt.report.network_pictures import colour_of
+from tests.conftest import example_count
 from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
 
@@ -34,7 +35,7 @@ def overlapping(drawing: Drawing, kind: str) -> list[tuple[str, str]]:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=example_count(300, 20))
 @given(wired())
 def test_a_switched_network_is_drawn_whole(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

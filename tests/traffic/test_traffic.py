@@ -24,7 +24,7 @@ from coopt.traffic.ranks import groups, split_of, stages
 from coopt.traffic.summary import sparse_matrix
 from coopt.traffic.volumes import UNIT
 from tests.columns.test_pools import flat
-from tests.conftest import ask, small_model
+from tests.conftest import ask, example_count, small_model
 from tests.traffic.sums import bytes_by_kind, silent_share
 
 MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
@@ -139,7 +139,7 @@ def _plan(workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
     return workload_plan(pool, ask().cluster.gpu, network, 1, row)
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(500, 50))
 @given(placed())
 def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, WorkloadPlan]) -> None:
     split = split_of(*found)
@@ -150,7 +150,7 @@ def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, Wor
         assert (table % split.active == table[:, :1, :] % split.active).all(), "one column, one rail"
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(500, 50))
 @given(placed())
 def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]) -> None:
     workload, plan = found
@@ -163,7 +163,7 @@ def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]
         assert (stream.size_bytes >= 0).all()
 
 
-@settings(max_examples=50)
+@settings(max_examples=example_count(300, 25))
 @given(placed())
 def test_what_ranks_send_is_what_ranks_receive_as_pairs(found: tuple[Workload, WorkloadPlan]) -> None:
     asked = demand(*found)

@@ -16,7 +16,7 @@ from coopt.network.graphs import whole_graph
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from tests.conftest import ask
+from tests.conftest import ask, example_count
 from tests.network.direct.test_exports import read_dot
 from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
@@ -67,7 +67,7 @@ def test_graphml_opens_in_networkx_as_the_same_graph(fabric: str, radix: int, ti
         assert all(data["copies"] >= 1 for _, data in graph.nodes(data=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(wired())
 def test_a_file_holds_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coopt.network.family import Family, levels
 from coopt.network.graphs import PlaneGraph, plane_graph, whole_graph
 from coopt.network.space import families
-from tests.conftest import ask, switch
+from tests.conftest import ask, example_count, switch
 from tests.network.graph_counts import counted, counted_compressed
 from tests.solving.oracle import instances
 
@@ -25,7 +25,7 @@ def wired(draw: st.DrawFn) -> tuple[Family, int]:
     return family, draw(st.sampled_from(family.uplink_choices))
 
 
-@settings(max_examples=200)
+@settings(max_examples=example_count(1000, 100))
 @given(wired())
 def test_graphs_hold_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -38,7 +38,7 @@ def test_graphs_hold_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     assert all(ports <= family.switch.radix for ports in whole.ports)
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(wired())
 def test_the_compressed_graph_repeated_is_the_whole_graph(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
@@ -70,7 +70,7 @@ def _links(graph: nx.Graph) -> tuple[set[str], dict[frozenset[str], int]]:
     return set(graph), {frozenset((a, b)): edge["links"] for a, b, edge in graph.edges(data=True)}
 
 
-@settings(max_examples=100)
+@settings(max_examples=example_count(500, 50))
 @given(wired())
 def test_every_two_nics_of_a_rail_are_joined(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen

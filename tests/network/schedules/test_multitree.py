@@ -13,6 +13,7 @@ from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of, free_bound, step_bound
 from coopt.network.schedules.schedule_form import Schedule, replay
 from coopt.network.schedules.trees import free_multitree, multitree, trees_in_turn
+from tests.conftest import example_count
 from tests.network.schedules.random_fabrics import fabrics
 
 PUBLISHED = {  # steps a phase of the published construction
@@ -123,19 +124,19 @@ def assert_sound(graph: nx.Graph, found: Schedule) -> None:
     assert step_bound(board_of(graph)).steps <= found.steps <= found.domains - 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(graph=fabrics(switched=False))
 def test_multitree_on_random_graphs_replays_and_keeps_the_bound(graph):
     assert_sound(graph, multitree(board_of(graph)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(graph=fabrics(switched=True))
 def test_multitree_on_random_switched_graphs_replays_and_keeps_the_bound(graph):
     assert_sound(graph, multitree(board_of(graph)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=example_count(300, 15))
 @given(graph=fabrics(switched=False))
 def test_free_roots_replay_and_keep_their_bound(graph):
     found = free_multitree(board_of(graph))

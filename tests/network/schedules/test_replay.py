@@ -13,6 +13,7 @@ from coopt.network.schedules.board import board_of
 from coopt.network.schedules.schedule_form import Hop, Schedule, replay
 from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.trees import multitree
+from tests.conftest import example_count
 from tests.network.schedules.random_fabrics import fabrics
 
 
@@ -94,7 +95,7 @@ def test_every_single_hop_that_is_lost_is_noticed(drawn):
     assert all(replay(graph, hops_of(schedule, place, None)) for place in range(len(schedule.hops)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(300, 30))
 @given(graph=fabrics(switched=True), data=st.data())
 def test_a_random_mutant_of_a_random_schedule_is_caught(graph, data):
     schedule = multitree(board_of(graph))
