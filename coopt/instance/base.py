@@ -107,6 +107,20 @@ one_many_or_range = BeforeValidator(
 one_or_series = BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,))
 """As `one_or_many`, for numbers whose places count, so that none is dropped."""
 
+
+def series_of(*meanings: str) -> BeforeValidator:
+    """A list with one number for each of these; one of another length is told what its numbers mean."""
+
+    def read(value: Any) -> tuple[Any, ...]:
+        entries = tuple(value) if isinstance(value, list | tuple) else (value,)
+        if len(entries) == len(meanings):
+            return entries
+        given = f"{len(entries)} entries, " if isinstance(value, list | tuple) else ""
+        raise ValueError(f"{given}needs a list of {len(meanings)}, [{', '.join(meanings)}]")
+
+    return BeforeValidator(read)
+
+
 Tag = Literal["S", "2nd", "D", "M"]
 
 

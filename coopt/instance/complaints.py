@@ -96,7 +96,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
     place = key_path(item["loc"]) or "the whole file"
     kind, value = item["type"], item.get("input")
     if kind == "extra_forbidden":
-        yield f"{place}: unknown key, needs {_known_keys(item['loc'], root)}"
+        yield f"{place}: unknown key, needs {_known_keys(item['loc'], value, root)}"
     elif kind == "missing":
         cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
         yield f"{place}: {NEEDS[kind]}{LIKE if cataloged else ''}"
@@ -144,13 +144,25 @@ def _excerpt(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _known_keys(loc: tuple[int | str, ...], root: type[BaseModel]) -> str:
-    """The keys of the table that holds an unknown one; only the closest when some are close, or tables that have it."""
+def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -> str:
+    """The keys of the table that holds an unknown one; only the closest when some are close, or tables that have it
+    (and take lists, where it is one)."""
     keys = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
         return f"a known one (closest: {', '.join(matches)})"
-    homes = [f"{place}.{loc[-1]}" for place, table in _tables_in(root) if loc[-1] in table.model_fields]
+    homes = [f"{place}.{loc[-1]}" for place, table in _tables_in(root) if _takes(table, str(loc[-1]), value)]
     return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(keys)
+
+
+def _takes(table: type[BaseModel], key: str, value: Any) -> bool:
+    """Whether a table has a key, and takes a list there where the value is one."""
+    if key not in table.model_fields or not isinstance(value, list | tuple):
+        return key in table.model_fields
+    try:
+        table.model_validate({key: value})
+    except ValidationError as error:
+        return not any(item["loc"] == (key,) and item["type"].endswith("_type") for item in error.errors())
+    return True
 
 
 def _tables_in(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:

@@ -19,6 +19,7 @@ from coopt.instance.base import (
     Watts,
     one_or_many,
     one_or_series,
+    series_of,
 )
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def part_of(workload: Workload, shares: int, all_shares: int) -> Workload:
 
 Lost = Literal["nic", "leaf", "plane", "domain"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
-Interval = Annotated[tuple[Factor, Factor], one_or_series]
+Interval = Annotated[tuple[Factor, Factor], series_of("least", "most")]
 Longer = Annotated[float, Field(ge=1, le=1000)]
 Losses = Mapping[Lost, float]
 """Parts of which any one may be lost, each with the factor by which bounds are longer then."""
@@ -317,7 +318,7 @@ class Robust(Table):
         BeforeValidator(_slower, json_schema_input_type=Longer | Slower),
         Field(description="bounds grow by this factor while a part is lost; a table has one for each part"),
     ] = Slower()
-    prices: Annotated[Prices, Field(description="factors on prices: [least, most]")] = Prices()
+    prices: Annotated[Prices, Field(description="factors on prices: [least, most]; electricity has none")] = Prices()
     efficiency: Annotated[
         Interval,
         Field(description="factors on what compute and memory of the GPU reach: [least, most]; the least must do"),

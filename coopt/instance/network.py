@@ -15,7 +15,7 @@ from coopt.instance.base import (
     Table,
     Whole,
     one_or_many,
-    one_or_series,
+    series_of,
 )
 from coopt.instance.catalog import named
 from coopt.instance.errors import both
@@ -248,7 +248,7 @@ class Network(Table):
     max_tiers: Annotated[Whole, Field(ge=1, le=MOST_TIERS, description="most tiers of switches")] = MOST_TIERS
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
-        one_or_series,
+        series_of("NIC to leaf", "leaf to next tier", "to the core"),
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
 

@@ -98,6 +98,36 @@ CHANGES = {
         "train_days = 60\ntrain_tokens = 15",
         "workload[0]: train_tokens = 15 is less than an iteration has (",
     ),
+    "one-factor": (
+        "[network]",
+        "[robust]\nprices.switch = 1.5\n[network]",
+        "robust.prices.switch = 1.5: needs a list of 2, [least, most]",
+    ),
+    "three-factors": (
+        "[network]",
+        "[robust]\nefficiency = [0.8, 0.9, 1]\n[network]",
+        "robust.efficiency: 3 entries, needs a list of 2, [least, most]",
+    ),
+    "one-reach": (
+        "[network]",
+        "[network]\nlink_reach_m = 50",
+        "network.link_reach_m = 50: needs a list of 3, [NIC to leaf, leaf to next tier, to the core]",
+    ),
+    "electricity-in-doubt": (
+        "[network]",
+        "[robust]\nprices.energy = [0.8, 1.2]\n[network]",
+        "robust.prices.energy: unknown key, needs one of hb, nic, switch, optics, gpu",
+    ),
+    "a-factor-elsewhere": (
+        "[network]",
+        "[robust]\nprices.energy = 1.2\n[network]",
+        "robust.prices.energy: unknown key, needs phase.price.energy in its place",
+    ),
+    "uneven-domains-that-grow": (
+        "[network]",
+        '[[phase]]\nyear = 2026\ngpus = 32\n[[phase]]\nyear = 2028\ngpus = 64\n[network]\ndomain_fill = "any"',
+        "do not go with [[phase]] tables, needs 'even' or the default, 'fewest', which is 'even' there",
+    ),
     "partly-synchronised": (
         "max_iteration_time_s = 1.0",
         "max_iteration_time_s = 1.0\noptions = { tp_sync_fraction = 0.5 }\nmapping.sequence_parallel = true",

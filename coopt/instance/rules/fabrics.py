@@ -134,7 +134,7 @@ def _fill(instance: Question) -> Iterator[str]:
     if network.domain_fill == "any" and instance.even_for:
         yield (
             "network.domain_fill = 'any': domains that are not filled alike do not go with "
-            f"{both(instance.even_for)}, needs 'even'"
+            f"{both(instance.even_for)}, needs 'even' or the default, 'fewest', which is 'even' there"
         )
 
 
