@@ -34,12 +34,13 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def cases(kind: str) -> tuple[RankGrid, ...]:
-    """One split for each choice of degrees and placement on 32 GPUs in domains of 8."""
+def cases(kind: str) -> tuple[tuple[RankGrid, RankTable], ...]:
+    """One split for each choice of degrees and placement on 32 GPUs in domains of 8, and its ranks."""
     table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
     limits = {"cp": [1, 2, 4], "micro_batch": 1, "interleave": 1, "recompute": "none", "zero": [0, 1]}
     workload = Workload.model_validate(table | {"mapping": {**limits, "sequence_parallel": False}} | KINDS[kind])
-    return tuple(split for split, chosen in every_split(workload, 32, 8) if chosen.mapping.zero == 0)
+    splits = (split for split, chosen in every_split(workload, 32, 8) if chosen.mapping.zero == 0)
+    return tuple((split, rank_table(split)) for split in splits)
 
 
 def degree(split: RankGrid, name: str) -> int:
@@ -60,8 +61,7 @@ def as_sets(table: Any) -> set[frozenset[int]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_run_tp_fastest_then_cp_dp_pp_each_on_a_gpu_of_its_own(kind: str) -> None:
-    for split in cases(kind):
-        table = rank_table(split)
+    for split, table in cases(kind):
         t, c, d, p = (degree(split, name) for name in ("tp", "cp", "dp", "pp"))
         slow = product(range(p), range(d)) if table.pp_last else ((s, r) for r, s in product(range(d), range(p)))
         expected = [(s, r, x, y) for (s, r), x, y in product(slow, range(c), range(t))]
@@ -71,8 +71,7 @@ def test_ranks_run_tp_fastest_then_cp_dp_pp_each_on_a_gpu_of_its_own(kind: str) 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_groups_are_those_of_the_traffic(kind: str) -> None:
-    for split in cases(kind):
-        table = rank_table(split)
+    for split, table in cases(kind):
         assert gpu_groups(table, table.cp, table.dp, table.pp) == as_sets(groups(split, "tp"))
         assert gpu_groups(table, table.tp, table.dp, table.pp) == as_sets(groups(split, "cp"))
         assert gpu_groups(table, table.tp, table.pp) == as_sets(groups(split, "dp"))
@@ -84,8 +83,8 @@ def test_groups_are_those_of_the_traffic(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tp_group_takes_as_many_gpus_of_a_domain_as_the_placement_says(kind: str) -> None:
-    for split in cases(kind):
-        table, domain = rank_table(split), np.arange(split.ranks) // split.active
+    for split, table in cases(kind):
+        domain = np.arange(split.ranks) // split.active
         for members in gpu_groups(table, table.cp, table.dp, table.pp):
             _, counts = np.unique(domain[sorted(members)], return_counts=True)
             assert set(counts.tolist()) == {split.extent("th")}
@@ -93,8 +92,7 @@ def test_a_tp_group_takes_as_many_gpus_of_a_domain_as_the_placement_says(kind: s
 
 @pytest.mark.parametrize("kind", ["experts", "experts split by TP"])
 def test_expert_groups_are_those_of_the_traffic(kind: str) -> None:
-    for split in cases(kind):
-        table = rank_table(split)
+    for split, table in cases(kind):
         assert gpu_groups(table, table.expert_group) == as_sets(groups(split, "ep"))
         assert set(table.ep.tolist()) == set(range(degree(split, "ep")))
 
@@ -113,8 +111,7 @@ def expert_groups_by_generator(split: RankGrid, table: RankTable) -> Iterator[fr
 @pytest.mark.parametrize("kind", ["experts", "experts split by TP"])
 def test_expert_groups_of_megatron_follow_its_order_of_dimensions(kind: str) -> None:
     alike = 0
-    for split in cases(kind):
-        table = rank_table(split)
+    for split, table in cases(kind):
         expected = set(expert_groups_by_generator(split, table))
         assert gpu_groups(table, megatron_expert_groups(split, table)) == expected
         same = same_groups(table.expert_group, megatron_expert_groups(split, table))
@@ -125,8 +122,7 @@ def test_expert_groups_of_megatron_follow_its_order_of_dimensions(kind: str) -> 
 
 def test_expert_groups_within_a_domain_are_those_of_megatron_where_ranks_are_in_place() -> None:
     seen = 0
-    for split in cases("experts"):
-        table = rank_table(split)
+    for split, table in cases("experts"):
         inside, across, *_ = expert_ranks(split.mapping, split.placement, expert_tp=False)
         if table.in_place and across[0] == 1:
             assert same_groups(table.expert_group, megatron_expert_groups(split, table))
@@ -135,8 +131,8 @@ def test_expert_groups_within_a_domain_are_those_of_megatron_where_ranks_are_in_
 
 
 def test_the_other_order_is_taken_where_only_it_is_in_place() -> None:
-    found = [split for split in cases("dense") if not rank_table(split).pp_last]
+    found = [(split, table) for split, table in cases("dense") if not table.pp_last]
     assert found
-    for split in found:
-        assert rank_table(split).in_place
+    for split, table in found:
+        assert table.in_place
         assert split.extent("ph") > 1 or split.names[0] == "dl"
