@@ -19,7 +19,7 @@ from tests.fabric.design_graphs import design_graph
 from tests.fabric.oracle import Table, counts, tables
 
 
-@settings(max_examples=example_count(1500, 500))
+@settings(max_examples=example_count(1500, 250))
 @given(tables())
 def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: Table) -> None:
     design = PublishedDesign.model_validate(table)
