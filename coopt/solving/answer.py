@@ -63,6 +63,7 @@ def solve(
     cancel: threading.Event | None = None,
     listed: ListedIslands | None = None,
     reasons: bool = True,
+    least_costs: Sequence[float] | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -98,6 +99,9 @@ def solve(
         workloads alone list those alone.
     reasons
         Whether it is worked out why a workload has no island, where that is so.
+    least_costs
+        From what a regret is measured, one for each way prices may turn out; the least cost then if left out. No plan
+        may cost less, so that no regret is below 0.
 
     Returns
     -------
@@ -129,6 +133,7 @@ def solve(
         on_progress=on_progress,
         listed=listed,
         reasons=reasons,
+        least_costs=None if least_costs is None else tuple(least_costs),
     )
     with interrupts_heard(cancel):
         plan = _ended(run)

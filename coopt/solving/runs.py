@@ -123,6 +123,7 @@ class Run:
     log: RunLog = field(default_factory=RunLog)
     listed: ListedIslands | None = None
     reasons: bool = True
+    least_costs: tuple[float, ...] | None = None
 
     @property
     def deadline(self) -> float:

@@ -50,20 +50,37 @@ def enumerated(instance: Instance) -> float:
     """The least objective of the aim over every family, number of uplinks, mapping and placement."""
     robust = instance.robust
     assert robust is not None
-    low, high = robust.efficiency
     if robust.aim == "worst-case":
         worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
-        return least(instance, standing(instance, low), worst, at=worst)
-    ends = (dict.fromkeys(getattr(robust.prices, kind)) for kind in KINDS)
-    ways = [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
-    eager, plain = standing(instance, high), dict.fromkeys(KINDS, 1.0)
-    best = [least(instance, eager, way, at=plain) for way in ways]
-    regrets = (
-        max(0.0, *(cost(instance, f, u, way) - value for way, value in zip(ways, best, strict=True)))
-        for f, u in standing(instance, low)
+        return least(instance, standing(instance, robust.efficiency[0]), worst, at=worst)
+    return max(0.0, least_excess(instance, least_costs(instance)))
+
+
+def outcomes(instance: Instance) -> list[dict[str, float]]:
+    """Every way prices may turn out, each at an end of its interval."""
+    assert instance.robust is not None
+    prices = instance.robust.prices
+    ends = (dict.fromkeys(getattr(prices, kind)) for kind in KINDS)
+    return [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
+
+
+def least_costs(instance: Instance) -> list[float]:
+    """The least objective however prices turn out, at the best efficiency."""
+    assert instance.robust is not None
+    eager, plain = standing(instance, instance.robust.efficiency[1]), dict.fromkeys(KINDS, 1.0)
+    return [least(instance, eager, way, at=plain) for way in outcomes(instance)]
+
+
+def least_excess(instance: Instance, costs: list[float]) -> float:
+    """The least of what designs cost beyond these costs, each at the worst of all outcomes; it may be below 0."""
+    assert instance.robust is not None
+    ways, plain = outcomes(instance), dict.fromkeys(KINDS, 1.0)
+    excess = (
+        max(cost(instance, f, u, way) - value for way, value in zip(ways, costs, strict=True))
+        for f, u in standing(instance, instance.robust.efficiency[0])
         if allowed(instance, f, u, plain)
     )
-    return min(regrets, default=math.inf)
+    return min(excess, default=math.inf)
 
 
 def least(instance: Instance, designs: list[tuple[Family, int]], way: dict[str, float], at: dict[str, float]) -> float:

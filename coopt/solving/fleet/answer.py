@@ -208,10 +208,15 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
 
     These optima are exact, whatever gap the instance allows: regret is measured from them. Where one of them stayed
     open the reason is returned, and "infeasible" where limits leave nothing. `placed` are islands at the least
-    efficiency, which are those at the best one where the two are the same.
+    efficiency, which are those at the best one where the two are the same. A run that was told what to measure from
+    searches none of them.
     """
     if not run.instance.outlooks:
         return ()
+    if run.least_costs is not None:
+        hopeful = at_best_efficiency(run.instance)
+        told = zip(run.instance.outlooks, run.least_costs, strict=True)
+        return tuple((factors, at_prices(hopeful, factors), least) for factors, least in told)
     hopeful, plain = at_best_efficiency(run.instance), hopeful_offers(run, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []

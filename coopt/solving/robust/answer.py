@@ -110,8 +110,15 @@ def _within_limits(instance: Instance, families: Iterable[Family]) -> Iterator[F
 def outlooks_of(run: Run) -> tuple[Outlook, ...] | str:
     """Every way prices may turn out at the best efficiency, with its optimum; why a search ended that left one open.
 
-    These optima are exact, whatever gap the instance allows: regret is measured from them.
+    These optima are exact, whatever gap the instance allows: regret is measured from them. A run that was told what to
+    measure from searches none of them.
     """
+    if run.least_costs is not None:
+        told = zip(run.instance.outlooks, run.least_costs, strict=True)
+        hopeful = at_best_efficiency(run.instance).model_copy(update={"limits": Limits()})
+        return tuple(
+            Outlook(factors=factors, instance=at_prices(hopeful, factors), best=least) for factors, least in told
+        )
     field = within_list_limits(run, at_best_efficiency(run.instance))
     assert isinstance(field, Field), "what serves at the least efficiency serves at the best"
     solver = run.instance.solver.model_copy(update={"gap": 0.0})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.claims import OnProgress, Progress
-from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange, Relaxation, Rival
+from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange, Rival
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import placed_as
 from coopt.solving.reasons.again import UnprovenError
@@ -18,22 +18,22 @@ from coopt.solving.reasons.labels import (
     SAYINGS,
     amount,
     changes_and_cost,
-    changes_of,
-    costs,
     costs_more,
-    dearer_by,
-    limit_name,
-    number,
-    sentence,
-    uses,
-    with_unit,
 )
 from coopt.solving.reasons.other_gpus import left_out_of_sums
 from coopt.solving.reasons.sentences import of_gpus_in_vain, of_untried, with_tp_said
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.relaxations import relaxations_of
-from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
+from coopt.solving.sensitivity.resolves import Resolver, value_of
 from coopt.solving.sensitivity.rivals import lists_of_choices, price_range, prices_of, rivals_in
+from coopt.solving.sensitivity.sentences import (
+    REGRETS,
+    REGRETS_OF_WAYS_OUT,
+    of_bound,
+    of_prices,
+    of_relaxation,
+    of_rival,
+)
 
 Answer = TypeVar("Answer")
 EXACT = 1e-9  # a gap that is none
@@ -42,8 +42,6 @@ STEP = 0.01
 
 WITH_PLAN_S = 150.0
 """How long all questions about a plan take where nobody sets a limit."""
-NO_BOUND = 1e4  # a bound so many times as loose is taken for none
-COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 
 @dataclass(kw_only=True)
@@ -121,6 +119,7 @@ def explained(
         study.resolver.end_within(study.within_s - (0.0 if optimum.cost is None else time.perf_counter() - study.begun))
     if optimum.cost is None:
         return _infeasible(study, optimum)
+    study.resolver.measure_from(optimum)
     subject = optimum if plan is None or plan.cost is None else plan
     return with_tp_said(_feasible(study, optimum, subject, asked or instance), optimum)
 
@@ -128,11 +127,12 @@ def explained(
 def _infeasible(study: _Study, answer: Plan) -> Explanation:
     in_vain: list[str] = []
     answers = relaxations_of(study.resolver, study.instance, study.answers, in_vain.append)
-    ways_out = sorted(answers, key=changes_and_cost)
-    kind = study.instance.objective.minimize
+    kind, is_regret = study.instance.objective.minimize, study.instance.minimizes_regret
+    ways_out = sorted(answers, key=(lambda way: len(way.changes)) if is_regret else changes_and_cost)
     sentences = ["No plan meets the bounds.", *answer.explanation, *(of_relaxation(kind, way) for way in ways_out)]
     if not ways_out and not study.untried:
         sentences.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
+    sentences += [REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += of_gpus_in_vain(in_vain)
     sentences += left_out_of_sums(study.instance, (change.limit for way in ways_out for change in way.changes))
     return study.explanation("infeasible", sentences, relaxations=tuple(ways_out))
@@ -143,7 +143,7 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     value, floor = value_of(plan), value_of(optimum)
     assert value is not None
     assert floor is not None
-    optimal = not cheaper(floor, value)
+    optimal = study.resolver.beyond(floor, value) >= 0
     question_of = partial(bound_on, study.resolver, instance, plan, value, floor)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
     bounds = [bound for key, limit in limits.items() for bound in study.answers(key, partial(question_of, limit))]
@@ -162,10 +162,11 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     ]
     prices = _prices(study, open_question, plan, value) if optimal else ()
     sentences = [f"{_subject(instance)} {amount(kind, value)}{_proof(optimum) if optimal else ''}."]
+    whole = 0.0 if instance.minimizes_regret else value  # a share of a regret says nothing: it may be any part of costs
     if not optimal:
-        sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, value)}.")
-    sentences += [sentence for bound in bounds for sentence in of_bound(kind, value, bound, optimal=optimal)]
-    sentences += [of_rival(kind, value, rival) for rival in rivals if not _is_told(rival, rivals)]
+        sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, whole)}.")
+    sentences += [sentence for bound in bounds for sentence in of_bound(kind, whole, bound, optimal=optimal)]
+    sentences += [of_rival(kind, whole, rival) for rival in rivals if not _is_told(rival, rivals)]
     sentences += [of_prices(prices)] if prices else []
     return study.explanation(
         optimum.status if optimal else "feasible",
@@ -200,7 +201,7 @@ def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tupl
 def _subject(instance: Instance) -> str:
     """What the objective is of a plan."""
     if instance.minimizes_regret:
-        return "Costs below are regrets: what a plan costs more than the best one, whatever prices come. The plan costs"
+        return f"{REGRETS} The plan costs"
     return f"The plan {SAYINGS[instance.objective.minimize].does}"
 
 
@@ -224,7 +225,7 @@ def bound_on(
     """
     use = limit.used(plan)
     without = _at(resolver, instance, value, limit, limit.loosest)
-    binds = without is not None and cheaper(without.value, optimum_value)
+    binds = without is not None and resolver.beyond(without.value, optimum_value) < 0
     return Bound(
         limit=limit.key,
         unit=limit.unit,
@@ -250,108 +251,11 @@ def with_steps(resolver: Resolver, instance: Instance, value: float, limit: Nume
 def _at(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, number: float) -> NextPlan | None:
     """The cheapest plan with another number for a limit; None where there is no plan."""
     next_value = value_of(resolver.plan(limit.within(instance, number), reasons=False))
-    return None if next_value is None else NextPlan(bound=number, value=next_value, extra=next_value - value)
+    if next_value is None:
+        return None
+    return NextPlan(bound=number, value=next_value, extra=resolver.beyond(next_value, value))
 
 
 def _slack(limit: NumericLimit, use: float) -> float:
     """How far what is used lies within a limit, as a share of it."""
     return use / limit.now - 1.0 if limit.falling else 1.0 - use / limit.now
-
-
-def of_bound(kind: ObjectiveKind, value: float, bound: Bound, *, optimal: bool = True) -> Iterator[str]:
-    """Whether it binds, and what more or less of it costs."""
-    saying, subject = SAYINGS[kind], f"the {SAYINGS[kind].best} plan {SAYINGS[kind].does}"
-    name, use_text = sentence(limit_name(bound.limit)), "" if bound.used is None else f": the plan {_takes(bound)}"
-    if bound.without is None:
-        than = "" if optimal else f" than the {saying.best} within all bounds"
-        yield f"{name} does not bind{use_text}, and no plan {saying.better}{than}{_even(bound)} {_gone(bound)}."
-    else:
-        price_text = dearer_by(kind, bound.without.extra, value)
-        step = ""
-        if bound.looser is not None:
-            price = _price(kind, value, bound.looser.extra)
-            step = f", and with {with_unit(bound.looser.bound, bound.unit)} it {saying.does} {price}"
-        yield f"{name} binds{use_text}; {_gone(bound)} {subject} {price_text}{step}."
-    if bound.step is not None and bound.tighter is None and _was_tightened(bound):
-        yield f"With {bound.limit} {_step(bound)}, no plan keeps the other limits."
-    elif bound.tighter is not None:
-        number_text = with_unit(bound.tighter.bound, bound.unit)
-        yield f"With {bound.limit} = {number_text} {subject} {_price(kind, value, bound.tighter.extra)}."
-
-
-def _step(bound: Bound) -> str:
-    """How much tighter it was made than what the plan takes."""
-    assert bound.step is not None
-    if bound.used is not None and bound.unit in COUNTED:
-        fewer = max(1, round(bound.step * bound.used))
-        return f"= {with_unit(bound.used - fewer, bound.unit)}, {fewer:,} fewer than the plan uses"
-    return f"{bound.step:.0%} tighter than what the plan {'makes' if bound.unit == 'tokens/s' else uses(bound.unit)}"
-
-
-def _was_tightened(bound: Bound) -> bool:
-    """Whether there was less to ask for than the plan takes: less than none, or than one of what counts, is nothing."""
-    return bound.used is None or bound.used > (1 if bound.unit in COUNTED else 0)
-
-
-def _gone(bound: Bound) -> str:
-    """How loose the bound was made at most; a core stays, however slow."""
-    assert bound.loosest is not None
-    if bound.unit == "Gbit/s":
-        return "at a rate near 0"
-    wide = max(bound.loosest, bound.bound) / min(bound.loosest, bound.bound)
-    return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
-
-
-def _even(bound: Bound) -> str:
-    return " even" if _gone(bound).startswith("with ") else ""
-
-
-def _takes(bound: Bound) -> str:
-    assert bound.used is not None
-    if bound.unit == "tokens/s":
-        return f"makes {number(bound.used)} {bound.unit} and has to make {number(bound.bound)} {bound.unit}"
-    use_text = number(bound.used) if bound.unit in COUNTED else with_unit(bound.used, bound.unit)
-    return f"{uses(bound.unit)} {use_text} of {with_unit(bound.bound, bound.unit)}"
-
-
-def _price(kind: ObjectiveKind, value: float, extra: float) -> str:
-    return "the same" if abs(extra) <= abs(value) * 1e-8 else dearer_by(kind, extra, value)
-
-
-def of_rival(kind: ObjectiveKind, value: float, rival: Rival) -> str:
-    """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
-    choice = f"{rival.part} without {rival.choice}" if rival.excluded else f"{rival.part} = {rival.choice} alone"
-    if rival.extra is None:
-        return f"{choice}: no plan keeps every limit; {rival.why}."
-    if _price(kind, value, rival.extra) == "the same":
-        return f"{choice}: the {SAYINGS[kind].best} plan {SAYINGS[kind].same}."
-    return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, value)}: {rival.why}."
-
-
-def of_prices(ranges: tuple[PriceRange, ...]) -> str:
-    """The price that has to move least to change the plan."""
-    ends = [(price_range, end) for price_range in ranges for end in _ends(price_range)]
-    if not ends:
-        items = ", ".join(price_range.item for price_range in ranges)
-        return f"The plan stays the best at all prices that were tried, one at a time, of {items}."
-    price_range, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
-    way = "above" if end >= price_range.now else "below"
-    return (
-        f"The nearest price that changes the plan is that of {price_range.item}: {way} {end:,.6g} {price_range.unit} "
-        f"(now {price_range.now:,.6g}, {end / price_range.now - 1:+.1%}) another plan is cheaper."
-    )
-
-
-def _ends(price_range: PriceRange) -> Iterator[float]:
-    """The ends of a range at which another plan takes over."""
-    assert price_range.tried is not None
-    if price_range.low > price_range.tried[0]:
-        yield price_range.low
-    if price_range.high is not None:
-        yield price_range.high
-
-
-def of_relaxation(kind: ObjectiveKind, relaxation: Relaxation) -> str:
-    """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
-    outcome = f"the {SAYINGS[kind].best} plan then {costs(kind, relaxation.value)}."
-    return " ".join([f"It is enough to set {changes_of(relaxation)}: {outcome}", *relaxation.notes])

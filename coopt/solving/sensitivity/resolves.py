@@ -78,7 +78,26 @@ class Resolver:
         self._listed = ListedIslands()
         self._known: dict[tuple[str, str, float], tuple[Plan, bool]] = {}
         self._first_s: float | None = None
+        self._least_costs: tuple[float, ...] = ()
         self.solves = 0
+
+    def measure_from(self, optimum: Plan) -> None:
+        """Measure the regrets of later questions from the least costs that this plan's is measured from.
+
+        They then compare, and that of a question which allows more may be below 0.
+        """
+        outlooks = optimum.couplings.outlooks
+        self._least_costs = () if outlooks is None else tuple(turn.best for turn in outlooks.turns)
+
+    def beyond(self, value: float, than: float) -> float:
+        """By how much a value is above another, 0 where that is rounding; a regret is a difference of costs."""
+        smallest = max(abs(than), self._dearest) * ROUNDING
+        return 0.0 if abs(value - than) <= smallest else value - than
+
+    @property
+    def _dearest(self) -> float:
+        """The largest of the costs that regrets are measured from; 0 where none are."""
+        return max(self._least_costs, default=0.0)
 
     def plan(self, instance: Instance, *, gap: float | None = None, reasons: bool = True) -> Plan:
         """The optimum of an instance within the gap, or that there is none, on request without why.
@@ -122,14 +141,32 @@ class Resolver:
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
         self.solves += 1
         question = with_part(instance, "solver", solver.model_dump())
-        plan = solve(question, listed=self._listed, reasons=reasons)
+        plan = solve(question, listed=self._listed, reasons=reasons, least_costs=self._measured_from(instance, gap))
         if self._first_s is None:
             self._first_s = time.perf_counter() - started
         if plan.stop_reason == "interrupted":
             raise KeyboardInterrupt
         if plan.stop_reason == "time limit" or plan.status == "unknown":
             raise UnprovenError(plan.stop_reason)
-        return plan
+        return self._measured(plan)
+
+    def _measured_from(self, instance: Instance, gap: float) -> tuple[float, ...] | None:
+        """From what the regret of a question is measured; None where its own least costs are sought.
+
+        A plan that allows more may cost less than all that were asked for, and a search knows no regret below 0: it
+        measures from costs that are less by the dearest of them. Any plan will do where nothing is compared.
+        """
+        if self._least_costs:
+            return tuple(cost - self._dearest for cost in self._least_costs)
+        return (0.0,) * len(instance.outlooks) if gap == ANY_PLAN_GAP and instance.minimizes_regret else None
+
+    def _measured(self, plan: Plan) -> Plan:
+        """The plan with its regret from the costs that regrets are measured from."""
+        claim = plan.objective
+        if not self._least_costs or claim.value is None or claim.bound is None:
+            return plan
+        nearer = {"value": claim.value - self._dearest, "bound": claim.bound - self._dearest}
+        return plan.model_copy(update={"objective": claim.model_copy(update=nearer)})
 
 
 def value_of(plan: Plan) -> float | None:

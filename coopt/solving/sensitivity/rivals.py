@@ -26,7 +26,7 @@ from coopt.plan.parts import Design, DirectLinks
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.labels import why_worse
 from coopt.solving.reasons.limits import with_entry, with_part
-from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
+from coopt.solving.sensitivity.resolves import Resolver, value_of
 
 TIMES = 10.0
 """Prices are tried from one part in so many of what they are to so many times as much."""
@@ -104,7 +104,7 @@ def _rival(
     # without what the optimum does not have nothing costs more than it does
     if not choice.is_idle_in(optimum) and _goes_together(instance, without):
         rival = _compared(resolver, instance, plan, value, choice, without, excluded=True)
-        if rival.value is None or cheaper(value, rival.value):
+        if rival.extra is None or rival.extra > 0:
             return rival
     if _goes_together(instance, restricted):
         return _compared(resolver, instance, plan, value, choice, restricted, excluded=False)
@@ -128,16 +128,15 @@ def _compared(
         extra = None
     else:
         assert plan.cost is not None
-        extra = rival_value - value
-        is_equal = not cheaper(value, rival_value)
-        reason = "costs the same" if is_equal else why_worse(instance.objective, plan.cost, answer.cost)
+        extra = resolver.beyond(rival_value, value)
+        reason = "costs the same" if not extra else why_worse(instance.objective, plan.cost, answer.cost)
     return Rival(
         part=choice.part,
         choice=choice.name,
         value=rival_value,
         extra=extra,
         design=answer.design,
-        why=reason or "costs more in another way",
+        why=reason or f"costs {'less' if extra is not None and extra < 0 else 'more'} in another way",
         excluded=excluded,
     )
 

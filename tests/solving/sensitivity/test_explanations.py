@@ -16,10 +16,11 @@ from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
 from coopt.report.tables import rendered
-from coopt.solving.sensitivity.explanations import STEP, bound_on, explained, limits_on_use, of_bound, with_steps
+from coopt.solving.sensitivity.explanations import STEP, bound_on, explained, limits_on_use, with_steps
 from coopt.solving.sensitivity.relaxations import ALIKE, TOLERANCE
 from coopt.solving.sensitivity.resolves import Resolver
 from coopt.solving.sensitivity.rivals import lists_of_choices, price_range, prices_of, rivals_in
+from coopt.solving.sensitivity.sentences import of_bound
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import instances
@@ -384,9 +385,3 @@ def _spent(kind: str, item: str, usd: float) -> float:
     plan = coopt.solve(instance.model_copy(update={"network": network}))
     assert plan.cost is not None
     return sum(line.count for line in plan.cost.items if line.item.startswith(item))
-
-
-def test_regrets_are_called_regrets() -> None:
-    found = coopt.explain(asked("regret"))
-    assert found.prices == ()
-    assert found.sentences[0].startswith("Costs below are regrets")
