@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coopt.plan.parts import Uptime
-from coopt.plan.schema import InstanceId, Record
+from coopt.plan.schema import InstanceId, Record, WorkloadPlan
 
 Cause = Literal["pipeline", "gradients", "embedding", "optimizer", "stragglers"]
 TrafficKind = Literal["tp", "cp", "ep", "pp", "dp", "edp", "embedding"]
@@ -142,18 +142,24 @@ class Routing(Record):
 
 
 class FaultedWorkload(Record):
-    """One workload while a part is out; no time where it stops."""
+    """One workload while a part is out; no time where it stops.
+
+    `bound_s` is what an iteration may take meanwhile. `job` is how it runs then, where it is not as the plan has it.
+    """
 
     name: str
     iteration_time_s: float | None
+    bound_s: float
     within_bound: bool
+    job: WorkloadPlan | None = None
 
 
 class Fault(Record):
     """The loss of any one of `count` parts of a kind, all with the same effect.
 
     `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain, `restarts` where the job
-    aborts and starts again from its last checkpoint, to run as long as `slowdown` says from then on.
+    aborts and starts again from its last checkpoint, to run as long as `slowdown` says from then on. `slower` is by how
+    much `[robust]` makes bounds longer meanwhile; None where it does not ask a plan to stand this loss.
     """
 
     part: str
@@ -162,6 +168,7 @@ class Fault(Record):
     slowdown: Annotated[float | None, Field(description="of the workload that suffers most; none where one stops")]
     forwarded: bool
     restarts: bool = False
+    slower: float | None = None
     workloads: tuple[FaultedWorkload, ...]
     remedy: str
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from coopt.instance.couplings import Prices
 from coopt.instance.schema import Instance
+from coopt.instance.workload import LONGEST_S
 from coopt.plan.couplings import Outlooks, Survived, Turn
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
@@ -157,6 +158,7 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
     yield ""
     times = names if len(names) > 1 else ["iteration"]
     yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
+    yield from _asked(faults)
     yield _spares(faults)
     for outage in faults.interrupted:
         yield f"{outage.workload}: {uptime_text(outage.uptime)}."
@@ -197,13 +199,39 @@ def _part_list(parts: list[str]) -> str:
 
 def _row(fault: Fault) -> tuple[Cell, ...]:
     restart = "restart; " if fault.restarts and fault.effect != "stops" else ""
-    return fault.part, restart + fault.remedy, words.count(fault.count), *map(_time, fault.workloads)
+    times = (_time(workload, of_bound=fault.slower is not None) for workload in fault.workloads)
+    return fault.part, restart + fault.remedy, words.count(fault.count), *times
 
 
-def _time(workload: FaultedWorkload) -> str:
+def _time(workload: FaultedWorkload, *, of_bound: bool) -> str:
     if workload.iteration_time_s is None:
         return "stops"
-    return words.seconds(workload.iteration_time_s) + ("" if workload.within_bound else ", late")
+    allowed = f" of {words.seconds(workload.bound_s)}" if of_bound and workload.bound_s < LONGEST_S else ""
+    return words.seconds(workload.iteration_time_s) + allowed + ("" if workload.within_bound else ", late")
+
+
+def _asked(faults: Faults) -> Iterator[str]:
+    """By how much bounds are longer without what `[robust]` lists, and how workloads run then that run otherwise."""
+    parts: dict[float, list[str]] = {}
+    for fault in faults.faults:
+        if fault.slower is not None:
+            parts.setdefault(fault.slower, []).append(fault.part)
+    if parts:
+        longer = (
+            f"{slower:g} times as long without {_part_list([*dict.fromkeys(of)])}" for slower, of in parts.items()
+        )
+        missed = any(not workload.within_bound for fault in _told(faults) for workload in fault.workloads)
+        kept = "not every bound is kept then" if missed else "every bound is kept then"
+        yield f"[robust] makes bounds {words.both(longer)}; {kept}."
+    for fault in _told(faults):
+        for workload in fault.workloads:
+            if workload.job is not None and fault.part != "GPU":  # it has the line of its domain
+                yield f"Without {_part_list([fault.part])}, {_run_text(workload.job)}."
+
+
+def _told(faults: Faults) -> list[Fault]:
+    """The losses that `[robust]` asks a plan to stand."""
+    return [fault for fault in faults.faults if fault.slower is not None]
 
 
 def _spares(faults: Faults) -> str:
@@ -219,4 +247,9 @@ def _spares(faults: Faults) -> str:
         reserves.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")
     if reserves:
         return f"Spares: {', '.join(reserves)}. {domain}"
-    return f"Spares: none. Training waits for a GPU that fails until it is repaired, or takes a spare domain. {domain}"
+    waits = "Training waits for a GPU that fails until it is repaired, or takes a spare domain. "
+    return f"Spares: none. {'' if _stands_gpu(faults) else waits}{domain}"
+
+
+def _stands_gpu(faults: Faults) -> bool:
+    return any(fault.part == "GPU" and fault.effect != "stops" for fault in faults.faults)

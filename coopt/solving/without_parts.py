@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from coopt.availability.uptime import throughput_without
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.pace import delayed
+from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance
 from coopt.network.failures import Loss, losses
-from coopt.network.family import Family
+from coopt.network.family import Family, without_nics
 from coopt.network.part_networks import PartNetwork
 from coopt.perf.affine import KINDS
 from coopt.perf.iteration_parts import Iteration
@@ -24,9 +26,21 @@ from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of
 from coopt.solving.plan_traffic import CLOSE, trusted_part
+from coopt.solving.robust.survival import nics_lost, runs_without
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
 
+NOTHING = Loss(part="nothing", count=0)
+STOOD_AS: dict[str, Lost] = {
+    "GPU": "domain",
+    "NIC": "nic",
+    "link from NIC to leaf": "nic",
+    "leaf switch": "leaf",
+    "plane": "plane",
+    "HB domain": "domain",
+}
+"""The loss that a plan has to stand, if asked to, with which it stands that of a part: a link takes no more than its
+NIC, and a GPU no more than its domain."""
 GONE = 0.001  # share of the GPUs that are gone in the published example (arXiv 2504.06095)
 
 
@@ -82,14 +96,16 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     running = [_running(network, split, run) for split, (_, run) in zip(splits, network.runs, strict=True)]
     filled = max((split.active for split in splits), default=family.active)
     idle = family.hb.size - filled
+    parts = (*losses(family, uplinks), *_planes(family, instance.losses))
+    found = (
+        _gpu(family, running, idle=idle),
+        *(_fault(family, loss, running) for loss in parts),
+        _stopped("HB domain", family.domains, running, _instead(family)),
+    )
     unaligned = [Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in network.runs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        faults=(
-            _gpu(family, running, idle=idle),
-            *(_fault(family, loss, running) for loss in losses(family, uplinks)),
-            _stopped("HB domain", family.domains, running, _instead(family)),
-        ),
+        faults=tuple(_as_asked(fault, network, running, instance.losses) for fault in found),
         spares=Spares(
             idle_gpus_per_domain=idle,
             survives_gpu=idle > 0,
@@ -137,14 +153,13 @@ def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Runnin
 
 
 def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
-    nothing = Loss(part="nothing", count=0)
-    times = [(job, job.time_s(loss), job.time_s(nothing)) for job in running]
-    worst = max((time / usual_s for _, time, usual_s in times), default=1.0)
-    effect = "stops" if math.isinf(worst) else "slower" if worst > 1 + CLOSE else "none"
+    times = [(job, job.time_s(loss)) for job in running]
+    worst = _worst(running, [time_s for _, time_s in times])
+    effect = _effect(worst)
     return Fault(
         part=loss.part,
         count=loss.count,
-        effect=effect,  # type: ignore[arg-type]
+        effect=effect,
         slowdown=None if math.isinf(worst) else worst,
         forwarded=loss.forwarded,
         restarts=loss.aborts and any(job.crosses.any() for job in running),
@@ -152,12 +167,75 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
             FaultedWorkload(
                 name=job.name,
                 iteration_time_s=None if math.isinf(time) else time,
+                bound_s=job.bound_s,
                 within_bound=time <= job.bound_s * (1 + CLOSE),
             )
-            for job, time, _ in times
+            for job, time in times
         ),
         remedy=_remedy(family, loss, effect),
     )
+
+
+def _worst(running: Iterable[RunningJob], times_s: Iterable[float]) -> float:
+    """How many times as long as without a loss the workload takes that suffers most."""
+    usual_s = (job.time_s(NOTHING) for job in running)
+    return max((time_s / usual for time_s, usual in zip(times_s, usual_s, strict=True)), default=1.0)
+
+
+def _effect(worst: float) -> Literal["none", "slower", "stops"]:
+    return "stops" if math.isinf(worst) else "slower" if worst > 1 + CLOSE else "none"
+
+
+def _planes(family: Family, asked: Losses) -> Iterator[Loss]:
+    """The loss of a whole plane, which is no one part, where a plan has to stand it."""
+    if "plane" in asked and family.tiers:
+        slower, forwarded = without_nics(family, nics_lost(family, "plane"), 1)
+        yield Loss(
+            part="plane",
+            count=family.planes * family.nic_planes,
+            domain_slowdown=slower,
+            forwarded=forwarded,
+            aborts=family.nic_planes == 1,
+        )
+
+
+def _as_asked(fault: Fault, network: PartNetwork, running: list[RunningJob], asked: Losses) -> Fault:
+    """The loss in the bounds that `[robust]` has for it, by other mappings where those of the plan miss one."""
+    part = STOOD_AS.get(fault.part)
+    if part is None or part not in asked or not running:
+        return fault
+    slower = asked[part]
+    workloads = tuple(_in_longer(workload, slower) for workload in fault.workloads)
+    in_time, remedy = all(workload.within_bound for workload in workloads), fault.remedy
+    jobs = None if in_time else runs_without(network.question, network.family, network.uplinks, part, slower)
+    if jobs is not None:
+        workloads = tuple(
+            workload
+            if workload.within_bound
+            else workload.model_copy(
+                update={"iteration_time_s": run.iteration_time_s, "within_bound": True, "job": run}
+            )
+            for workload, run in zip(workloads, jobs, strict=True)
+        )
+        remedy = "on the domains that are left" if part == "domain" else "by another mapping"
+    times_s = [math.inf if w.iteration_time_s is None else w.iteration_time_s for w in workloads]
+    worst = _worst(running, times_s)
+    changes = {
+        "slower": slower,
+        "workloads": workloads,
+        "effect": _effect(worst),
+        "slowdown": None if math.isinf(worst) else worst,
+        "restarts": fault.restarts or jobs is not None,
+        "remedy": remedy,
+    }
+    return fault.model_copy(update=changes)
+
+
+def _in_longer(workload: FaultedWorkload, slower: float) -> FaultedWorkload:
+    """The workload in a bound that is so many times as long."""
+    bound_s, time_s = workload.bound_s * slower, workload.iteration_time_s
+    in_time = time_s is not None and time_s <= bound_s * (1 + CLOSE)
+    return workload.model_copy(update={"bound_s": bound_s, "within_bound": in_time})
 
 
 def _remedy(family: Family, loss: Loss, effect: str) -> str:
@@ -193,7 +271,10 @@ def _instead(family: Family) -> str:
 
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:
-    workloads = tuple(FaultedWorkload(name=job.name, iteration_time_s=None, within_bound=False) for job in running)
+    workloads = tuple(
+        FaultedWorkload(name=job.name, iteration_time_s=None, bound_s=job.bound_s, within_bound=False)
+        for job in running
+    )
     return Fault(
         part=part,
         count=count,

@@ -68,6 +68,27 @@ def _survived(instance: Instance, family: Family, uplinks: int, part: Lost, slow
     return Survived(part=part, nics_lost=rails_of(family), slower=slower, workloads=runs)
 
 
+def runs_without(
+    instance: Instance, family: Family, uplinks: int, part: Lost, slower: float
+) -> tuple[WorkloadPlan, ...] | None:
+    """How every workload runs fastest without any one such part; None where one misses its bound, that much longer."""
+    longer, gpu = after_a_loss(instance, slower), instance.cluster.gpu
+    if part == "domain":
+        return Jobs(longer).runs(family, uplinks)
+    weak = _weakest(family, [part])
+    if weak is None:
+        return None
+    context, runs = context_of(weak), []
+    for workload in longer.workload:
+        source = fitting(workload, gpu, family.gpus)
+        found, _ = pool(source, gpu, family.hb, context.site, full_bandwidth([context]))
+        row, time_s = fastest_row(found, context, uplinks) if len(found) else (0, math.inf)
+        if time_s > workload.bound_s:
+            return None
+        runs.append(workload_plan(found, gpu, context, uplinks, row))
+    return tuple(runs)
+
+
 def slowdown(family: Family, part: Lost) -> float:
     """How much longer traffic of a domain takes after a loss; infinite where the domain is cut off."""
     return without_nics(family, nics_lost(family, part), family.nic_planes if part == "nic" else 1)[0]

@@ -23,7 +23,10 @@ from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import without_nics
 from coopt.network.part_networks import family_of_plan
+from coopt.plan.schema import Plan
+from coopt.plan.traffic import Fault
 from coopt.report.plan import plan_report
+from coopt.report.robust import faults_report
 from coopt.report.tables import rendered
 from coopt.solving.arrays import placement_of
 from coopt.solving.evaluate import pinned
@@ -33,6 +36,13 @@ from tests.solving.oracle import instances
 from tests.solving.own_ends import twin_ported
 from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
+
+SMALL: dict[str, Any] = {
+    "cluster__gpus": 32,
+    "workload__0__global_batch": 24,
+    "network__hb_domains": "hgx-h100-8",
+    "network__fabrics": "rail-only",
+}
 
 
 @settings(max_examples=example_count(25))
@@ -243,3 +253,90 @@ def test_idle_gpus_turn_out_as_dear_as_gpus_and_not_as_their_domains() -> None:
         plan = coopt.solve(instance)
         assert plan.objective.value == 8 * 30_000 * share == enumerated(instance)
         assert coopt.verify(instance, plan).accepted
+
+
+def robust_faults(instance: Instance, plan: Plan) -> dict[str, list[Fault]]:
+    """What `coopt faults` says of each kind of part that the plan has to stand without."""
+    asked: dict[str, list[Fault]] = {}
+    for fault in coopt.faults(instance, plan).faults:
+        if fault.slower is not None:
+            asked.setdefault(fault.part, []).append(fault)
+    return asked
+
+
+@settings(max_examples=example_count(10))
+@given(base=instances(), robust=wishes())
+def test_every_loss_that_a_plan_has_to_stand_keeps_the_longer_bounds(base: Instance, robust: Robust) -> None:
+    instance = base.model_copy(update={"robust": robust})
+    plan = coopt.solve(instance, reasons=False)
+    for faults in robust_faults(instance, plan).values() if plan.status == "optimal" else ():
+        for workload in (workload for fault in faults for workload in fault.workloads):
+            assert workload.within_bound
+            assert workload.iteration_time_s is not None
+            assert workload.iteration_time_s <= workload.bound_s * (1 + 1e-9)
+
+
+def test_the_longer_bounds_are_told_of_what_a_plan_has_to_stand_alone() -> None:
+    instance = ask(**SMALL, robust={"survive": ["nic", "plane"], "slower": {"nic": 1.5, "plane": 2}})
+    plan = coopt.solve(instance)
+    bound_s = instance.workload[0].bound_s
+    asked = robust_faults(instance, plan)
+    told = {part: {(fault.slower, fault.workloads[0].bound_s / bound_s) for fault in asked[part]} for part in asked}
+    assert told == {"NIC": {(1.5, 1.5)}, "link from NIC to leaf": {(1.5, 1.5)}, "plane": {(2.0, 2.0)}}
+    of_leaves = [fault for fault in coopt.faults(instance, plan).faults if fault.part == "leaf switch"]
+    assert {fault.workloads[0].bound_s for fault in of_leaves} == {bound_s}
+    # a plane has one NIC of each domain
+    assert asked["plane"][0].workloads[0].iteration_time_s == asked["NIC"][0].workloads[0].iteration_time_s
+    text = " ".join(rendered(faults_report(coopt.faults(instance, plan))).split())
+    longer = "1.5 times as long without a NIC or a link from NIC to leaf and 2 times as long without a plane"
+    assert f"[robust] makes bounds {longer}; every bound is kept then." in text
+
+
+def test_a_mapping_that_would_be_late_gives_way_to_one_that_is_not() -> None:
+    """Half a domain hangs on a leaf; TP over both domains waits for the other half."""
+    instance = ask(
+        cluster__gpus=16,
+        workload__0__global_batch=16,
+        workload__0__max_iteration_time_s=0.09,
+        workload__0__options={"dp_mode": "stale-1"},
+        network__hb_domains="hgx-h100-8",
+        network__fabrics="clos",
+        network__switches=[switch(8, 300)],
+        network__bundles="any",
+        robust={"survive": "leaf", "slower": 1.5},
+    )
+    plan = accepted(instance)
+    leaves = robust_faults(instance, plan)["leaf switch"]
+    (late,) = (fault for fault in leaves if fault.workloads[0].job is not None)
+    (workload,) = late.workloads
+    plain = next(
+        fault
+        for fault in coopt.faults(instance.model_copy(update={"robust": None}), plan).faults
+        if (fault.part, fault.count) == ("leaf switch", late.count)
+    )
+    assert plain.workloads[0].iteration_time_s is not None
+    assert plain.workloads[0].iteration_time_s > 0.09 * 1.5
+    assert workload.job is not None
+    assert workload.job.mapping != plan.workloads[0].mapping
+    assert (workload.within_bound, workload.iteration_time_s) == (True, workload.job.iteration_time_s)
+    assert late.restarts
+    text = " ".join(rendered(faults_report(coopt.faults(instance, plan))).split())
+    assert "restart; by another mapping" in text
+    assert "Without a leaf switch, w: 16 GPUs" in text
+
+
+def test_a_domain_that_a_plan_stands_is_lost_by_the_job_that_the_plan_names() -> None:
+    instance = ask(**SMALL, robust={"survive": "domain", "slower": 3})
+    plan = accepted(instance)
+    assert plan.robust is not None
+    (survived,) = plan.robust.survived
+    asked = robust_faults(instance, plan)
+    assert list(asked) == ["GPU", "HB domain"]
+    for (fault,) in asked.values():
+        assert tuple(workload.job for workload in fault.workloads) == survived.workloads
+        assert (fault.effect, fault.slower) == ("slower", 3.0)
+    text = " ".join(rendered(faults_report(coopt.faults(instance, plan))).split())
+    assert text.startswith("Training survives the loss of any one part, at worst")
+    (run,) = survived.workloads
+    assert f"Without an HB domain, w: {run.gpus} GPUs" in text
+    assert "Training waits for a GPU" not in text
