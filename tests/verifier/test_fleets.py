@@ -163,8 +163,8 @@ prices = st.lists(st.integers(0, 9), min_size=3, max_size=3).map(lambda row: sor
 def test_orders_cost_what_all_orders_together_find(
     phases: list[tuple[list[int], list[int], bool]], rises: list[int]
 ) -> None:
-    tariffs = [Tariff(tuple(zip([0, *begins], usd, strict=False)), whole) for begins, usd, whole in phases]
-    needed = [sum(rises[: t + 1]) for t in range(len(tariffs))]
+    tariffs = tuple(Tariff(tuple(zip([0, *begins], usd, strict=False)), whole) for begins, usd, whole in phases)
+    needed = tuple(sum(rises[: t + 1]) for t in range(len(tariffs)))
     every = product(range(max(needed[-1], 9) + 1), repeat=len(tariffs))
     served = (orders for orders in every if all(sum(orders[: t + 1]) >= need for t, need in enumerate(needed)))
     least = min(sum(one.usd(units) for one, units in zip(tariffs, orders, strict=True)) for orders in served)

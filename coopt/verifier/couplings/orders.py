@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from coopt.plan.couplings import Couplings, PhaseSpending
 from coopt.plan.parts import Cost, Item
@@ -24,7 +25,8 @@ from coopt.verifier.parts.bills import BillTotal, LineKey, key_of
 from coopt.verifier.parts.part_checks import check_products, check_sums, is_product
 
 
-def least_usd(tariffs: Sequence[Tariff], needs: Sequence[int]) -> float:
+@lru_cache(maxsize=1 << 14)
+def least_usd(tariffs: tuple[Tariff, ...], needs: tuple[int, ...]) -> float:
     """The least bill of a product of which `needs` units, never fewer, stand in each phase.
 
     Some cheapest orders buy in each phase nothing, or as many units as a threshold asks for, or what is missing for the
@@ -61,7 +63,8 @@ def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
 
 def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator[float]:
     for product in units[-1]:
-        yield least_usd([fleet.tariff(t, product) for t in fleet.phases], [counts[product] for counts in units])
+        tariffs = tuple(fleet.tariff(t, product) for t in fleet.phases)
+        yield least_usd(tariffs, tuple(counts[product] for counts in units))
 
 
 def check_orders(
