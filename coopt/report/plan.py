@@ -136,7 +136,11 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     cost = words.amount(evaluation.kind, evaluation.value)
+    if evaluation.regret is not None:
+        cost += f", a regret of {words.amount(evaluation.kind, evaluation.regret)}"
     yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
+    if instance.minimizes_regret and evaluation.regret is None:
+        yield "Its regret is not known: it is measured from the best plans of this instance, which were not sought."
     yield from study_notes(instance, map(network_of, plan.parts))
     yield ""
     rows = [(figure.name, figure.of, words.with_unit(figure.value, figure.unit)) for figure in evaluation.figures]

@@ -129,6 +129,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
     # The plan may be one of another instance: what it chose is set here, and what it claims to answer is replaced.
+    is_own = plan.instance.sha256 == instance.sha256
     instance, plan = decided(instance, plan, same=False)
     ledger = PlacedLedger()
     claim = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
@@ -145,15 +146,13 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     kind = instance.objective.minimize
     objective = next((entry.check.recomputed for entry in checks if entry.check.name == "objective"), None)
     figure_name = OF_ALL[billed(kind)][0]
-    value = (
-        objective
-        if isinstance(objective, float)
-        else next(figure.value for figure in figures if figure.name == figure_name)
-    )
+    cost = next(figure.value for figure in figures if figure.name == figure_name)
+    known = objective if isinstance(objective, float) else None
     return PlanEvaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         kind=kind,
-        value=value,
+        value=cost if known is None or instance.minimizes_regret else known,
+        regret=known if is_own and instance.minimizes_regret else None,
         figures=figures,
         limits=tuple(_limits(checks, labels)),
     )
