@@ -91,7 +91,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
-    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ.
+    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ; what a
+    phase trains is named where it is one workload alone as well.
 
     Parameters
     ----------
@@ -108,12 +109,12 @@ def _named_row(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str
     place = f"{table}[{_called(tables.get(table, ()), row)}]"
     if inner_row is None:
         return place
-    return f"{place}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner_row))}]"
+    return f"{place}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner_row), fewest=1)}]"
 
 
-def _called(names: Sequence[str], row: int) -> str:
-    several = len(names) > 1 and len(set(names)) == len(names)
-    return repr(names[row]) if several and row < len(names) else str(row)
+def _called(names: Sequence[str], row: int, fewest: int = 2) -> str:
+    differ = len(names) >= fewest and len(set(names)) == len(names)
+    return repr(names[row]) if differ and row < len(names) else str(row)
 
 
 def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:

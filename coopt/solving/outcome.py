@@ -13,7 +13,9 @@ import numpy as np
 
 from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
+from coopt.instance.errors import with_names
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.variants import rows_by_name
 from coopt.network.family import Family
 from coopt.network.parts import Affine, cost_of, within_limits
 from coopt.network.plan_networks import design_of
@@ -111,7 +113,9 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
 
 def infeasible(run: Run, reasons: Why) -> Plan:
     """The answer that there is none, and why where that is asked for."""
-    return _without_design(run, "infeasible", "infeasible", reasons() if run.reasons else (), None)
+    names = rows_by_name(run.instance)
+    explanation = tuple(with_names(sentence, names) for sentence in reasons()) if run.reasons else ()
+    return _without_design(run, "infeasible", "infeasible", explanation, None)
 
 
 def unknown(run: Run, stop_reason: str, bound: float = -math.inf) -> Plan:

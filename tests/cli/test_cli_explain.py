@@ -205,7 +205,7 @@ def test_what_is_solved_again_is_said_on_the_way(coopt, written):
     assert {step.stage for step in asked} == {"explain"}
     said = [step.message for step in asked]
     assert said[0] == "the plan itself"
-    assert {"workload[0].max_iteration_time_s", "network.switches", "the price of cx7-400g"} <= set(said)
+    assert {"workload['training'].max_iteration_time_s", "network.switches", "the price of cx7-400g"} <= set(said)
     assert "coopt: explain: the plan itself" in coopt("explain", file, "--time-limit", 1e-9).stderr
 
 

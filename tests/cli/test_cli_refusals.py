@@ -363,7 +363,8 @@ workloads = [{{ name = "training", gpu = 3 }}]
 
 
 @pytest.mark.parametrize(
-    "said", ["site['oslo'].power_mw = -2: needs a number above 0", "phase['2028'].workloads[0].gpu: unknown key"]
+    "said",
+    ["site['oslo'].power_mw = -2: needs a number above 0", "phase['2028'].workloads['training'].gpu: unknown key"],
 )
 def test_sites_and_phases_that_are_wrong_are_named(coopt, written, tmp_path, said: str):
     file = tmp_path / "places.toml"

@@ -282,3 +282,9 @@ def test_a_network_that_serves_all_phases_alike_never_changes() -> None:
     assert large[0] == large[1]
     assert value_of(agrees_with_enumeration(instance)) == plan.objective.value
     assert coopt.verify(instance, plan).accepted
+
+
+def test_a_phase_that_has_too_few_gpus_is_called_by_its_year() -> None:
+    phases = [{"year": 2026, "gpus": 8}, {"year": 2028, "gpus": 32}]
+    plan = coopt.solve(two(phase=phases))
+    assert plan.explanation[0].startswith("phase['2026'].gpus = 8: needs at least 16")

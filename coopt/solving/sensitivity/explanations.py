@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from coopt.instance.errors import with_names
 from coopt.instance.schema import Instance
+from coopt.instance.variants import rows_by_name
 from coopt.plan.claims import OnProgress, Progress
 from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange, Rival
 from coopt.plan.schema import InstanceId, Plan
@@ -66,8 +68,8 @@ class _Study:
     def tell(self, message: str) -> None:
         """Say what is solved next."""
         if self.on_progress is not None:
-            spent_s = time.perf_counter() - self.begun
-            self.on_progress(Progress(stage="explain", message=message, elapsed_s=spent_s))
+            named = with_names(message, rows_by_name(self.instance))
+            self.on_progress(Progress(stage="explain", message=named, elapsed_s=time.perf_counter() - self.begun))
 
     def explanation(self, status: str, sentences: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""

@@ -146,14 +146,15 @@ def test_counts_are_told_one_by_one() -> None:
 
 
 def test_rows_are_called_by_their_names() -> None:
-    names = {"site": ("oslo", "berlin"), "wan": ("oslo - berlin",), "phase": ("2026", "2028")}
-    names |= {"phase[1].workloads": ("chat", "code"), "workload": ("chat", "chat")}
+    names = {"site": ("oslo", "berlin"), "wan": ("oslo - berlin",), "phase": ("2026", "2028", "2030")}
+    names |= {"phase[1].workloads": ("chat", "code"), "phase[2].workloads": ("code",), "workload": ("chat", "chat")}
     for key, said in {
         "site[1].power_mw": "site['berlin'].power_mw",
         "site[2].power_mw": "site[2].power_mw",
         "wan[0].most": "wan[0].most",
         "phase[1].workloads[0].train_days": "phase['2028'].workloads['chat'].train_days",
         "phase[0].workloads[0].train_days": "phase['2026'].workloads[0].train_days",
+        "phase[2].workloads[0].train_days": "phase['2030'].workloads['code'].train_days",
         "workload[1].gpus": "workload[1].gpus",
         "prewan[0].most": "prewan[0].most",
     }.items():

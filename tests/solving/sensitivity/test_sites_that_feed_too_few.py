@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import coopt
+from coopt.instance.errors import with_names
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.solving.sensitivity.relaxations import TOLERANCE
@@ -60,4 +61,4 @@ def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() ->
         assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
     assert coopt.solve(load(table, {"cluster.shares": 2})).status == "infeasible"
     assert coopt.solve(load(table, {"cluster.gpus": 56})).status == "infeasible"
-    assert max(map(messages.index, ways)) < messages.index("cluster.gpu.hbm_gb")
+    assert max(messages.index(with_names(key, found.rows)) for key in ways) < messages.index("cluster.gpu.hbm_gb")
