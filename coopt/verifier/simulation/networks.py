@@ -112,7 +112,11 @@ class DirectNetwork(NamedTuple):
                 for step in zip(route.path, route.path[1:], strict=False):
                     carried[step] = carried.get(step, 0.0) + route.share / capacity[step]
         grid = grid_of(split, place)
+        # the grid has what replicas share under these names too, whether or not there are contexts or experts
+        across = {"cp": place.cp_across, "edp": place.copies_across}
         for kind, sends in sends_by_kind(grid).items():
+            if across.get(kind) == 1:
+                continue
             phase_name = phases_of(grid)[kind]
             for (source, target), volume in sends.items():
                 for name, part in self._phases(grid, kind, source, target, is_tied=is_tied):

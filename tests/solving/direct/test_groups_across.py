@@ -70,6 +70,15 @@ def test_traffic_between_domains_is_told(answered: tuple[Instance, Any]) -> None
     assert across - {"cp", "dp"} <= crossing
 
 
+def test_the_simulation_lists_what_crosses_domains_alone(answered: tuple[Instance, Any]) -> None:
+    """Gradients of experts are those of replicas in the traffic of a plan."""
+    instance, plan = answered
+    (told,), (simulated,) = coopt.traffic(instance, plan).workloads, coopt.simulate(instance, plan).workloads
+    listed = {one.kind for one in simulated.traffic}
+    assert "edp" not in listed or instance.workload[0].model.experts
+    assert {"dp" if kind == "edp" else kind for kind in listed} == {one.kind for one in told.classes if one.above_bytes}
+
+
 def test_every_mutant_is_rejected(answered: tuple[Instance, Any]) -> None:
     instance, plan = answered
     table = plan.model_dump(mode="json", by_alias=True)
