@@ -91,13 +91,15 @@ class Parts(EquippedDomains):
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
 
-    def in_cages(self, per_module: PerModule) -> Parts:
-        """These parts with switches that have ports for no more of these modules than they have cages."""
+    def switches_in_cages(self, per_module: PerModule) -> tuple[Switch, ...]:
+        """The switches of three tiers with ports for no more of these modules than they have cages."""
         chain, tiers = self.switches, max(len(per_module), 1)
         caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))
         # Switches above the tiers that modules are given for change with the last of these if they are of its product.
-        further = (caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:])
-        leaf, second, top = (*caged, *further)
+        return (*caged, *(caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:]))
+
+    def with_switches(self, leaf: Switch, second: Switch, top: Switch) -> Parts:
+        """These parts with other switches."""
         return replace(self, switch=leaf, upper=() if leaf == second == top else (second, top))
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[LinkEnds, ...]) -> Family:
@@ -264,12 +266,15 @@ def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Fami
     """The choices of modules that leave switches of each tier as many ports, on switches that have the cages for them;
     so tiers follow from modules as well."""
     for tiers in range(len(levels) + 1):
-        groups: dict[tuple[tuple[int, int], tuple[int, ...]], tuple[Parts, list[tuple[LinkEnds, ...]]]] = {}
+        groups: dict[
+            tuple[tuple[int, int], tuple[int, ...]], tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]]
+        ] = {}
         for per_module in product(*levels[:tiers]):
-            caged, cages = parts.in_cages(per_module), cages_of(per_module)
-            _, choices = groups.setdefault((cages, tuple(box.radix for box in caged.switches)), (caged, []))
+            switches, cages = parts.switches_in_cages(per_module), cages_of(per_module)
+            _, choices = groups.setdefault((cages, tuple(box.radix for box in switches)), (switches, []))
             choices += product(*(level[count] for level, count in zip(levels, per_module, strict=False)))
-        for (cages, _), (caged, choices) in groups.items():
+        for (cages, _), (switches, choices) in groups.items():
+            caged = parts.with_switches(*switches)
             for wiring in caged.wirings(network, cages):
                 if wiring.tiers == tiers:
                     yield caged.family(network, wiring, ()), choices

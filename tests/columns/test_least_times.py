@@ -138,7 +138,7 @@ def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
 @pytest.mark.parametrize("dp_mode", ["sync", "overlap"])
 def test_the_fastest_row_is_found_among_those_that_are_looked_at(dp_mode: str) -> None:
     tapered = {"network__fabrics": ["clos"], "network__oversubscription": 6.0, "network__switches": [switch(8, 5000)]}
-    mapping = {"micro_batch": [1, 2]}  # tens of thousands of rows are enough to leave most of them unseen
+    mapping = {"micro_batch": [1, 2], "recompute": ["none", "full"]}  # enough rows to leave most of them unseen
     instance = ask(**tapered, workload__0__mapping=mapping, workload__0__options={"dp_mode": dp_mode})
     every = tuple(families(instance))
     table = unbounded(instance, every, lambda site: None)

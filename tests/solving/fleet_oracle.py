@@ -248,8 +248,9 @@ def _islands(instance: Instance, name: str, efficiency: float, listed: dict[int,
     active = list(jobs)
     for counts in product(*(job.sizes for job in jobs.values())):
         if list(counts) == sorted(counts):
+            links = [links_to_core(instance, gpus) for gpus in counts]
             for last in jobs[active[-1]].networks(counts[-1]):
-                for stages in _stages(instance, last, counts):
+                for stages in _stages(instance, last, counts, links):
                     bare = zip(active, stages, (replace(family, optics=()) for family in stages), strict=True)
                     served = [[u for u in one.uplink_choices if jobs[t].meets(bared, u)] for t, one, bared in bare]
                     for uplinks in product(*served):
@@ -273,11 +274,11 @@ def _with_spares(jobs: dict[int, Job], standing: dict[int, tuple[Family, int]]) 
     return found
 
 
-def _stages(instance: Instance, last: Family, counts: tuple[int, ...]) -> Iterator[list[Family]]:
-    """The network of the last phase in every phase that trains, where it can have grown so."""
+def _stages(instance: Instance, last: Family, counts: tuple[int, ...], links: list[int]) -> Iterator[list[Family]]:
+    """The network of the last phase in every phase that trains, where it can have grown so, with the links that each
+    needs into a core."""
     if any(gpus % last.active for gpus in counts[:-1]) or not grows(last, counts):
         return
-    links = [links_to_core(instance, gpus) for gpus in counts]
     earlier = zip(counts[:-1], links, strict=False)
     stages = [*(grown(last, gpus, instance.network.largest_ratio, least) for gpus, least in earlier), last]
     joined = [family.core_links for family in stages]

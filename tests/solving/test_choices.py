@@ -38,6 +38,7 @@ def left_open(**changes: Any) -> Instance:
         "cluster__gpu": GENERATIONS,
         "cluster__gpus": [64, 128],
         "network__hb_domains": DOMAINS,
+        "network__fabrics": "rail-only",
         "workload__0__global_batch": {"least": 64, "most": 192, "step": 64},
         "workload__0__critical_batch_tokens": 2e5,
         "workload__0__train_tokens": 1e11,
@@ -158,7 +159,8 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
         "workload__0__train_days": 3.0,
         "workload__0__max_iteration_time_s": None,
     }
-    instance = ask(**days, network__hb_domains="hgx-h100-8", workload__0__global_batch=[64, 96], availability=asked)
+    network = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+    instance = ask(**days, **network, workload__0__global_batch=[64, 96], availability=asked)
     front = coopt.pareto(instance, points=3)
     assert len(front.points) > 1
     for point in front.points:
@@ -268,7 +270,6 @@ def test_prices_keep_the_plan_over_all_choices(train_days: float, usd: float, ch
         cluster__gpu=["h100-sxm", own],
         cluster__gpus=[16, 24, 48],
         network__hb_domains=["hgx-h100-8", server],
-        network__fabrics="rail-only",
         workload__0__global_batch=[96, 192],
         workload__0__train_days=train_days,
     )
@@ -306,7 +307,8 @@ def test_prices_keep_the_plan_over_all_choices(train_days: float, usd: float, ch
 
 
 def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_through() -> None:
-    hopeless = left_open(workload__0__train_days=1e-3, workload__0__global_batch=128)
+    few: dict[str, Any] = {"cluster__gpus": 16, "workload__0__global_batch": 128}
+    hopeless = left_open(**few, workload__0__train_days=1e-3)
     found = coopt.explain(hopeless)
     assert (found.status, found.sentences[0]) == ("infeasible", "No choice meets the bounds.")
     alone = {gpu: coopt.explain(at_choice(hopeless, Chosen(gpu=gpu))) for gpu in GENERATIONS}
@@ -322,7 +324,7 @@ def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_thr
     for way in (
         one for one in found.relaxations if [change.limit for change in one.changes] == ["workload[0].train_days"]
     ):
-        plan = coopt.solve(left_open(workload__0__train_days=float(way.changes[0].to), workload__0__global_batch=128))
+        plan = coopt.solve(left_open(**few, workload__0__train_days=float(way.changes[0].to)))
         assert plan.objective.value is not None
         assert plan.objective.value <= way.value * (1 + 1e-9)
     plan = coopt.solve(hopeless)

@@ -89,7 +89,8 @@ def test_the_objective_is_the_one_the_plan_was_solved_for(objective: Any, tmp_pa
 
 
 FEWER_GPUS = {"llama3-405b-16k": 2048, "shared-131k-w8": 4096}
-"""Their files hold thousands of networks, which a search need not look at; so many GPUs still need two tiers."""
+"""Their files hold thousands of networks, which a search need not look at; so many GPUs still need two tiers. Three of
+eight workloads are asked about."""
 
 
 @pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
@@ -98,6 +99,7 @@ def test_shipped_instances_have_the_same_optimum(
 ) -> None:
     if file.stem in FEWER_GPUS:
         fewer = on_fewer_gpus(file, FEWER_GPUS[file.stem])
+        fewer = fewer.model_copy(update={"workload": fewer.workload[:3]})
         check(fewer, coopt.solve(fewer), "mps", tmp_path)
         return
     instance, plan = coopt.load(file), read_plan(shipped_plan(file))

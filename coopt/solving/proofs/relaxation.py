@@ -133,6 +133,7 @@ class CaseRelaxation:
         chains = [data.chain(p) for p in range(len(data.products))]
         self.stock = np.stack([data.quantity[:, chain].sum(axis=1) for chain in chains], axis=1)
         self.following = [data.following(p) for p in range(len(data.products))]
+        self.unit = np.maximum(np.array([data.max_units(p).sum() for p in range(len(data.products))]), 1.0)
         self.use = np.array([limit.use for limit in data.limits]).reshape(len(data.limits), len(data.usd))
         self.cap = np.array([limit.cap for limit in data.limits])
         self.up = np.array([core.up for core in data.cores]).reshape(len(data.cores), len(data.usd))
@@ -244,7 +245,7 @@ class _Program:
         self.r, self.case, self.data = relaxation, case, data
         self.rows = np.flatnonzero(case.rows)
         self.goods = [p for p in range(len(data.products)) if self._matters(p)]
-        self.unit = np.maximum(np.array([data.max_units(p).sum() for p in range(len(data.products))]), 1.0)
+        self.unit = relaxation.unit
         self.cap = np.where(relaxation.cap > 0, relaxation.cap, 1.0)
         over = [(p, *relaxation.tariffs.corner_bills(p, case.min_units[p], case.max_units[p])) for p in self.goods]
         self.points = [(p, q) for p, ends, _ in over for q in ends.tolist()]
