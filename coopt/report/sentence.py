@@ -203,6 +203,13 @@ def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
         )
 
 
+def told_elsewhere(instance: Instance) -> str:
+    """What the page of one network has and no other, with the commands that tell it; regrets have no front."""
+    told = ["coopt explain says what each bound forces and what the best plan with another part would cost"]
+    told += [] if instance.minimizes_regret else ["coopt pareto what a longer iteration saves"]
+    return f"Not on this page: {both([*told, 'coopt traffic who sends how much to whom in each network'])}."
+
+
 def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
     """What islands buy together: volume prices, products of a kind, a core."""
     sharing = instance.sharing

@@ -143,3 +143,6 @@ def test_every_kind_has_a_page(kind: str) -> None:
     assert " ".join(headline(instance, plan).split()) in said.replace("\N{NO-BREAK SPACE}", " ")
     assert all(workload.name in said for workload in instance.workload)
     assert "Bill" in said
+    is_one_network, has_a_front = kind in ("shared", "turns"), kind not in ("shared", "turns", "regret")
+    assert ("Not on this page: coopt explain says" in said) != is_one_network
+    assert ("coopt pareto what a longer iteration saves" in said) == has_a_front

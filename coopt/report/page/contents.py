@@ -52,7 +52,7 @@ from coopt.report.parts import (
 from coopt.report.plan import plan_sections
 from coopt.report.remarks import first_sentences, margins_table, notes
 from coopt.report.screen import parts_table
-from coopt.report.sentence import headline, question_rows, without_gpus
+from coopt.report.sentence import headline, question_rows, told_elsewhere, without_gpus
 from coopt.report.tables import Cell, FactTable, FigureTable, facts
 from coopt.report.traffic import COUNTING
 from coopt.verifier.checks.verdict import Verdict
@@ -163,6 +163,7 @@ def page_contents(case: PageCase) -> Contents:
         contents["glances"] = list(glances(case.instance, case.plan))
         contents["parts"] = parts_table(case.instance, case.plan) if len(case.plan.parts) > 1 else None
         contents["halls"] = site_pictures(case.instance, case.plan) if case.instance.problem != "shared" else ()
+        contents["elsewhere"] = told_elsewhere(case.instance) if case.instance.problem != "shared" else ""
     if case.instance.problem != "shared" and case.plan.cost is not None:
         contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
     elif case.plan.design is not None and case.plan.cost is not None:
@@ -183,10 +184,8 @@ def _blocks(instance: Instance, plan: Plan, cost: Cost) -> Iterator[tuple[str, s
             yield "facts", piece
         elif isinstance(piece, FigureTable):
             yield "table", piece
-        else:
-            text = piece.plain if isinstance(piece, Text) else str(piece)
-            if text:
-                yield "text", text
+        elif text := piece.plain if isinstance(piece, Text) else str(piece):
+            yield "text", text
 
 
 def opening(case: PageCase) -> tuple[str, str]:
