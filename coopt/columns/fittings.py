@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.context import DomainSet
-from coopt.columns.grid import allowed_recompute, counts_on, mappings, whole_mappings
+from coopt.columns.grid import MappingCounts, allowed_recompute, counts_on, mappings, whole_mappings
 from coopt.columns.least_times import compute_s, least_time_s, without_steps
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import BOUNDS, Workload
@@ -36,7 +36,7 @@ class Fitting:
     gpus: int
     fit: Mappings
     fastest_s: Floats
-    uneven: Mappings
+    uneven: MappingCounts
     too_large: Mappings
     needless: Mappings
     least_bytes: float
@@ -54,9 +54,11 @@ class Fitting:
     def counts_on(self, site: DomainSet) -> tuple[Counter[str], Ints]:
         """How many placements have those that do not fit, by cause, and each that fits, worked out once for a site."""
         if site not in self._counts:
-            dropped = {"divisibility": self.uneven, "memory": self.too_large, "dominated": self.needless}
+            uneven = int(counts_on(self.workload, self.uneven.rows, site) @ self.uneven.counts)
+            dropped = {"memory": self.too_large, "dominated": self.needless}
+            counts = {cause: int(counts_on(self.workload, rows, site).sum()) for cause, rows in dropped.items()}
             self._counts[site] = (
-                Counter({cause: int(counts_on(self.workload, rows, site).sum()) for cause, rows in dropped.items()}),
+                Counter({"divisibility": uneven} | counts),
                 counts_on(self.workload, self.fit, site),
             )
         return self._counts[site]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +32,14 @@ STYLES = tuple(column.name for column in fields(Mappings))[4:]
 """What else is chosen with the degrees of TP, CP, PP and DP. Mappings stand in the order of a product of these choices:
 all values of the last column with one of the column before it, and so on.
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class MappingCounts:
+    """Mappings that are counted and not listed: a row stands for so many that have its degrees, experts included."""
+
+    rows: Mappings
+    counts: Ints
 
 
 @cache
@@ -183,21 +193,21 @@ def splits_tensors(workload: Workload, t: int) -> bool:
     return not model.heads % t and shares_kv and not any(w % t for w in (split_ffn, model.shared_ffn, model.dense_ffn))
 
 
-def mappings(workload: Workload, gpus: int) -> tuple[Mappings, Mappings]:
+def mappings(workload: Workload, gpus: int) -> tuple[Mappings, MappingCounts]:
     """All combinations of the allowed values, stages outermost, and those among them that divide evenly.
 
     Returns
     -------
     whole, uneven
-        Mappings whose micro-batches fit the batch and the interleaved schedule, and those that do not.
+        Mappings whose micro-batches fit the batch and the interleaved schedule, and how many do not.
     """
-    rows = _combined(workload, degrees(workload, gpus))
-    even = _even(workload, rows)
-    return rows.take(even), rows.take(~even)
+    tcpd = list(degrees(workload, gpus))
+    choices = [_choices(workload, *quadruple) for quadruple in tcpd]
+    return _combined(tcpd, choices), _uneven(tcpd, choices)
 
 
 def whole_mappings(
-    workload: Workload, quadruples: Iterable[tuple[int, int, int, int]], is_wanted: Callable[[Mappings], Bools]
+    workload: Workload, quadruples: Iterable[Degrees], is_wanted: Callable[[Mappings], Bools]
 ) -> Mappings:
     """The first of `mappings`, those that are wanted, for the given (t, c, p, d) of any number of GPUs.
 
@@ -206,8 +216,8 @@ def whole_mappings(
     is_wanted
         Says of mappings without ZeRO which to list with any of its stages.
     """
-    rows = _combined(workload, quadruples, zero=False)
-    rows = rows.take(_even(workload, rows))
+    tcpd = list(quadruples)
+    rows = _combined(tcpd, [_choices(workload, *quadruple, zero=False) for quadruple in tcpd])
     rows = rows.take(is_wanted(rows))
     # all numbers of ranks above one allow the same stages, so that two stand for any
     alone_stages, shared_stages = (
@@ -221,50 +231,80 @@ def whole_mappings(
     return replace(rows.take(row), zero=stages[place + np.where(is_shared[row], len(alone_stages), 0)])
 
 
-def _combined(workload: Workload, quadruples: Iterable[tuple[int, int, int, int]], *, zero: bool = True) -> Mappings:
-    """The given (t, c, p, d) with everything else that may be chosen, stages of ZeRO only if asked to."""
-    tcpd = list(quadruples)
+class _Choices(NamedTuple):
+    """What may be chosen with a (t, c, p, d): the values of every column of `STYLES`, each as the user lists them.
+
+    Micro-batch and interleaving are one column of pairs, those that fit the batch and the schedule; `uneven` others do
+    not.
+    """
+
+    columns: tuple[tuple[Any, ...], ...]
+    uneven: int
+
+
+def _combined(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> Mappings:
+    """Some (t, c, p, d) with everything else that may be chosen."""
     # many degrees leave the same choices
-    grids = [_grid(_choices(workload, *quadruple, zero=zero)) for quadruple in tcpd]
+    grids = [_grid(columns) for columns, _ in choices]
     degrees_of = np.repeat(np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids], axis=0)
     no_rows = np.zeros((len(STYLES), 0), dtype=np.int64)
     return Mappings.of_table(np.concatenate([degrees_of.T, np.concatenate([no_rows, *grids], axis=1)]))
 
 
 @lru_cache(maxsize=1 << 10)
-def _grid(choices: tuple[tuple[int, ...], ...]) -> Ints:
-    """Every combination of the values of columns; shape (columns, n)."""
-    counts = [len(values) for values in choices]
+def _grid(columns: tuple[tuple[Any, ...], ...]) -> Ints:
+    """Every combination of the values of columns, of which a pair is two; shape (len(STYLES), n)."""
+    counts = [len(values) for values in columns]
+    if not all(counts):
+        return np.zeros((len(STYLES), 0), dtype=np.int64)
     places = np.indices(counts).reshape(len(counts), -1)
-    return np.array([np.array(values, dtype=np.int64)[place] for values, place in zip(choices, places, strict=True)])
+    tables = [np.array(values, dtype=np.int64).reshape(len(values), -1) for values in columns]
+    return np.concatenate([table.T[:, place] for table, place in zip(tables, places, strict=True)])
 
 
-def _even(workload: Workload, rows: Mappings) -> Bools:
-    """Whether micro-batches fit the batch and the schedule.
+def _uneven(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> MappingCounts:
+    """How many combinations with each (t, c, p, d) and each degree of experts do not divide evenly."""
+    counts: dict[tuple[int, ...], int] = {}
+    for quadruple, (columns, uneven) in zip(tcpd, choices, strict=True):
+        expert_degrees, _, *others = columns
+        if count := uneven * math.prod(map(len, others)):
+            counts |= {(*quadruple, x): count for x in expert_degrees}
+    table = np.array(list(counts), dtype=np.int64).reshape(-1, 5).T
+    rows = Mappings.of(**dict(zip(("tp", "cp", "pp", "dp", "ep"), table, strict=True)))
+    return MappingCounts(rows=rows, counts=np.array(list(counts.values()), dtype=np.int64))
+
+
+@lru_cache(maxsize=1 << 12)
+def _schedules(
+    schedule: str, batch: int, p: int, micro_batches: tuple[int, ...], chunks: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    """Micro-batches and chunks of a stage with which the batch of a replica is whole micro-batches that fit a schedule.
 
     Interleaved they go round the stages; in two directions each stage has a twin, and they fill the pipeline from both
     ends (DualPipe's repository, dualpipe/dualpipe.py).
     """
-    per_replica = workload.global_batch // np.maximum(rows.dp, 1)
-    fits, m = per_replica % rows.micro_batch == 0, per_replica // rows.micro_batch
-    if workload.options.schedule == "dualpipe":
-        fits &= (rows.pp == 1) | ((rows.pp % 2 == 0) & (m % 2 == 0) & (m >= 2 * rows.pp))
-    return np.asarray(fits & ((rows.interleave == 1) | (m % rows.pp == 0)))
+    numbers = [(b, batch // b) for b in micro_batches if batch % b == 0]
+    if schedule == "dualpipe":
+        numbers = [(b, m) for b, m in numbers if p == 1 or (p % 2 == 0 and m % 2 == 0 and m >= 2 * p)]
+    return tuple((b, v) for b, m in numbers for v in chunks if v == 1 or m % p == 0)
 
 
-def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool) -> tuple[tuple[int, ...], ...]:
-    """What may be chosen with a (t, c, p, d): the values of every column of `STYLES`, each as the user lists them."""
-    limits = workload.mapping
-    one_sequence, in_turn = t == 1 or workload.options.tp_sync_fraction < 1.0, workload.options.schedule == "1f1b"
-    depending = {
-        "ep": _allowed(_expert_degrees(workload, t, c, d), limits.ep),
-        "interleave": _allowed(interleaves(workload.model.layers, p), limits.interleave if in_turn else (1,)),
-        "recompute": (RECOMPUTE.index(name) for name in allowed_recompute(workload)),
-        "sequence_parallel": _allowed((0,) if one_sequence else (0, 1), [*map(int, limits.sequence_parallel)]),
-        "zero": _allowed(_zero_stages(workload, d * c), limits.zero) if zero else (0,),
-        "outermost": (STAGES_APART,),
-    }
-    return tuple(tuple(depending[name] if name in depending else getattr(limits, name)) for name in STYLES)
+def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool = True) -> _Choices:
+    """What may be chosen with a (t, c, p, d), stages of ZeRO only if asked to."""
+    limits, schedule = workload.mapping, workload.options.schedule
+    one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
+    chunks = tuple(_allowed(interleaves(workload.model.layers, p), limits.interleave if schedule == "1f1b" else (1,)))
+    pairs = _schedules(schedule, workload.global_batch // d, p, limits.micro_batch, chunks)
+    columns = (
+        _allowed(_expert_degrees(workload, t, c, d), limits.ep),
+        pairs,
+        (RECOMPUTE.index(name) for name in allowed_recompute(workload)),
+        _allowed((0,) if one_sequence else (0, 1), [*map(int, limits.sequence_parallel)]),
+        _allowed(_zero_stages(workload, d * c), limits.zero) if zero else (0,),
+        limits.offload_percent,
+        (STAGES_APART,),
+    )
+    return _Choices(tuple(map(tuple, columns)), len(limits.micro_batch) * len(chunks) - len(pairs))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
 from coopt.columns.fittings import fitting, saves_needlessly
-from coopt.columns.grid import STYLES, mappings, splits
+from coopt.columns.grid import STYLES, interleaves, mappings, splits
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import place, timed
 from coopt.instance.hardware import Gpu, HbDomain
@@ -24,6 +25,7 @@ from coopt.perf.memory import memory_bytes
 from tests.conftest import ask, example_count, small_model, switch
 from tests.perf.training import gpu
 
+DEGREES = ("tp", "cp", "pp", "dp", "ep")
 EXPERTS = {"experts": 8, "top_k": 2, "ffn": 4096, "dense_layers": 1, "dense_ffn": 8192, "extra_predictions": 1}
 
 
@@ -98,6 +100,39 @@ def test_mappings_stand_in_the_order_of_a_product_of_what_the_user_lists() -> No
     product_of_all = itertools.product(dict.fromkeys(degrees), *(values[name] for name in STYLES))
     in_order = zip(degrees, *(getattr(found, name).tolist() for name in STYLES), strict=True)
     assert list(in_order) == [one for one in product_of_all if one in kept]
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "dualpipe"])
+@pytest.mark.parametrize("shape", [{"layers": 8}, EXPERTS])
+def test_combinations_that_do_not_divide_evenly_are_counted(schedule: str, shape: dict[str, Any]) -> None:
+    micro_batches = [1, 2, 3, 8]
+    instance = ask(
+        workload__0__model=small_model(**shape),
+        workload__0__global_batch=96,
+        workload__0__options={"schedule": schedule},
+        workload__0__mapping={"micro_batch": micro_batches, "zero": 0},
+    )
+    (workload,) = instance.workload
+    whole, uneven = mappings(workload, 64)
+    listed = Counter(zip(*(getattr(whole, name).tolist() for name in DEGREES), strict=True))
+    counted = dict(
+        zip(zip(*(getattr(uneven.rows, name).tolist() for name in DEGREES), strict=True), uneven.counts, strict=True)
+    )
+    assert len(counted) == len(uneven.counts) > 0
+    for degrees in listed | counted:
+        _, _, p, d, _ = degrees
+        chunks = interleaves(workload.model.layers, p) if schedule == "1f1b" else (1,)
+        fits = [_fits(schedule, 96 // d, p, b, v) for b in micro_batches for v in chunks]
+        assert listed[degrees] * fits.count(False) == counted.get(degrees, 0) * fits.count(True)
+
+
+def _fits(schedule: str, batch: int, p: int, micro_batch: int, chunks: int) -> bool:
+    """Whether micro-batches fit the batch of a replica, and the schedule: half of them run from either end, or they go
+    round the stages."""
+    number = batch / micro_batch
+    if schedule == "dualpipe" and p > 1:
+        return p % 2 == 0 and number % 2 == 0 and number >= 2 * p
+    return number % 1 == 0 and (chunks == 1 or number % p == 0)
 
 
 @settings(max_examples=example_count(30))
