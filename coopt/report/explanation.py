@@ -340,7 +340,9 @@ def certificate_report(certificate: Certificate) -> Iterator[RenderableType]:
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
         word = f"Proven but for a share of {1 - bound_proven / bound_claimed:.2g} of the bound"
-    yield Text(f"{word}, by {certificate.by}.", style="bold green" if certificate.ok else "bold red")
+    missing = certificate.by.removeprefix("nothing: ")
+    how = f", by {certificate.by}" if missing == certificate.by else f": {missing}"
+    yield Text(f"{word}{how}.", style="bold green" if certificate.ok else "bold red")
     bounds = (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
     rows = [(word, "none" if bound is None else f"{bound:,}".removesuffix(".0")) for word, bound in bounds]
     rows += [(f"Designs: {reason}", words.count(n)) for reason, n in certificate.reasons.items()]

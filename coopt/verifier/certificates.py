@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, both
 from coopt.instance.files import instance_of
 from coopt.instance.kinds import require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -50,7 +50,8 @@ class Certificate(Record):
     """What was proven of a bound, in the unit of the objective.
 
     `bound_proven` is the bound that holds, None where none was proven; `exact` is the same as a fraction. `by` says
-    how; `reasons` counts the designs by why they do not refute the bound. `ok` where all that is claimed is proven.
+    how, or that by "nothing" and what is missing; `reasons` counts the designs by why they do not refute the bound.
+    `ok` where all that is claimed is proven.
     """
 
     bound_claimed: float | None
@@ -182,7 +183,16 @@ def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certific
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
         by = "islands listed anew: some workload has none, whatever the others have"
         return _unproven(plan, by).model_copy(update={"ok": True})
-    return _unproven(plan, "nothing: a bound of islands takes a proof (`coopt prove` finds it)")
+    what = f"nothing: no proof is given, and a bound on {_choice_words(instance)} takes one"
+    return _unproven(plan, f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it, for `--proof`)")
+
+
+def _choice_words(instance: Instance) -> str:
+    """What a bound is one on where a choice model has it: islands, or one network to which several tables apply."""
+    if instance.sharing.mode == "partition":
+        return "islands"
+    tables = {"[[site]]": instance.site, "[[phase]]": instance.phase, "[robust]": instance.robust}
+    return f"one network with {both(name for name, given in tables.items() if given)}"
 
 
 def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
@@ -190,7 +200,8 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     proven = prove_cases(instance, plan, proof)
     claim = plan.objective.bound
     outcome = "is worth less" if claim is not None else "keeps all limits"
-    by = proven.why or f"multipliers of every case: no choice of islands {outcome}"
+    nouns = "islands" if instance.sharing.mode == "partition" else "networks"
+    by = proven.why or f"multipliers of every case: no choice of {nouns} {outcome}"
     # A plan without a bound claims that nothing is feasible: then cases have to rule out every value.
     ok = proven.least >= (math.inf if claim is None else claim * (1 - ROUNDING))
     return Certificate(
@@ -198,7 +209,7 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
         bound_proven=proven.least if math.isfinite(proven.least) else None,
         exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
         by=by,
-        reasons={"cases": proven.leaves, "islands tried beyond the multipliers": proven.opened},
+        reasons={"cases": proven.leaves, f"{nouns} tried beyond the multipliers": proven.opened},
         ok=ok,
     )
 

@@ -21,6 +21,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.plan.claims import Leaf, Proof
 from coopt.plan.store import plan_json, proof_json, read_proof
+from coopt.report.explanation import certificate_report
+from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove
 from coopt.verifier.certificates import certify
@@ -31,7 +33,9 @@ from coopt.verifier.proofs.cases import QuestionIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange, least_excess
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, UnbeatenIslands, Usage, product_name
+from tests.conftest import ask as asked
 from tests.conftest import example_count
+from tests.kinds import PHASES
 from tests.solving.fleets import CORE_ENDS, fleets
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import CORE, FLEETS, ISLANDS, SITES
@@ -165,7 +169,20 @@ def test_that_every_workload_has_islands_is_no_answer_that_nothing_is_feasible(n
     late = hurried(instance, "all")
     for one in (None, proof, prove(late, solve(late)).model_copy(update={"instance": proof.instance})):
         assert not certify(instance, none, one).ok
-    assert "a bound of islands takes a proof (`coopt prove` finds it)" in certify(instance, plan).by
+    told = certify(instance, plan).by
+    assert told.startswith("nothing: no proof is given, and a bound on islands takes one")
+    assert "`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it" in told
+
+
+def test_a_missing_proof_of_one_network_is_not_said_to_be_one_of_islands() -> None:
+    instance = asked(**PHASES, robust={"prices": {"switch": [0.5, 2.0]}})
+    plan = solve(instance)
+    assert plan.status == "optimal"
+    missing, found = certify(instance, plan), certify(instance, plan, prove(instance, plan))
+    told = "no proof is given, and a bound on one network with [[phase]] and [robust] takes one"
+    assert missing.by.startswith(f"nothing: {told}")
+    assert rendered(certificate_report(missing)).startswith("Not proven: no proof is given")
+    assert (found.ok, found.by) == (True, "multipliers of every case: no choice of networks is worth less")
 
 
 def test_that_limits_leave_nothing_is_proven_where_regret_is_minimised() -> None:
