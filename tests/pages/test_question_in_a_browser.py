@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from coopt.instance.schema import Instance
-from tests.pages.planner import NUMBER, put, question, settled, text_of, until, until_asked
-from tests.serve.conftest import TINY
+from tests.pages.planner import NUMBER, put, put_text, question, settled, text_of, until, until_asked
+from tests.serve.conftest import INSTANCES, TINY
 
 
 def test_a_mistake_is_told_at_its_field_and_the_answer_stays(planner):
@@ -149,6 +149,28 @@ def test_bounds_are_called_after_the_workload_as_it_is_named_now(form):
     browser = form()
     put(browser, "#at-workload-0-name", "fine tuning")
     until(browser, "return document.querySelector('.bound label').innerText === 'fine tuning iteration at most'")
+
+
+def test_bounds_name_the_phases_in_which_they_hold_and_sites_have_sliders(form):
+    browser = form(390)
+    put_text(browser, (INSTANCES / "fleet-3-phases-2-sites.toml").read_text("utf-8"))
+    until(browser, "return document.querySelectorAll('.bound').length > 4")
+    labels = browser.execute_script("return [...document.querySelectorAll('.bound label')].map((one) => one.innerText)")
+    assert labels == [
+        "gpt-22b, 2027, 2028 iteration at most",
+        "llama3-70b, 2028 iteration at most",
+        "mixtral, 2028 iteration at most",
+        "gpt-175b, 2030 iteration at most",
+        "llama3-70b, 2027 iteration at most",
+        "gpt-22b, 2030 iteration at most",
+        "llama3-70b, 2030 iteration at most",
+        "mixtral, 2030 iteration at most",
+        "fjord power at most",
+        "valley power at most",
+    ]
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    put(browser, "#bound-site-1-power_mw-number", "3.5")
+    until_asked(browser, "power_mw = 3.5")
 
 
 def test_a_mistake_is_told_by_the_answer_with_a_way_to_its_field(form):

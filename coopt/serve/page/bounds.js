@@ -1,4 +1,4 @@
-// Bounds as sliders: those of workloads and the limits that are set, on a scale of ratios.
+// Bounds as sliders: those of workloads, what sites feed and the limits that are set, on a scale of ratios.
 
 import { h, byId, show } from "./dom.js";
 import { idOf, listed, read } from "./schema.js";
@@ -11,14 +11,28 @@ const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three 
 
 const isBound = (value) => typeof value === "number" && value > 0;
 
+/** Whether a workload trains in a phase by its own bound. */
+function keepsOwnBound(phase, name) {
+  const rows = listed(phase?.workloads), row = rows.find((one) => (one?.name ?? one) === name);
+  return !rows.length || (row !== undefined && [...Object.keys(BOUNDS), "train_tokens"].every((key) => (row?.[key] ?? null) === null));
+}
+
+/** Whose bound a workload's own is: `chat, 2028` where it does not hold in every phase. */
+function ownerOf(table, name) {
+  const phases = listed(table?.phase), held = phases.filter((phase) => keepsOwnBound(phase, name));
+  return held.length === phases.length ? name : `${name}, ${held.map((phase) => phase.year).join(", ") || "no phase"}`;
+}
+
 /** Every bound that a question may state: its place, words, unit and value, which may be none or wrong. */
 function places(table) {
   const take = (one, path, owner) =>
     Object.entries(BOUNDS).map(([key, [words, unit]]) => ({ path: [...path, key], owner, words, unit, value: one?.[key], paced: true }));
   return [
-    ...listed(table?.workload).flatMap((one, place) => take(one, ["workload", place], one?.name ?? `workload ${place + 1}`)),
+    ...listed(table?.workload).flatMap((one, place) => take(one, ["workload", place], ownerOf(table, one?.name ?? `workload ${place + 1}`))),
     ...listed(table?.phase).flatMap((phase, year) => listed(phase?.workloads).flatMap((one, place) =>
       take(one, ["phase", year, "workloads", place], `${one?.name}, ${phase.year}`))),
+    ...listed(table?.site).map((one, place) =>
+      ({ path: ["site", place, "power_mw"], owner: one?.name ?? `site ${place + 1}`, words: "power at most", unit: "MW", value: one?.power_mw })),
     ...Object.entries(LIMITS).map(([key, [owner, unit]]) => ({ path: ["limits", key], owner, words: "at most", unit, value: table?.limits?.[key] })),
   ];
 }
