@@ -277,8 +277,10 @@ def least_design(
     worth: DesignValue = value or partial(exact_value, instance, kind=kind)
     limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
     for row in design_chains(instance, kind):
-        ups = row.chain.uplinks
-        dear = len(ups) if limit is None else bisect_left(ups, limit, key=partial(worth, row))
+        ups, dear = row.chain.uplinks, len(row.chain.uplinks)
+        if limit is not None and ups:
+            # most chains are too dear with the fewest already
+            dear = bisect_left(ups, limit, key=partial(worth, row)) if worth(row, ups[0]) < limit else 0
         # price and power rise with uplinks and time falls: those too dear come last, those too slow first
         inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
         reasons["cost no less"] += len(ups) - dear

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.reserves import Availability
@@ -104,9 +103,7 @@ def cheapest_design_below(
     trainer, best_design, ceiling = Trainer(instance, margin), None, bound
     for row in design_chains(instance, kind):
         # cost rises with uplinks and time falls: designs cheap enough come first, those in time last
-        admitted = partial(_admitted, instance, kind, row, ceiling=ceiling, margin=margin)
-        count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
-        ups = row.chain.uplinks[:count]
+        ups = _admitted_uplinks(instance, kind, row, ceiling, margin)
         if not ups or not _trains(trainer, row, ups[-1], stands):
             continue  # the most uplinks are the fastest design of the chain
         # the fewest uplinks in time are the cheapest of the chain
@@ -123,9 +120,7 @@ def designs_below(
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
     trainer = Trainer(instance, margin)
     for row in design_chains(instance, kind):
-        admitted = partial(_admitted, instance, kind, row, ceiling=bound, margin=margin)
-        count = bisect_left(row.chain.uplinks, True, key=lambda up: not admitted(up))
-        ups = row.chain.uplinks[:count]
+        ups = _admitted_uplinks(instance, kind, row, bound, margin)
         if ups and _trains(trainer, row, ups[-1], stands):
             least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
             for up in ups[least_index:]:
@@ -194,13 +189,19 @@ def _chains_with(
         yield from (DesignChain(family, chain, optics) for optics in chain_choices)
 
 
-def _admitted(
-    instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int, ceiling: float, margin: float
-) -> bool:
-    """Whether a design is cheap enough and within the limits."""
-    lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-    sums = bill_total(lines, instance.objective)
-    return is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
+def _admitted_uplinks(
+    instance: Instance, kind: ObjectiveKind, row: DesignChain, ceiling: float, margin: float
+) -> Sequence[int]:
+    """The uplinks with which a design is cheap enough and within the limits, which no further one mends."""
+    ups = row.chain.uplinks
+
+    def admitted(up: int) -> bool:
+        lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+        sums = bill_total(lines, instance.objective)
+        return is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
+
+    # most chains are too dear with the fewest already
+    return ups[: bisect_left(ups, True, key=lambda up: not admitted(up))] if ups and admitted(ups[0]) else ()
 
 
 def _value(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int) -> float:
