@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, alternatives, both
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import as_built, trained_on
@@ -63,6 +63,25 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     if match is None:
         raise InstanceError(f"--part {name}: the plan has no part of this name, needs one of {names}")
     return match if len(plan.parts) > 1 else _only_part(instance, plan)
+
+
+def require_workload(plan: Plan, workload: str | None, part: Part | None = None) -> None:
+    """Refuse the name of a workload that no part trains, or not the one that is given.
+
+    Raises
+    ------
+    InstanceError
+        With the names to choose from: of the whole plan, or of the parts that train it.
+    """
+    training = [repr(other.name) for other in plan.parts if workload in [run.name for run in other.workloads]]
+    if workload is not None and not training:
+        names = dict.fromkeys(run.name for other in plan.parts for run in other.workloads)
+        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
+    if workload is not None and part is not None and repr(part.name) not in training:
+        trained = both(run.name for run in part.workloads) or "nothing"
+        raise InstanceError(
+            f"--workload {workload}: {part.name} trains {trained}, needs --part {alternatives(training)}"
+        )
 
 
 def _only_part(instance: Instance, plan: Plan) -> Part:

@@ -22,6 +22,7 @@ from coopt.instance.kinds import require_billed, require_no_failures
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family, core_group
+from coopt.network.part_networks import require_workload
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.network.space import families
 from coopt.plan.schema import Plan
@@ -227,9 +228,7 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, p
     family, uplinks, pairs = network.family, network.uplinks, network.runs
     if family.tiers == 0:
         raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
-    names = [question.name for question, _ in pairs]
-    if workload is not None and workload not in names:
-        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
+    require_workload(plan, workload, network.part)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)

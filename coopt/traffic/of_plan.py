@@ -10,7 +10,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.part_networks import network_of, part_named, part_network, question_of
+from coopt.network.part_networks import network_of, part_named, part_network, question_of, require_workload
 from coopt.network.wiring import leaf_numbers, rails_of
 from coopt.perf.affine import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
@@ -176,9 +176,7 @@ def workload_splits(
     family = None
     if chosen_part.design is not None:
         family = part_network(instance, plan, "the split of a workload over GPUs", part).family
-    names = [candidate.name for candidate in question.workload]
-    if workload is not None and workload not in names:
-        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
+    require_workload(plan, workload, chosen_part)
     splits, domains = [], network.hb_domain.count
     for question_workload, workload_plan in zip(question.workload, chosen_part.workloads, strict=True):
         if workload in (None, question_workload.name):
@@ -193,7 +191,15 @@ def workload_splits(
 
 
 def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
-    """Of the parts of these names those that train a workload; all of them where none is named, or none trains it."""
+    """Of the parts of these names those that train a workload; all of them where none is named, or none trains it.
+
+    Raises
+    ------
+    InstanceError
+        When no part of the plan trains it.
+    """
+    if plan.parts:  # what has none is refused for that
+        require_workload(plan, workload)
     training_parts = [part.name for part in plan.parts if workload in [run.name for run in part.workloads]]
     return tuple(name for name in names if name in training_parts) or tuple(names)
 

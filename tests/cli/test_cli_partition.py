@@ -166,3 +166,13 @@ def test_sizes_of_an_island_need_a_partition(coopt, written):
     done = coopt("solve", written(("global_batch = 64", "global_batch = 64\ngpus = 32")))
     assert done.exit_code == 1
     assert "gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'" in done.stderr
+
+
+def test_workloads_of_all_parts_are_named_where_one_is_not_there(coopt, partitioned):
+    for command in (("traffic",), ("export", "--format", "ranks"), ("export", "--format", "routes")):
+        refused = coopt(*command, *partitioned, "--workload", "nobody")
+        assert refused.exit_code == 1
+        assert "--workload nobody: the plan has none of this name, needs training or second" in refused.stderr
+        elsewhere = coopt(*command, *partitioned, "--workload", "second", "--part", "training")
+        assert elsewhere.exit_code == 1
+        assert "--workload second: training trains training, needs --part 'second'" in elsewhere.stderr
