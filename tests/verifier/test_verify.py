@@ -53,13 +53,12 @@ def test_check_names_are_stable_words_with_a_meaning() -> None:
 
 def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
-    instances = [case() for case in CASES.values()] + [ask(**limits)]
+    instances = [CASES["bundles in pods"](), CASES["infeasible"](), ask(**limits)]
     made = {check.name for instance in instances for check in verify(instance, built(instance)).checks}
-    robust = ask(robust={"survive": ["nic", "domain"], "slower": 9.0, "aim": "regret", "prices": {"nic": [0.5, 2.0]}})
-    others = [case() for case in PARTITIONS.values()] + [growing(), Instance.model_validate(apart()), robust]
-    others += [case() for case in FLEETS.values()] + [days(20.0, availability={"rates": "llama-3", "confidence": 0.9})]
+    others = [PARTITIONS["core"](), growing(), Instance.model_validate(apart()), FLEETS["worst-case"]()]
     across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
-    others += [ask(objective={"minimize": "time"}), small_below_large(), across, ask(network__switch_cages="kept")]
+    others += [days(20.0, availability={"rates": "llama-3", "confidence": 0.9}), across]
+    others += [ask(objective={"minimize": "time"}), small_below_large(), ask(network__switch_cages="kept")]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(with_few_designs(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
