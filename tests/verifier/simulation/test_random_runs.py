@@ -125,7 +125,7 @@ def test_gradients_that_hide_take_no_longer_than_the_closed_form_says() -> None:
 def test_gradients_that_meet_hops_make_no_iteration_longer_than_the_closed_form(dp_mode: str, least: float) -> None:
     """Of pipelines with full stages and short hops; the closed form takes gradients one step late to be met all along,
     and lets gradients that hide do so behind less."""
-    ratios, questions = [], example_count(300, usual=75)
+    ratios, questions = [], example_count(300, usual=38)
     for run in runs(range(questions), dp_mode=dp_mode):
         if run.split.pp > 1 and run.split.cp == 1 and has_full_stages(run):
             simulation = run.simulated()
