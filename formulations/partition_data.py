@@ -84,10 +84,12 @@ class LimitedUse:
     """A limited resource: its use by each option (O,) and by one switch of each core, in the order of the cores.
 
     Where a cluster grows, each phase has such a limit on the same `resource`. `scale` is what one of the resource's own
-    unit is in that of the limit, as 1e-6 for watts in MW.
+    unit is in that of the limit, as 1e-6 for watts in MW. Limits of one `key` are one number, which holds in each of
+    their phases.
     """
 
     name: str
+    key: str
     use: Floats
     cap: float
     core: tuple[float, ...] = ()

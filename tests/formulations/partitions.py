@@ -30,7 +30,7 @@ def two_workloads(**changes: Any) -> PartitionData:
         quantity=np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 3.0]]),
         products=(Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0])), flat("b", 9.0)),
         kinds=(Kind(name="hb", products=np.array([0, 1]), max_products=1),),
-        limits=(LimitedUse(name="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
+        limits=(LimitedUse(name="gpus", key="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
         budget=100.0,
         cores=(CoreLayer(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), opex=5.0),),
     )
@@ -191,6 +191,7 @@ def problems(draw: st.DrawFn) -> PartitionData:
     limits = tuple(
         LimitedUse(
             name=name,
+            key=name,
             use=_whole(draw, (n,), 9),
             cap=float(draw(st.integers(3, 40))),
             core=tuple(float(draw(st.integers(0, 3))) for _ in cores),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -238,9 +239,38 @@ def test_limits_that_nothing_keeps_are_named_where_regret_is_minimised() -> None
     assert plan.explanation[0].startswith("limits.power_mw = 0.001")
 
 
-def test_where_no_limit_of_a_fleet_is_to_blame_alone_what_the_cheapest_choice_takes_is_said() -> None:
+def growing_at(east_mw: float, west_mw: float, **changes: Any) -> Instance:
+    """Two phases at two sites; the second phase takes more."""
+    sites = [{"name": name, "power_mw": mw, "pue": 1.5} for name, mw in (("east", east_mw), ("west", west_mw))]
+    phases = [{"year": 0, "gpus": 16, "workloads": ["small"]}, {"year": 2, "gpus": 32}]
+    objective = {"minimize": "tco", "include": ["hb", "nic", "switch", "optics", "gpu"]}
+    return two(site=sites, phase=phases, objective=objective, **changes)
+
+
+def test_a_limit_that_holds_in_every_phase_is_to_blame_alone() -> None:
+    """The least power of a site with which the other one may stay as it is, in the phase that takes most."""
+    plan = coopt.solve(growing_at(1e-4, 1e-4))
+    named = [
+        re.fullmatch(r"power_mw of site (\w+) = 0\.0001: needs at least ([\d.]+) .*", text) for text in plan.explanation
+    ]
+    least = {match[1]: float(match[2]) for match in named if match is not None}
+    assert [*least] == ["east", "west"]
+    assert len(least) == len(plan.explanation)
+    for site, mw in least.items():
+        for power_mw, status in ((mw, "optimal"), (mw * (1 - 1e-4), "infeasible")):
+            powers = {"east_mw": 1e-4, "west_mw": 1e-4} | {f"{site}_mw": power_mw}
+            assert coopt.solve(growing_at(**powers)).status == status, (site, power_mw)
+
+
+def test_where_no_limit_of_a_fleet_is_to_blame_alone_those_that_the_cheapest_choice_exceeds_are_named() -> None:
     plan = coopt.solve(two(robust={"survive": ["domain"], "slower": 8.0}, limits={"power_mw": 0.001, "racks": 1.0}))
-    assert "the cheapest without limits takes cluster.gpus " in plan.explanation[0]
+    assert re.search(
+        r"the cheapest without limits takes limits\.power_mw [\d.]+, limits\.racks \d+; needs", plan.explanation[0]
+    )
+    plan = coopt.solve(growing_at(1e-4, 1.0, limits={"racks": 1.0, "power_mw": 1e-4}))
+    assert re.search(
+        r"takes limits\.power_mw [\d.]+, limits\.racks \d+, power_mw of site east [\d.]+; needs", plan.explanation[0]
+    )
 
 
 def test_hopeless_limits_have_no_plan() -> None:

@@ -154,7 +154,9 @@ def nearly_alike(chance: random.Random) -> PartitionData:
         quantity=np.array([[float(chance.randint(0, 3)) for _ in products] for _ in range(count)]),
         products=tuple(products),
         limits=(
-            LimitedUse(name="l", use=use, cap=float(sum(use[chance.randrange(3) + 3 * w] for w in range(workloads)))),
+            LimitedUse(
+                name="l", key="l", use=use, cap=float(sum(use[chance.randrange(3) + 3 * w] for w in range(workloads)))
+            ),
         ),
     )
 

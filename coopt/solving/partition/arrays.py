@@ -226,19 +226,30 @@ def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLay
     core_phase = [c // len(grid.sites) for c in range(len(cores))]
     for t, (year, (key, gpus)) in enumerate(zip(instance.years, instance.gpu_caps.items(), strict=True)):
         in_year = "" if year is None else f" in {year:g}"
-        yield LimitedUse(name=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t)
+        yield LimitedUse(name=key, key=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t)
         is_current = [core_phase[c] == t for c in range(len(cores))]
         for cap, use in cap_uses:
             core_uses = tuple(
                 cap.each[place] / cap.scale * current for place, current in zip(switches, is_current, strict=True)
             )
-            name, scale = f"{cap.key}{in_year}", 1 / cap.scale
             yield LimitedUse(
-                name=name, use=use[:, t], cap=cap.most, core=core_uses, resource=cap.name, phase=t, scale=scale
+                name=f"{cap.key}{in_year}",
+                key=cap.key,
+                use=use[:, t],
+                cap=cap.most,
+                core=core_uses,
+                resource=cap.name,
+                phase=t,
+                scale=1 / cap.scale,
             )
         if (max_racks := instance.limits.racks) is not None:
             yield LimitedUse(
-                name=f"limits.racks{in_year}", use=uses.racks[:, t], cap=max_racks, resource="racks", phase=t
+                name=f"limits.racks{in_year}",
+                key="limits.racks",
+                use=uses.racks[:, t],
+                cap=max_racks,
+                resource="racks",
+                phase=t,
             )
         for s, site in enumerate(grid.sites):
             if site is not None:
@@ -250,6 +261,7 @@ def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLay
                 use = np.where(uses.site == s, watts[:, t], 0.0) / 1e6 * pue
                 yield LimitedUse(
                     name=f"power_mw of site {site.name}{in_year}",
+                    key=f"power_mw of site {site.name}",
                     use=use,
                     cap=site.power_mw,
                     core=core,

@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
 from coopt.instance.schema import Solver
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
@@ -17,7 +19,7 @@ from coopt.solving.outcome import infeasible, unknown
 from coopt.solving.partition.arrays import Worth, worth
 from coopt.solving.partition.search import LimitCheck, Partition, search_partition
 from coopt.solving.runs import Run, StoppedError
-from formulations.partition_data import Floats, Ints, PartitionData
+from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, PriceOutlook
 
 UNTRIED = "no choice of islands keeps all limits, and there was no time to try every limit that may give"
 GAP = 1e-6  # of the least that would do
@@ -102,32 +104,68 @@ def _joint_reason(run: Run, datas: Sequence[PartitionData]) -> str:
     unlimited = _least_choice(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
     assert unlimited is not None, "without limits every workload has its cheapest island"
     number, rows, total = unlimited
-    takes = [f"{name} {rounded_up(use)}" for name, use in worth(datas[number], rows).uses.items()]
-    takes.append(f"limits.capex_usd {rounded_up(total.capex_usd)}")
+    takes = ", ".join(f"{key} {rounded_up(use)}" for key, use in _exceeded(datas[number], rows, total))
     return (
         "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest without limits takes "
-        f"{', '.join(takes)}; needs several of them looser"
+        f"{takes}; needs several of them looser"
     )
+
+
+def _exceeded(data: PartitionData, rows: Ints, total: Worth) -> Iterator[tuple[str, float]]:
+    """The limits that a choice exceeds, by their keys, and what it takes of each where it takes most."""
+    uses = worth(data, rows).uses
+    for limits in _by_key(data):
+        use = max(uses[limit.name] for limit in limits)
+        if use > limits[0].cap:
+            yield limits[0].key, use
+    if data.budget is not None and total.capex_usd > data.budget:
+        yield "limits.capex_usd", total.capex_usd
+    for kind in data.kinds:
+        in_use = sum(bool(data.uses(int(p))[rows].any()) for p in kind.products)
+        if in_use > kind.max_products:
+            yield f"sharing.most_products.{kind.name}", in_use
+
+
+def _by_key(data: PartitionData) -> list[list[LimitedUse]]:
+    """Limits that are one number, which holds in every phase, together."""
+    groups: dict[str, list[LimitedUse]] = {}
+    for limit in data.limits:
+        groups.setdefault(limit.key, []).append(limit)
+    return list(groups.values())
 
 
 def _by_limits(
     run: Run, datas: Sequence[PartitionData], with_more_gpus: Callable[[], Sequence[PartitionData]] | None
 ) -> Iterator[str]:
     """GPUs, power and racks: the least of each with which every other limit holds."""
-    for number, limit in enumerate(datas[0].limits):
-        gpus = limit.resource == "gpus"
+    for number, limits in enumerate(_by_key(datas[0])):
+        limit, gpus = limits[0], limits[0].resource == "gpus"
         wider = with_more_gpus() if gpus and with_more_gpus is not None else datas
-        fewest = _least_choice(run, [_least_use_of(data, number) for data in wider])
+        fewest = _least_choice(run, [_least_use_of(data, _by_key(data)[number]) for data in wider])
         if fewest is not None:
             min_use = fewest[2].objective
-            yield _sentence(limit.name, limit.cap, f"{min_use:,.0f}" if gpus else rounded_up(min_use), min_use)
+            yield _sentence(limit.key, limit.cap, f"{min_use:,.0f}" if gpus else rounded_up(min_use), min_use)
 
 
-def _least_use_of(data: PartitionData, number: int) -> PartitionData:
-    """The problem of least use of a limited resource, by options and by core switches, whatever is paid."""
-    counted_limit = data.limits[number]
-    other_limits = tuple(limit for limit in data.limits if limit is not counted_limit)
-    return _with_other(replace(data, limits=other_limits, weight=0.0), counted_limit.use, counted_limit.core)
+def _least_use_of(data: PartitionData, limits: Sequence[LimitedUse]) -> PartitionData:
+    """The problem of least use of a limited resource, by options and by core switches, whatever is paid.
+
+    Where a number holds in several phases it is the use in that phase which takes most: the phases are what outlooks
+    are to a regret, each measured from nothing.
+    """
+    other_limits = tuple(limit for limit in data.limits if all(limit is not counted for counted in limits))
+    most = np.max([limit.use for limit in limits], axis=0)
+    question = _with_other(replace(data, limits=other_limits, weight=0.0), most, limits[0].core)
+    if len(limits) == 1:
+        return question
+    prices = tuple(product.usd for product in data.products)
+    phases = (
+        PriceOutlook(
+            usd=data.usd, opex=limit.use, prices=prices, core=limit.core or (0.0,) * len(data.cores), min_value=0.0
+        )
+        for limit in limits
+    )
+    return replace(question, outlooks=tuple(phases))
 
 
 def _with_other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
