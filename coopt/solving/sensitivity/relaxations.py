@@ -20,7 +20,7 @@ from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.limits import ListLimit, adds_unmated, lists_of, mating_lists, text_of, with_part
 from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Attempt, another_gpu, fewer, more_or_fewer
 from coopt.solving.reasons.relaxations import relaxation
-from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
+from coopt.solving.sensitivity.limits import NO_LIMIT, NumericLimit, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
 TOLERANCE = 1e-3
@@ -55,7 +55,7 @@ def relaxations_of(
     in_vain
         Called with other GPUs that do not help.
     """
-    numbers = numeric_limits(instance)
+    numbers = [_of_any_site(limit) for limit in numeric_limits(instance)]
     of_sites = list(
         _ways_out(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers)))
     )
@@ -74,6 +74,11 @@ def relaxations_of(
             yield way_out
     for pairs in answers("pairs of limits", partial(_promising_pairs, resolver, instance, numbers)):
         yield from _pairs(resolver, instance, pairs, answers)
+
+
+def _of_any_site(limit: NumericLimit) -> NumericLimit:
+    """The limit, which on the power of a site may give as much as it takes: how little there is now says nothing."""
+    return replace(limit, loosest=NO_LIMIT) if limit.key.startswith("site[") else limit
 
 
 def _ways_out(answers: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
@@ -159,19 +164,12 @@ def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str],
 
 
 def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
-    """The power of several sites by one share; None where it does not help, or where that of one site is enough.
-
-    One site is told here only where it needs more than it is asked about alone.
-    """
+    """The power of several sites by one share; None where it does not help, or where that of one site is enough."""
     sites = [replace(limit, loosest=limit.now * MOST_POWER) for limit in numbers if limit.key.startswith("site[")]
     if len(sites) < 2 or resolver.any_plan(_gone(instance, sites)) is None:
         return None
     relaxation = _all_numbers(resolver, instance, sites)
-    if relaxation is None or len(relaxation.changes) > 1:
-        return relaxation
-    (change,) = relaxation.changes
-    asked_alone = next(limit.loosest for limit in numbers if limit.key == change.limit)
-    return relaxation if float(change.to) > asked_alone else None
+    return relaxation if relaxation is not None and len(relaxation.changes) > 1 else None
 
 
 def _joint_limits(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:

@@ -15,15 +15,17 @@ from coopt.solving.sensitivity.relaxations import TOLERANCE
 from tests.conftest import question
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.sites.test_sites import apart
+from tests.solving.test_fleets import growing_at
 
 
-def test_powers_of_sites_grow_by_one_share_where_all_are_to_blame() -> None:
+def test_powers_of_sites_grow_by_one_share_after_those_of_each_alone() -> None:
     table: Any = copy.deepcopy(QUESTIONS["sites"])
     for site in table["site"]:
         site["power_mw"] *= 0.1
     instance = Instance.model_validate(table)
     assert coopt.solve(instance).status == "infeasible"
-    first = coopt.explain(instance).relaxations[0]
+    *alone, first = coopt.explain(instance).relaxations
+    assert {len(one.changes) for one in alone} == {1}
     assert [change.limit for change in first.changes] == [f"site[{i}].power_mw" for i in range(len(table["site"]))]
     shares = [change.share for change in first.changes if change.share is not None]
     assert shares == pytest.approx([shares[0]] * len(table["site"]), rel=1e-4)
@@ -33,7 +35,6 @@ def test_powers_of_sites_grow_by_one_share_where_all_are_to_blame() -> None:
         assert coopt.solve(Instance.model_validate(table)).status == status
 
 
-# a site alone is tried with four times its power, which is enough for the first
 @pytest.mark.parametrize("power_mw", [0.004, 0.001])
 def test_islands_at_sites_that_feed_too_few_need_power_and_no_shares(power_mw: float) -> None:
     include = ["hb", "nic", "switch", "optics", "gpu"]
@@ -46,6 +47,20 @@ def test_islands_at_sites_that_feed_too_few_need_power_and_no_shares(power_mw: f
         table["site"][int(change.limit[5])]["power_mw"] = float(change.to)
     plan = coopt.solve(Instance.model_validate(table))
     assert (plan.status, plan.objective.value) == ("optimal", first.value)
+
+
+def test_each_site_that_alone_is_to_blame_is_told_however_much_it_takes() -> None:
+    """Other limits need less than four times what they are; one site needs 190 times its power."""
+    powers = {"east_mw": 1e-4, "west_mw": 0.008}
+    found = coopt.explain(growing_at(**powers))
+    ways = {one.changes[0].limit: one for one in found.relaxations if len(one.changes) == 1}
+    assert {"site[0].power_mw", "site[1].power_mw"} <= set(ways)
+    for site, key in (("east_mw", "site[0].power_mw"), ("west_mw", "site[1].power_mw")):
+        (change,) = ways[key].changes
+        plan = coopt.solve(growing_at(**powers | {site: float(change.to)}))
+        assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
+        less = float(change.to) * (1 - 2 * TOLERANCE)
+        assert coopt.solve(growing_at(**powers | {site: less})).status == "infeasible"
 
 
 def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() -> None:
