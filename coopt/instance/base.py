@@ -1,9 +1,7 @@
 """The form every part of an instance shares: frozen, and no key that nobody reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -60,7 +58,7 @@ class Range(Table):
     step: Annotated[int, Field(ge=1, le=MOST, description="from one to the next; at most 10,000 numbers")]
 
     @model_validator(mode="after")
-    def _has_some(self) -> Range:
+    def _has_some(self) -> Self:
         range_text = f"least = {self.least}, most = {self.most}, step = {self.step}"
         if self.most < self.least:
             raise ValueError(f"{range_text}: needs a most that is at least as large as least")

@@ -7,15 +7,13 @@ Each file of `coopt/catalog/` holds one kind as an array of tables; names are un
 own (`coopt/instance/quotes.py`) come before those of the same name that ship with coopt.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
@@ -45,7 +43,7 @@ class FailureRate(Table):
     high: Annotated[Yearly | None, Field(description="most that the source allows for (1/year)")] = None
 
     @model_validator(mode="after")
-    def _rising(self) -> FailureRate:
+    def _rising(self) -> Self:
         if not self.at("low") <= self.per_year <= self.at("high"):
             raise ValueError(
                 f"low = {self.at('low'):g}, per_year = {self.per_year:g}, high = {self.at('high'):g}: "

@@ -1,10 +1,8 @@
 """What ties the networks of a question: limits of them all, what islands share, phases, sites, what a plan stands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -100,7 +98,7 @@ class Discount(Table):
     ] = "all-units"
 
     @model_validator(mode="after")
-    def _one_price_each(self) -> Discount:
+    def _one_price_each(self) -> Self:
         subject = f"discount on {self.item!r}"
         if (self.usd is None) == (self.off is None):
             raise ValueError(f"{subject}: needs either usd or off, one for each entry of from")
@@ -132,12 +130,12 @@ class Sharing(Table):
     discount: Annotated[
         tuple[Discount, ...], one_or_many, Field(description="partition: prices by the quantity of all islands")
     ] = ()
-    core: Annotated[Core | None, Field(description="partition: switches that join all islands; none if left out")] = (
+    core: Annotated["Core | None", Field(description="partition: switches that join all islands; none if left out")] = (
         None
     )
 
     @property
-    def of_one_part(self) -> Sharing:
+    def of_one_part(self) -> "Sharing":
         """What holds for each part alone, and not for all together: its links into the core."""
         return Sharing(core=self.core)
 
@@ -243,7 +241,7 @@ class Wan(Table):
         return " - ".join(self.between)
 
 
-def part_of(workload: Workload, shares: int, all_shares: int) -> Workload:
+def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
     """What a site with some of the shares trains: its part of every batch, in the time of the whole."""
     changes = {"global_batch": workload.global_batch * shares // all_shares, "max_iteration_time_s": workload.asked_s}
     return workload.model_copy(update=changes | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
@@ -267,7 +265,7 @@ class Prices(Table):
     gpu: Annotated[Interval, Field(description="GPUs, those that stay idle too")] = (1.0, 1.0)
 
     @model_validator(mode="after")
-    def _rising(self) -> Prices:
+    def _rising(self) -> Self:
         for kind, (low, high) in self.intervals.items():
             if low > high:
                 raise ValueError(f"{kind} = [{low:g}, {high:g}]: needs the smaller factor first")
@@ -329,7 +327,7 @@ class Robust(Table):
     ] = "worst-case"
 
     @property
-    def certain(self) -> Robust:
+    def certain(self) -> "Robust":
         """What may be lost, with nothing else in doubt."""
         return Robust(survive=self.survive, slower=self.slower)
 

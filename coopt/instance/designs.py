@@ -1,12 +1,10 @@
 """Designs of networks without a workload: the form of a file such as `instances/designs/published.toml`."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError
 
@@ -122,7 +120,7 @@ class PublishedDesign(Table):
         assert isinstance(self.domains, int), "counted by a plan as soon as the file is read"
         return self.domains
 
-    def at_prices(self, factors: Mapping[str, float]) -> PublishedDesign:
+    def at_prices(self, factors: Mapping[str, float]) -> Self:
         """The design with prices of its products these factors, by kind, times those it gives."""
 
         def priced(kind: str, product: Any) -> Any:

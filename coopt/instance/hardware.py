@@ -1,9 +1,7 @@
 """What a cluster is made of: GPUs, HB domains, NICs, switches, optics, panels."""
 
-from __future__ import annotations
-
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_serializer, model_validator
 
@@ -45,7 +43,7 @@ class Gpu(Entry):
 
     _memory_margin: float = PrivateAttr(default=0.0)
 
-    def with_memory_margin(self, share: float) -> Gpu:
+    def with_memory_margin(self, share: float) -> Self:
         """The GPU with that share of its memory kept free."""
         gpu = self.model_copy()
         gpu._memory_margin = share
@@ -62,7 +60,7 @@ class Gpu(Entry):
         return self.hbm_gb * 1e9 * (1.0 - self._memory_margin)
 
     @property
-    def unpriced(self) -> Gpu:
+    def unpriced(self) -> Self:
         """What times and memory depend on, by which both are kept for questions at other prices."""
         return self.model_copy(update={"usd": 0.0, "w": 0.0})
 
@@ -118,7 +116,7 @@ class HbDomain(Entry):
     ] = None
     host_w_per_gpu: Annotated[Watts | None, Field(description="power of the same for each GPU (W)")] = None
 
-    def with_hosts(self) -> HbDomain:
+    def with_hosts(self) -> Self:
         """The domain with the rest of its servers or racks in its own price and power."""
         usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
         figures = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
@@ -159,7 +157,7 @@ class Nic(Entry):
     w: Annotated[Watts, Field(description="power (W)")]
 
     @model_validator(mode="after")
-    def _ports_fill_cages(self) -> Nic:
+    def _ports_fill_cages(self) -> Self:
         for ports in self.ports:
             if ports % self.cages:
                 raise ValueError(f"ports = {ports}: needs a multiple of cages = {self.cages}")
@@ -233,7 +231,7 @@ class Switch(Entry):
     def _whole_modes(self, modes: tuple[SwitchMode, ...]) -> tuple[SwitchMode, ...]:
         return self._full_ports[1] if self._full_ports else modes
 
-    def with_port_margin(self, share: float) -> Switch:
+    def with_port_margin(self, share: float) -> Self:
         """The switch with that share of its ports kept free, as `radix` and `modes` then say; written out it is whole.
 
         Raises
@@ -265,7 +263,7 @@ class Switch(Entry):
         return self._port_margin
 
     @model_validator(mode="after")
-    def _one_box(self) -> Switch:
+    def _one_box(self) -> Self:
         if self.cages is not None and (self.modes or self.radix % self.cages):
             raise ValueError(f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes")
         rates = [self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)]
@@ -275,7 +273,7 @@ class Switch(Entry):
         return self
 
     @property
-    def ways(self) -> tuple[Switch, ...]:
+    def ways(self) -> tuple[Self, ...]:
         """The switch as it stands, then run in each of its modes."""
         ways = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
         return tuple(
@@ -319,7 +317,7 @@ class Optic(Entry):
     usd: Annotated[Price, Field(description="price of one end (USD)")]
     w: Annotated[Watts, Field(description="power of one end (W)")]
 
-    def meets(self, optic: Optic) -> bool:
+    def meets(self, optic: "Optic") -> bool:
         """Whether the two are ends of one link: the same product, or modules whose fibres carry the same."""
         return self.name == optic.name or (self.fibre is not None and self.fibre == optic.fibre)
 

@@ -1,7 +1,5 @@
 """What a network may be built from, how flows share its links, where racks stand, and what is bought beside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple
 

@@ -1,11 +1,9 @@
 """The tables of an instance."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -72,7 +70,7 @@ class Cluster(Table):
         return {**table, "gpu": generations[0], "generations": tuple(generations) if len(generations) > 1 else ()}
 
     @model_validator(mode="after")
-    def _begins_with_gpu(self) -> Cluster:
+    def _begins_with_gpu(self) -> Self:
         if self.generations and self.generations[0] != self.gpu:
             raise ValueError(first_of_list("generations", "gpu"))
         return self
@@ -200,7 +198,7 @@ class Question(Table):
     ] = CatalogFiles()
 
     @model_validator(mode="after")
-    def _with_margin(self) -> Question:
+    def _with_margin(self) -> Self:
         """Give workloads, GPU and switches what they keep free; they are copied, as others may hold them too."""
         margin = self.margin or Margin(time=0.0)
         shares = [margin.time_share(self.cluster.gpu, workload) for workload in self.workload]
@@ -216,14 +214,14 @@ class Question(Table):
         return self
 
     @model_validator(mode="after")
-    def _fills_domains(self) -> Question:
+    def _fills_domains(self) -> Self:
         """Fill domains evenly where the default is another and something else asks for even ones."""
         if self.network.domain_fill == "fewest" and (self.even_for or self.robust or self.sharing.mode == "partition"):
             self.__dict__["network"] = self.network.model_copy(update={"domain_fill": "even"})
         return self
 
     @model_validator(mode="after")
-    def _gives_links_one_product(self) -> Question:
+    def _gives_links_one_product(self) -> Self:
         """Give both ends of links one product where the question is not about one network that is built at once."""
         if self.network.link_ends == "own" and self.same_ends:
             self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})

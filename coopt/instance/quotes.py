@@ -3,8 +3,6 @@
 A line of a CSV file is a product, with the columns kind and name, and a column for each figure.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -3,8 +3,6 @@
 Tables say what interrupts training, what an interruption takes, what stands by for it, and what is kept free.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import NormalDist

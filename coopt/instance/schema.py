@@ -3,12 +3,10 @@
 Where it leaves the generation of GPUs, a global batch or knobs open, each choice is a question of its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product
-from typing import Annotated, TypeVar
+from typing import Annotated, Self, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -53,7 +51,7 @@ class Instance(Question):
         return html(repr(self), [self.description] if self.description else [], [rows])
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Instance:
+    def _fits_together(self) -> Self:
         open_lists = self.problem == "choice"
         complaints = list(open_disagreements(self) if open_lists else disagreements(self))
         if open_lists and not complaints:
@@ -63,7 +61,7 @@ class Instance(Question):
         return self
 
     @model_validator(mode="after")
-    def _hosts_stand_with_domains(self) -> Instance:
+    def _hosts_stand_with_domains(self) -> Self:
         """Hosts that count are part of the price and power of HB domains, for all that reads them."""
         if "host" in self.objective.include:
             domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)

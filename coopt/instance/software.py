@@ -1,8 +1,6 @@
 """How a training framework does its work, and which splits and knobs of a workload are allowed."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -173,7 +171,7 @@ class Reached(Table):
         Fraction | None, Field(description="mean size of the error on published runs of this precision")
     ] = None
 
-    def times(self, factor: float) -> Reached:
+    def times(self, factor: float) -> Self:
         """So many times the shares of peak and bandwidth."""
         return self.model_copy(update={"gemm": self.gemm * factor, "hbm": self.hbm * factor})
 
@@ -218,7 +216,7 @@ class Efficiency(Table):
         reached_shares = (part for shares in (self.fp8, self.fp4) if shares for part in (shares.gemm, shares.hbm))
         return max(self.gemm, self.hbm, self.attention, *reached_shares)
 
-    def times(self, factor: float) -> Efficiency:
+    def times(self, factor: float) -> Self:
         """So many times the shares of peaks and of memory bandwidth; what is lost between kernels and links stays."""
         wide = {name: getattr(self, name) * factor for name in ("gemm", "hbm", "attention")}
         lower = {"fp8": self.fp8 and self.fp8.times(factor), "fp4": self.fp4 and self.fp4.times(factor)}

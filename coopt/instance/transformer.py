@@ -1,9 +1,7 @@
 """The shape of a transformer: dense, a mixture of experts, or a hybrid with Mamba-2; tokens by published laws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -78,7 +76,7 @@ class Transformer(Entry):
     mamba_state: Annotated[Whole, Field(ge=0, le=MOST, description="size of its state")] = 0
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Transformer:
+    def _fits_together(self) -> Self:
         complaints = list(self._complaints())
         if complaints:
             raise ValueError("; ".join(complaints))
@@ -155,7 +153,7 @@ class Transformer(Entry):
         return self.layers * layer + self.vocab * self.hidden * (1 if self.tied_embeddings else 2)
 
     @property
-    def prediction(self) -> Transformer:
+    def prediction(self) -> Self:
         """The model of a layer that predicts a further token: of the mean kind, but in a hybrid of attention and a
         feed-forward part, with experts where it has some."""
         if not self.mamba_layers:

@@ -1,10 +1,8 @@
 """What the cluster has to train, how fast, and which splits are allowed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
@@ -137,7 +135,7 @@ class Options(Table):
     ] = 1.0
 
     @model_validator(mode="after")
-    def _begin_with_knobs(self) -> Options:
+    def _begin_with_knobs(self) -> Self:
         for key, values in self.allowed.listed.items():
             if values[0] != getattr(self, key):
                 raise ValueError(first_of_list(f"allowed.{key}", key))
@@ -246,13 +244,13 @@ class Workload(Table):
         return {**table, "global_batch": batches[0], "batches": batches if len(batches) > 1 else ()}
 
     @model_validator(mode="after")
-    def _begins_with_global_batch(self) -> Workload:
+    def _begins_with_global_batch(self) -> Self:
         if self.batches and self.batches[0] != self.global_batch:
             raise ValueError(first_of_list("batches", "global_batch"))
         return self
 
     @model_validator(mode="after")
-    def _tokens_by_law(self) -> Workload:
+    def _tokens_by_law(self) -> Self:
         """Give the tokens that a loss or a compute takes."""
         if self.loss is None and self.compute_flop is None:
             return self
@@ -279,7 +277,7 @@ class Workload(Table):
         return law
 
     @model_validator(mode="after")
-    def _one_bound(self) -> Workload:
+    def _one_bound(self) -> Self:
         keys = [key for key in BOUNDS if getattr(self, key) is not None]
         if len(keys) > 1:
             raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
@@ -300,7 +298,7 @@ class Workload(Table):
         return self
 
     @model_validator(mode="after")
-    def _one_chunk(self) -> Workload:
+    def _one_chunk(self) -> Self:
         chunks, schedule = self.mapping.interleave, self.options.schedule
         if schedule != "1f1b" and chunks is not None and chunks != (1,):
             raise ValueError(
@@ -311,7 +309,7 @@ class Workload(Table):
 
     _time_margin: float = PrivateAttr(default=0.0)
 
-    def with_margin(self, share: float) -> Workload:
+    def with_margin(self, share: float) -> Self:
         """The workload with that share added to its iteration times before they are compared with its bound."""
         workload = self.model_copy()
         workload._time_margin = share

@@ -6,8 +6,6 @@ While a search runs, it tells its caller how far it is. A proof of a bound of co
 docs/certificates.md says what it proves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -183,8 +181,8 @@ class ProductCut(Record):
     """Choices that do not use a product, and those that may."""
 
     product: str
-    without: Node
-    among: Node
+    without: "Node"
+    among: "Node"
 
 
 class PurchaseCut(Record):
@@ -193,8 +191,8 @@ class PurchaseCut(Record):
     bought: str
     phase: int
     most: int
-    up_to: Node
-    beyond: Node
+    up_to: "Node"
+    beyond: "Node"
 
 
 class IslandCut(Record):
@@ -204,8 +202,8 @@ class IslandCut(Record):
     product: str
     phase: int
     most: int
-    up_to: Node
-    beyond: Node
+    up_to: "Node"
+    beyond: "Node"
 
 
 def _form_of(node: object) -> str:

@@ -1,7 +1,5 @@
 """A plan as parts and couplings: networks that are built somewhere at some time, and what ties them. Data only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 

@@ -4,8 +4,6 @@ Limits go by their keys in the instance (`workload[0].max_iteration_time_s`, `li
 are in USD, or in W where power is minimised.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
 

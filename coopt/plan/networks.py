@@ -1,7 +1,5 @@
 """What `coopt reproduce` and `coopt bom` answer: published networks counted again, networks with their bills."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Literal

@@ -3,12 +3,10 @@
 Direct links join HB domains, and carry the traffic of an iteration.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -152,11 +150,11 @@ class Item(Record):
         """Kind and name of what is bought: idle GPUs are GPUs, spare units are of their product."""
         return "gpu" if self.idle else self.kind, self.name
 
-    def of(self, count: int) -> Item:
+    def of(self, count: int) -> Self:
         """The line of so many of its units."""
         return self.model_copy(update={"count": count, "usd": count * self.unit_usd, "w": count * self.unit_w})
 
-    def bought_in(self, year: float) -> Item:
+    def bought_in(self, year: float) -> Self:
         """The line as the bill of all phases has it."""
         return self.model_copy(update={"year": year, "item": f"{self.item}, {year:.10g}"})
 

@@ -5,8 +5,6 @@ Its parts are rows too, which notebooks show and data frames hold, with what the
 Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal

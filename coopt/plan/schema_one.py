@@ -6,8 +6,6 @@ They show what one kind of question has. What combines several, such as islands 
 couplings alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Protocol
 
