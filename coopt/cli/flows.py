@@ -165,7 +165,7 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
     """Take away every link, switch, GPU and domain in turn.
 
     Says how many such components there are, what becomes of every workload's iteration, what keeps it going, and which
-    spares the plan has; network by network, where the plan has several parts.
+    spares the plan has; network by network, where the plan has several parts, and core by core.
     """
     from coopt.instance.files import load
     from coopt.plan.store import decided, read_plan
@@ -174,6 +174,7 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
     from coopt.solving.without_parts import plan_faults
 
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
-    names = parts_asked(question, decided_plan, part)
+    cores = tuple(coupling.name for coupling in decided_plan.couplings.cores)
+    names = (part,) if part in cores else parts_asked(question, decided_plan, part) + (cores if part is None else ())
     losses = ((name, plan_faults(question, decided_plan, part=name)) for name in names)
     answer_parts(losses, lambda faults: rendered(faults_report(faults)), as_json=as_json)

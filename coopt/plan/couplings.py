@@ -201,6 +201,12 @@ class SharedCore(Record):
     phase: float | None = None
     core: CorePlan
 
+    @property
+    def name(self) -> str:
+        """`core at south, 2029`: how bills call it, and what may happen to it."""
+        place = "core" if self.site is None else f"core at {self.site}"
+        return place if self.phase is None else f"{place}, {self.phase:g}"
+
 
 class CoreJoint(NamedTuple):
     """A core, and the links of a part into it."""

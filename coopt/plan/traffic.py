@@ -203,12 +203,15 @@ class Interrupted(Record):
 
 
 class Faults(Record):
-    """Every kind of part from the GPUs up, spares, workloads that are not aligned to rails, and their interruptions."""
+    """Every kind of part from the GPUs up, spares, workloads that are not aligned to rails, and their interruptions.
+
+    Of a core they are its links and switches, without spares: no iteration passes through them.
+    """
 
     schema_: Annotated[Literal["coopt-faults/1"], Field(alias="schema")] = "coopt-faults/1"
     instance: InstanceId
     faults: tuple[Fault, ...]
-    spares: Spares
+    spares: Spares | None
     unaligned: tuple[Unaligned, ...]
     interrupted: tuple[Interrupted, ...] = ()
 

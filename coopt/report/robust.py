@@ -21,7 +21,7 @@ from coopt.report.traffic import COLLECTIVES, NOTHING_TRAINS
 
 if TYPE_CHECKING:
     from coopt.plan.difference import Difference
-    from coopt.plan.traffic import Fault, FaultedWorkload, Faults
+    from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares
 
 SURVIVES = "Training survives the loss of any one part"
 AIMS = ("robust.aim", "outlooks.aim")
@@ -159,7 +159,8 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
     times = names if len(names) > 1 else ["iteration"]
     yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
     yield from _asked(faults)
-    yield _spares(faults)
+    if faults.spares is not None:
+        yield _spares(faults, faults.spares)
     for outage in faults.interrupted:
         yield f"{outage.workload}: {uptime_text(outage.uptime)}."
         yield (
@@ -234,8 +235,7 @@ def _told(faults: Faults) -> list[Fault]:
     return [fault for fault in faults.faults if fault.slower is not None]
 
 
-def _spares(faults: Faults) -> str:
-    spares = faults.spares
+def _spares(faults: Faults, spares: Spares) -> str:
     domain = (
         f"One spare domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it has no "
         "switch ports of its own and takes the links of the one that it stands in for, by a patch panel or by hand."

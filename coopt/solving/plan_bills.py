@@ -94,7 +94,7 @@ def _phase_networks(instance: Instance | None, dated: Sequence[DatedNetwork]) ->
 
 def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
     """What joins the islands of a site in a phase: its switches, and its cables, whose ends the islands have bought."""
-    core, place = coupling.core, "" if coupling.site is None else f" at {coupling.site}"
+    core = coupling.core
     hall = next((hall for hall in halls if hall.coupling is coupling), None)
     box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
     is_counted = "switch" in instance.objective.include
@@ -112,7 +112,7 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
         cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(lengths.items())),
     )
     return BilledNetwork(
-        name=f"core{place}" if coupling.phase is None else f"core{place}, {coupling.phase:g}",
+        name=coupling.name,
         fabric="core",
         gpus=0,
         tier=(tier,),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,8 @@ from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.pace import delayed
 from coopt.instance.couplings import Losses, Lost
+from coopt.instance.errors import both, counted
+from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family, without_nics
@@ -22,7 +24,9 @@ from coopt.perf.affine import KINDS
 from coopt.perf.iteration_parts import Iteration
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import Bools
+from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.plan.store import check_same_question
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of
 from coopt.solving.plan_traffic import CLOSE, trusted_part
@@ -76,7 +80,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     Parameters
     ----------
     part
-        The name of the part of the plan, where it has several.
+        The name of the part of the plan, or of a core, where it has several.
 
     Raises
     ------
@@ -90,6 +94,9 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
+    core = next((core for core in plan.couplings.cores if core.name == part), None)
+    if core is not None:
+        return _core_faults(instance, plan, core)
     network = trusted_part(instance, plan, "faults", part)
     family, uplinks = network.family, network.uplinks
     splits = [split_of(workload, run) for workload, run in network.runs]
@@ -116,6 +123,52 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
         unaligned=tuple(entry for entry in unaligned if entry.traffic),
         interrupted=tuple(_interrupted(network)),
     )
+
+
+def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults:
+    """What a link or a switch of a core takes from islands, whose iterations do not pass through it."""
+    require_decided(instance, "faults")
+    check_same_question(instance, plan)
+    core = coupling.core
+    joined = {links.workload: links.links for links in core.islands}
+    runs = [
+        run
+        for part in plan.parts
+        if (part.site, part.phase) == (coupling.site, coupling.phase) and part.slot in joined
+        for run in part.workloads
+    ]
+    workloads = tuple(
+        FaultedWorkload(name=run.name, iteration_time_s=run.iteration_time_s, bound_s=run.bound_s, within_bound=True)
+        for run in runs
+    )
+    single = [name for name, links in joined.items() if links == 1]
+    link = "its island has others into the core"
+    if single:
+        link = f"{both(single)}, with one link, {'is' if len(single) == 1 else 'are'} cut off from other islands by it"
+    losses_of_core = {
+        "link into the core": (core.ports, f"training goes on; {link}"),
+        "core switch": (core.switches, f"training goes on; {_without_switch(joined, core.switches)}"),
+    }
+    found = tuple(
+        Fault(part=part, count=count, effect="none", slowdown=1.0, forwarded=False, workloads=workloads, remedy=remedy)
+        for part, (count, remedy) in losses_of_core.items()
+    )
+    identity = InstanceId(name=instance.name, sha256=instance.sha256)
+    return Faults(instance=identity, faults=found, spares=None, unaligned=())
+
+
+def _without_switch(links: Mapping[str, int], switches: int) -> str:
+    """What joins islands without a switch of their core.
+
+    Any two have as many switches in common as the smaller one has links, up to all (docs/partition.md).
+    """
+    common = min(*links.values(), switches) - 1
+    if len(links) == 1:
+        return "nothing else is joined to the core"
+    if common:
+        return f"any two islands still have at least {counted(common, 'switch')} in common"
+    cut = "no two islands are joined" if switches == 1 else "islands with one link may be cut off"
+    return f"{cut} until it is replaced"
 
 
 def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 
+import coopt
+from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.traffic import Fault
+from coopt.report.robust import faults_report
+from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from coopt.solving.plan_routes import route_plan
-from coopt.solving.without_parts import plan_faults
+from coopt.solving.without_parts import _without_switch, plan_faults
 from tests.conftest import ask, switch
+from tests.kinds import solved
 
 
 def cluster(fabric: str, radix: int = 32, **changes: object) -> Instance:
@@ -149,3 +156,50 @@ def test_a_workload_that_leaves_its_rail_is_named() -> None:
     assert plan.workloads[0].placement["pp"] == (2, 3)
     (named,) = plan_faults(instance, plan).unaligned
     assert (named.workload, named.traffic) == ("w", ("pp",))
+
+
+def test_no_iteration_passes_through_a_core() -> None:
+    instance, plan = solved("fleet")
+    assert plan.couplings.cores
+    for coupling in plan.couplings.cores:
+        found = plan_faults(instance, plan, part=coupling.name)
+        link, box = found.faults
+        assert (link.part, link.count) == ("link into the core", coupling.core.ports)
+        assert (box.part, box.count) == ("core switch", coupling.core.switches)
+        joined = [part for part in plan.parts if plan.couplings.joint(part) and part.phase == coupling.phase]
+        runs = [run for part in joined if part.site == coupling.site for run in part.workloads]
+        for fault in found.faults:
+            told = [(workload.name, workload.iteration_time_s, workload.within_bound) for workload in fault.workloads]
+            assert told == [(run.name, run.iteration_time_s, True) for run in runs]
+            assert (fault.effect, fault.restarts) == ("none", False)
+        assert found.spares is None
+        text = rendered(faults_report(found))
+        assert "Spares" not in text
+        assert "training goes on" in text
+
+
+@pytest.mark.parametrize(
+    ("links", "switches", "says"),
+    [
+        ({"a": 5, "b": 9, "c": 3}, 4, "any two islands still have at least 2 switches in common"),
+        ({"a": 5, "b": 9}, 4, "any two islands still have at least 3 switches in common"),
+        ({"a": 1, "b": 9}, 3, "islands with one link may be cut off until it is replaced"),
+        ({"a": 5, "b": 9}, 1, "no two islands are joined until it is replaced"),
+        ({"a": 5}, 1, "nothing else is joined to the core"),
+    ],
+)
+def test_islands_meet_without_a_switch_of_their_core(links: dict[str, int], switches: int, says: str) -> None:
+    """Links are laid as docs/partition.md says: on the first switches, or one on each and the rest anywhere."""
+    assert _without_switch(links, switches) == says
+    places = [set(range(min(count, switches))) for count in links.values()]
+    pairs = list(combinations(places, 2))
+    worst = min(len((one & other) - {lost}) for one, other in pairs for lost in range(switches)) if pairs else 0
+    assert worst == int("".join(c for c in says if c.isdigit()) or 0)
+
+
+def test_a_core_is_no_part_that_trains() -> None:
+    instance, plan = solved("fleet")
+    name = plan.couplings.cores[0].name
+    for answer in (coopt.traffic, coopt.simulate, coopt.route):
+        with pytest.raises(InstanceError, match=f"--part {name}: it joins islands and .*no iteration passes"):
+            answer(instance, plan, part=name)

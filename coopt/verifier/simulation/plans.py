@@ -71,6 +71,11 @@ def simulate(
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
         )
+    if part is not None and part in [coupling.name for coupling in plan.couplings.cores]:
+        raise InstanceError(
+            f"--part {part}: it joins islands and no iteration passes through it, needs one of "
+            f"{', '.join(map(repr, names))}"
+        )
     if part is not None and part not in names:
         raise InstanceError(
             f"--part {part}: the plan has no part of this name, needs one of {', '.join(map(repr, names))}"
