@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coopt.fabric.chain import Block, TierChain, TierLevel, blocks, levels
 from coopt.fabric.designs import chain_of, ends_by_leaf, link_rates
+from coopt.instance.catalog import entries
 from coopt.instance.designs import Hall, PublishedDesign
-from coopt.instance.errors import InstanceError
-from coopt.instance.hardware import Optic
+from coopt.instance.errors import InstanceError, both, counted
+from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.network import NetworkHallRows
 
 LENGTHS_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
@@ -333,3 +334,50 @@ def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], origin: st
                 holders=holders,
                 in_module=1 if optic is None or rate is None else optic.links_of(rate),
             )
+
+
+def too_many_modules(
+    way: Switch,
+    level: int,
+    modules: int,
+    cages: int,
+    ports_per_module: int,
+    ports: Sequence[tuple[int, Optic]],
+    free_key: str = "margin.ports",
+) -> str:
+    """What to order in place of modules for which a switch has no room; modules of a cage serve `ports_per_module`
+    ports each, and the key `free_key` keeps ports free."""
+    of_kind = Counter[str]()
+    for number, optic in ports:
+        of_kind[optic.name] += number
+    cages_filled = sum(-(-number // ports_per_module) for number in of_kind.values())
+    opening = f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for {cages:,}"
+    larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
+    if cages_filled <= cages:
+        catalog_hint = _catalog_modules(way.cage_gbit_s, ports_per_module, [optic for _, optic in ports])
+        return f"{opening}: order {cages_filled:,} {larger}{catalog_hint}, whose price may differ."
+    return (
+        f"{opening}, and {larger} would still be {cages_filled:,}: links of its two sides share no module. Keep some "
+        f"ports free ({free_key}) to build it."
+    )
+
+
+def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence[Optic]) -> str:
+    """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of these; empty if none."""
+    modules = (
+        module for module in entries("optic").values() if isinstance(module, Optic) and module.gbit_s == cage_gbit_s
+    )
+    fitting = [module for module in modules if module.links_of(cage_gbit_s / ports_per_module) == ports_per_module]
+    names = [module.name for module in fitting if any(module.meets(optic) and mate(module, optic) for optic in optics)]
+    return f" (of the catalog: {both(names)})" if names else ""
+
+
+def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
+    """That modules which carry several links take cables or panels which split their fibres, unless each link has a
+    connector of its own."""
+    ends = [f"{name} ({counted(count, 'link')} each)" for name, count in links_of_modules.items() if count > 1]
+    if ends:
+        yield (
+            f"The bill counts no cables or panels that split fibres, which {both(ends)} may need, unless each "
+            "link has a connector of its own."
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.fabric.bills import splitting_notes, too_many_modules
+from coopt.fabric.halls import splitting_notes, too_many_modules
 from coopt.instance.catalog import box_of
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Switch

@@ -61,7 +61,7 @@ def test_solving_loads_nothing_that_only_other_commands_and_solvers_need(written
     loaded = set(done.stderr.split())
     assert "coopt.solving.highs" in loaded
     assert not {"networkx", "pyomo.environ", "scipy"} & loaded
-    assert not {f"coopt.plan.{form}" for form in ("difference", "explanation", "traffic")} & loaded
+    assert not {f"coopt.plan.{form}" for form in ("difference", "explanation", "networks", "traffic")} & loaded
     assert not {"coopt.report.plan", "coopt.verifier"} & loaded
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.fabric.bills import too_many_modules
+from coopt.fabric.halls import too_many_modules
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.reserves import known_error
