@@ -87,9 +87,12 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
 
 
 def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
-    """A grid with its axes; with its instances where it has several."""
+    """A grid with its axes; with its instances where it has several, with what is minimised where that is no price."""
     instances = ("instance",) if len(grid.instances) > 1 else ()
-    columns = (*instances, *axes_of(rows, grid.name), *USUAL)
+    status, *usual = USUAL
+    answered = [row for row in rows if row["grid"] == grid.name and row["value"] is not None]
+    aims = ("objective", "value") if any(row["value"] != row["capex_usd"] for row in answered) else ()
+    columns = (*instances, *axes_of(rows, grid.name), status, *aims, *usual)
     return TableView(name=grid.name, title=grid.name, grid=grid.name, where={}, columns=columns)
 
 

@@ -172,3 +172,12 @@ def test_nothing_to_draw_is_refused(tmp_path: Path) -> None:
     for figure, some in ((FIGURE, [row(size=1, kind="a")]), (FIGURE | {"x": "kind"}, rows())):
         with pytest.raises(InstanceError, match="no case of grid 'g' has numbers in both"):
             list(draw_figures(study(figure=figure), some, tmp_path, "png"))
+
+
+def test_what_is_minimised_is_shown_where_it_is_not_the_price() -> None:
+    """The same purchase draws more power in one case."""
+    some = [row(size=size, kind="a", objective="tco", value=2e6 + size, capex_usd=1e6) for size in (1, 2)]
+    text = shown(study(), some)
+    assert all(word in text for word in ("objective", "tco", "2,000,001", "2,000,002"))
+    alike = [one | {"objective": "capex", "value": one["capex_usd"]} for one in some]
+    assert "objective" not in shown(study(), alike)
