@@ -50,8 +50,9 @@ def read_rows() -> list[dict[str, str]]:
 
 def hybrid_errors() -> list[float]:
     """Sizes of errors on published runs of hybrids."""
-    runs = {run.id for run in runs_among(read_measurements(ROWS)) if architecture_of(run) == HYBRID}
-    return [abs(row.error or 0.0) for row in comparison_of(read_measurements(ROWS)).rows if row.id in runs]
+    measured = read_measurements(ROWS)
+    hybrids = {run.id for run in runs_among(measured) if architecture_of(run) == HYBRID}
+    return [abs(row.error or 0.0) for row in comparison_of([row for row in measured if row.id in hybrids]).rows]
 
 
 def page() -> str:

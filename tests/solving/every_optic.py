@@ -49,12 +49,13 @@ def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]
     """Every choice of optics with the reach for each level: of one for both ends that carries as many links as the
     network's, or one, or of one for each end; with lanes of both ends where these are compared."""
     network = instance.network
-    whole = {(way.name, way.port_gbit_s): way for way in network.switch_ways}
+    own = network.link_ends != "same"
+    whole = {(way.name, way.port_gbit_s): way for way in network.switch_ways} if own else {}
     carried = family.per_module or ((1, 1),) * family.tiers
     levels = []
     for level, (reach_m, links) in enumerate(zip(network.link_reach_m, carried, strict=False)):
         reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
-        if network.link_ends == "same":
+        if not own:
             fit = [LinkEnds(one, one) for one in reaching if (one.links_of(family.link_gbit_s),) * 2 == links]
         else:
             chain = [family.switches[level - 1] if level else None, family.switches[level]]

@@ -20,7 +20,7 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.parts import bill, total, weigh, within_limits
+from coopt.network.parts import bill, lots, racks, total, weigh, within_limits
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import DISCIPLINES, question, small_model, switch
@@ -143,9 +143,13 @@ def least_over(instance: Instance, networks: Iterable[tuple[Family, int]]) -> fl
     """The least objective over networks with their uplinks, every mapping and placement; infinity when none answers."""
     allowed: list[tuple[float, Family, int]] = []
     for family, uplinks in networks:
-        cost = total(instance.objective, bill(instance, family, uplinks))
-        if within_limits(instance, family, cost):
-            allowed.append((weigh(instance.objective, cost.capex_usd, cost.power_w), family, uplinks))
+        bought = lots(instance, family, uplinks)
+        usd, w = (
+            math.fsum(lot.units * lot.unit_usd for lot in bought),
+            math.fsum(lot.units * lot.unit_w for lot in bought),
+        )
+        if all(use <= cap for use, cap in instance.limits.against(usd=usd, w=w, racks=racks(family)).values()):
+            allowed.append((weigh(instance.objective, usd, w), family, uplinks))
     cheapest_first = sorted(allowed, key=itemgetter(0))  # those beyond the cheapest that answers need no times
     return next((value for value, family, uplinks in cheapest_first if answers(instance, family, uplinks)), math.inf)
 

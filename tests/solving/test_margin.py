@@ -65,7 +65,9 @@ def test_a_margin_on_memory_is_a_smaller_gpu():
     assert plan.workloads[0].memory_gib <= plan.workloads[0].memory_limit_gib
 
 
-@pytest.mark.parametrize("changes", [{}, {"sharing": {"mode": "partition"}}, {"network__max_tiers": 2}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"sharing": {"mode": "partition"}, "workload__0__gpus": [128, 256]}, {"network__max_tiers": 2}]
+)
 def test_a_margin_on_ports_is_smaller_switches(changes: dict[str, Any]) -> None:
     """Half of 16 ports, and of 32, which a question may ask for in their place."""
     switches = [switch(16, 11000), switch(32, 30000)]

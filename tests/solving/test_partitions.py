@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
-from coopt.columns.islands.options import list_options
+from coopt.columns.islands.options import ListedIslands, list_options
 from coopt.instance.schema import Instance
+from coopt.solving.answer import solve
 from coopt.solving.backend import backend_of
 from coopt.solving.partition.answer import no_island
 from coopt.solving.partition.arrays import partition_data
@@ -101,11 +102,12 @@ def five(nic_usd: float, nic_w: float, switch_usd: float, switch_w: float, usd: 
     ],
 )
 def test_a_limit_that_is_just_reached_is_kept(parts: tuple[float, ...], minimize: str) -> None:
-    free = five(*parts, minimize)
-    plan = coopt.solve(free)
+    free, listed = five(*parts, minimize), ListedIslands()
+    plan = solve(free, listed=listed)
     assert plan.cost is not None
     for name, used in (("capex_usd", plan.cost.capex_usd), ("power_mw", plan.cost.power_w / 1e6)):
-        again = coopt.solve(free.model_copy(update={"limits": free.limits.model_copy(update={name: used})}))
+        limited = free.model_copy(update={"limits": free.limits.model_copy(update={name: used})})
+        again = solve(limited, listed=listed)
         assert (again.status, again.objective.value) == ("optimal", plan.objective.value)
 
 
