@@ -211,10 +211,12 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     if front.tp_across:
         yield "TP groups may extend over several HB domains: no plan that keeps them inside one meets the bounds."
     if front.over == ("budget",):
-        yield "Points are the fastest designs within budgets that are evenly spaced."
+        told = "Each stands at what it costs, once where it is the fastest of several budgets."
+        yield f"Points are the fastest designs within budgets that are evenly spaced. {told}"
     elif front.over == ("days",):
         stay = "" if all(workload.calendar for workload in instance.workload) else "; other bounds stay"
-        yield f"Points are the cheapest designs of dates that are evenly spaced{stay}."
+        told = "Each stands at the days that it takes, once where it is the cheapest of several dates."
+        yield f"Points are the cheapest designs of dates that are evenly spaced{stay}. {told}"
     elif front.over:
         yield f"Only the bounds of {words.both(front.over)} move, the others stay."
     if instance.problem == "shared" and len(instance.workload) > 1:
