@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -271,6 +272,58 @@ def test_where_no_limit_of_a_fleet_is_to_blame_alone_those_that_the_cheapest_cho
     assert re.search(
         r"takes limits\.power_mw [\d.]+, limits\.racks \d+, power_mw of site east [\d.]+; needs", plan.explanation[0]
     )
+
+
+def in_turn(**changes: Any) -> Instance:
+    """One network that both workloads have in turn, in two phases."""
+    table = two().model_dump(mode="json")["workload"]
+    workloads = [{key: value for key, value in one.items() if key not in ("gpus", "mapping")} for one in table]
+    phases = [{"year": 0, "gpus": 16}, {"year": 2, "gpus": 16}]
+    return two(cluster__gpus=16, workload=workloads, phase=phases, sharing={"mode": "time"}, **changes)
+
+
+@pytest.mark.parametrize(
+    ("question", "whose"), [(two, ["workload 'large'", "workload 'small'"]), (in_turn, ["no network that meets"])]
+)
+def test_the_loss_that_no_island_survives_is_named(question: Callable[..., Instance], whose: list[str]) -> None:
+    """A lost Clos leaf cuts whole domains off, however long bounds are; a lost NIC does not."""
+    robust = {"survive": ["nic", "leaf"], "slower": 100.0}
+    said = coopt.solve(question(robust=robust, network__fabrics="clos")).explanation
+    assert len(said) == len(whose)
+    for sentence, who in zip(said, whose, strict=True):
+        assert sentence.startswith("robust.survive = leaf: no ")
+        assert who in sentence
+        assert ", 100 times as long, after the loss of any one leaf: needs a larger robust.slower.leaf, " in sentence
+    assert coopt.solve(question(robust=robust | {"survive": ["nic"]}, network__fabrics="clos")).status == "optimal"
+
+
+def test_a_bound_that_is_too_short_without_any_loss_is_not_blamed_on_losses() -> None:
+    instance = two(robust={"survive": ["leaf"], "slower": 2.0}, network__fabrics="clos")
+    large, small = instance.workload
+    hasty = small.model_copy(update={"max_iteration_time_s": 1e-4})
+    said = coopt.solve(instance.model_copy(update={"workload": (large, hasty)})).explanation
+    assert said[0].startswith("robust.survive = leaf: no island of workload 'large' that meets its bound still meets")
+    assert said[1].startswith("workload 'small': no island meets its bound on the GPUs there are: needs a longer bound")
+
+
+@pytest.mark.parametrize(
+    ("slower", "note"),
+    [
+        (100.0, ()),
+        ({"nic": 100.0, "leaf": 2.0}, ("robust.slower.leaf has to go as well.",)),
+        ({"nic": 100.0}, ()),
+    ],
+)
+def test_a_loss_that_need_not_be_survived_is_a_way_out(slower: Any, note: tuple[str, ...]) -> None:
+    def asked(lost: list[str], slower: Any) -> Instance:
+        return two(robust={"survive": lost, "slower": slower}, network__fabrics="clos")
+
+    ways = coopt.explain(asked(["nic", "leaf"], slower), time_limit_s=60).relaxations
+    (way,) = [one for one in ways if one.changes[0].limit == "robust.survive"]
+    assert [(change.now, change.to) for change in way.changes] == [('["nic", "leaf"]', '["nic"]')]
+    assert way.notes == note
+    left = {"nic": slower["nic"]} if isinstance(slower, dict) else slower
+    assert coopt.solve(asked(["nic"], left)).objective.value == way.value
 
 
 def test_hopeless_limits_have_no_plan() -> None:

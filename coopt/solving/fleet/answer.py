@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.couplings import Losses
-from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_built, at_best_efficiency, at_least_efficiency, at_prices, phases_of
+from coopt.instance.variants import as_built, at_best_efficiency, at_prices, phases_of
 from coopt.network.core import IslandsAt, cores_of, with_core_of, with_core_optics
 from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
-from coopt.solving.explain import missing_optic
 from coopt.solving.fleet.paths import workloads_named
 from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, fleet_data, outlook_at, slots_of
 from coopt.solving.fleet.standing import list_islands
+from coopt.solving.fleet.unserved import no_island
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.partition.answer import island_part
 from coopt.solving.partition.choice import BestChoice, best_choice, over_limits
@@ -70,7 +69,7 @@ def offered(run: Run) -> Offered | Plan:
     served = {one.slot for _, some in placed for one in some}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
-        return infeasible(run, partial(_no_island, run.instance, missing, partial(_has_island, run)))
+        return infeasible(run, partial(no_island, run, missing))
     outlooks = outcomes_of(run, placed)
     if outlooks == "infeasible":
         return infeasible(run, lambda: over_limits(run, [one.data for one in offers_of(placed, ())]))
@@ -130,63 +129,6 @@ def _placed(run: Run, billed: Instance, listed: ListedIslands) -> tuple[Placed, 
         found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]
     run.log.table = Counted(gated=dict(gated), kept=len(found))
     return tuple(found)
-
-
-def _no_island(
-    instance: Instance, missing: Sequence[Slot], has_island: Callable[[Slot, Instance], bool]
-) -> tuple[str, ...]:
-    """Workloads that meet their bounds on no island, whatever its site and however it grows.
-
-    Parameters
-    ----------
-    has_island
-        Whether a slot has an island in an instance that differs in the length of links.
-    """
-    without: dict[str | None, list[Slot]] = {}
-    for slot in missing:
-        without.setdefault(missing_optic(instance, partial(has_island, slot)), []).append(slot)
-    lack = without.pop(None, [])
-    return (*(_alone(instance, slot) for slot in lack), *(_unjoined(instance, *one) for one in without.items()))
-
-
-def _unjoined(instance: Instance, optic: str | None, slots: Sequence[Slot]) -> str:
-    """Slots that would have islands if some optic joined their links."""
-    if instance.sharing.mode == "time":
-        return f"no network meets the bounds {_asked(instance)}on the GPUs there are: {optic}"
-    one = len(slots) == 1
-    named = f"workload{'' if one else 's'} {both([repr(slot.name) for slot in slots])}"
-    meets = "no island meets its bound" if one else "no islands meet their bounds"
-    return f"{named}: {meets} {_asked(instance)}on the GPUs there are: {optic}"
-
-
-def _alone(instance: Instance, slot: Slot) -> str:
-    if instance.sharing.mode == "time":
-        return (
-            f"no network meets the bounds {_asked(instance)}on the GPUs there are: needs longer bounds, more GPUs, "
-            "wider mapping lists or other parts"
-        )
-    return (
-        f"workload {slot.name!r}: no island meets its bound {_asked(instance)}on the GPUs there are: needs a longer "
-        "bound, more GPUs, wider mapping lists or other parts"
-    )
-
-
-def _asked(instance: Instance) -> str:
-    """In which phases, and in spite of what, bounds have to be met."""
-    when = "in every phase with training, " if len(instance.years) > 1 else ""
-    lost = "also after every loss in robust.survive, " if instance.losses else ""
-    if instance.availability is not None:
-        listed = instance.availability.spare_domains
-        most = f" and at most {max(listed):,} spare domains" if listed else ""
-        lost += f"with its interruptions{most}, "
-    return when + lost
-
-
-def _has_island(run: Run, slot: Slot, asked: Instance) -> bool:
-    """Whether a slot has an island in an instance that differs from the run's in its network alone."""
-    billed = next(iter(with_core_optics(at_least_efficiency(asked))))
-    listed = run.listed or ListedIslands()
-    return bool(list_islands(billed, slot.workloads, run.instance, run.check_clock, listed).paths)
 
 
 def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:

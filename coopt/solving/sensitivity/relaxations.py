@@ -13,8 +13,10 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Protocol, TypeVar
 
+from coopt.instance.couplings import Lost
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
+from coopt.instance.variants import surviving_only
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.limits import ListLimit, adds_unmated, lists_of, mating_lists, text_of, with_part
@@ -93,6 +95,8 @@ def _single_limits(
         **{limit.key: partial(_one_number, resolver, instance, limit) for limit in numbers},
         **{entry.key: partial(_one_list, resolver, instance, entry) for entry in lists_of(instance)},
     }
+    if instance.losses:
+        asks["robust.survive"] = partial(_fewer_losses, resolver, instance)
     if instance.cluster.shares is not None:
         asks["cluster.shares"] = partial(_more_shares, resolver, instance)
     if instance.problem in ("shared", "robust", "sites"):
@@ -125,6 +129,28 @@ def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
             )
             return relaxation(instance, question, [change], resolver.plan(question))
     return None
+
+
+def _fewer_losses(resolver: Resolver, instance: Instance) -> Relaxation | None:
+    """The fewest losses that need not be survived."""
+    lost = tuple(instance.losses)
+    for kept in (kept for number in reversed(range(len(lost))) for kept in combinations(lost, number)):
+        question = surviving_only(instance, kept)
+        if resolver.any_plan(question) is None:
+            continue
+        change = Change(limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None)
+        way_out = relaxation(instance, question, [change], resolver.plan(question))
+        notes = tuple(f"{key} has to go as well." for key in _idle_factors(instance, kept))
+        return way_out and way_out.model_copy(update={"notes": (*way_out.notes, *notes)})
+    return None
+
+
+def _idle_factors(instance: Instance, kept: Sequence[Lost]) -> list[str]:
+    """The keys of longer bounds that belong to no loss once these are left; one for all losses belongs to any."""
+    factors = {} if instance.robust is None else instance.robust.slower.of_part
+    if len({*factors.values()}) == 1:
+        return [] if kept or max(factors.values()) == 1 else ["robust.slower"]
+    return [f"robust.slower.{part}" for part, factor in factors.items() if factor > 1 and part not in kept]
 
 
 def _another_gpu(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:
