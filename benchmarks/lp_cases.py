@@ -24,6 +24,10 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
         "direct-32",
         {"cluster.gpus": 512, "workload.0.global_batch": 128, "workload.0.mapping.dp": [8]},
     ),
+    "fleet-131k-w8-core-hb32": (
+        "fleet-131k-w8-core",
+        {"network.hb_domains": ["h100-hb32"], "network.fabrics": ["rail-only"]},
+    ),
     "nextgen-100b-s4": (
         "nextgen-100b",
         {
@@ -31,6 +35,14 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
             "cluster.shares": 4,
             "workload.0.global_batch": 9216,
             "workload.1.global_batch": 9216,
+        },
+    ),
+    "phased-131k-p3-rail-only": (
+        "phased-131k-p3",
+        {
+            "network.hb_domains": ["h100-hb64", "gh200-256"],
+            "network.fabrics": ["rail-only"],
+            "network.switches": ["128x400g"],
         },
     ),
     "rail-only-gpt-1t-regret": (
@@ -51,8 +63,11 @@ LARGE = frozenset(
         "direct-64",
         "fleet-131k-w16",
         "fleet-131k-w64",
+        "fleet-131k-w8",
+        "fleet-131k-w8-core",
         "llama3-405b-16k",
         "nextgen-100b",
+        "phased-131k-p3",
         "phased-131k-p4",
         "shared-131k-w8",
     }
