@@ -27,7 +27,7 @@ from coopt.solving.reasons.sentences import of_gpus_in_vain, of_untried, with_tp
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, value_of
-from coopt.solving.sensitivity.rivals import lists_of_choices, price_range, prices_of, rivals_in
+from coopt.solving.sensitivity.rivals import lists_of_choices, price_count, price_range, prices_of, rivals_in
 from coopt.solving.sensitivity.sentences import (
     REGRETS,
     REGRETS_OF_WAYS_OUT,
@@ -169,7 +169,7 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
         sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, whole)}.")
     sentences += [sentence for bound in bounds for sentence in of_bound(kind, whole, bound, optimal=optimal)]
     sentences += [of_rival(kind, whole, rival) for rival in rivals if not _is_told(rival, rivals)]
-    sentences += [of_prices(prices)] if prices else []
+    sentences += [of_prices(prices, is_all=len(prices) == price_count(open_question))] if prices else []
     return study.explanation(
         optimum.status if optimal else "feasible",
         sentences,

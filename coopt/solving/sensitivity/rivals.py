@@ -213,6 +213,12 @@ def prices_of(instance: Instance) -> Iterator[ProductPrice]:
             yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=amount, with_price=with_price)
 
 
+def price_count(instance: Instance) -> int:
+    """How many prices, or powers, above 0 there are, those of products with volume prices in USD as well."""
+    discounts = tuple(discount for discount in instance.sharing.discount if discount.usd is None)
+    return sum(1 for _ in prices_of(with_part(instance, "sharing", {"discount": discounts})))
+
+
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
     entries = getattr(instance.network, table)
     return with_part(instance, "network", {table: with_entry(entries, place, {key: price})})

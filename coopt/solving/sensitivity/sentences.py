@@ -100,16 +100,17 @@ def of_rival(kind: ObjectiveKind, value: float, rival: Rival) -> str:
     return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, value)}: {rival.why}."
 
 
-def of_prices(ranges: tuple[PriceRange, ...]) -> str:
-    """The price that has to move least to change the plan."""
+def of_prices(ranges: tuple[PriceRange, ...], *, is_all: bool = True) -> str:
+    """The price that has to move least to change the plan, of those answered where these are not all."""
     ends = [(price_range, end) for price_range in ranges for end in _ends(price_range)]
     if not ends:
         items = ", ".join(price_range.item for price_range in ranges)
         return f"The plan stays the best at all prices that were tried, one at a time, of {items}."
     price_range, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     way = "above" if end >= price_range.now else "below"
+    nearest = "The nearest price that" if is_all else "Of the prices that were tried, the nearest that"
     return (
-        f"The nearest price that changes the plan is that of {price_range.item}: {way} {end:,.6g} {price_range.unit} "
+        f"{nearest} changes the plan is that of {price_range.item}: {way} {end:,.6g} {price_range.unit} "
         f"(now {price_range.now:,.6g}, {end / price_range.now - 1:+.1%}) another plan is cheaper."
     )
 

@@ -364,6 +364,31 @@ def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch)
     assert found.sentences[-1].startswith(left)
 
 
+def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was not answered, or is left out for its volume prices, may be nearer."""
+    from coopt.solving.reasons.again import UnprovenError
+    from coopt.solving.sensitivity import explanations
+
+    def nearest(instance: Instance) -> str:
+        (sentence,) = (one for one in coopt.explain(instance).sentences if " changes the plan is that of " in one)
+        return sentence
+
+    def few(*asked: Any) -> Any:
+        if asked[-1].product[1] == slow[0]:
+            raise UnprovenError("time limit")
+        return price_range(*asked)
+
+    slow = [""]
+    monkeypatch.setattr(explanations, "price_range", few)
+    whole = nearest(asked("phased"))
+    assert whole.startswith("The nearest price that changes the plan is that of ")
+    slow = [whole.removeprefix("The nearest price that changes the plan is that of ").split(":")[0]]
+    assert nearest(asked("phased")).startswith("Of the prices that were tried, the nearest that changes the plan is")
+    slow, usd = [""], {"kind": "nic", "item": "cx7-400g", "from": [20], "usd": [700], "applies": "incremental"}
+    volume = changed("partition", "sharing.discount", [usd])
+    assert nearest(volume).startswith("Of the prices that were tried, the nearest that changes the plan is")
+
+
 def test_a_price_beyond_its_range_brings_another_plan(reasons: tuple[str, Explanation]) -> None:
     kind, found = reasons
     switches = {one.item: one for one in found.prices if one.item in ("8-port", "16-port")}
