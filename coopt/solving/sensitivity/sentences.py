@@ -40,7 +40,7 @@ def of_bound(kind: ObjectiveKind, value: float, bound: Bound, *, optimal: bool =
     else:
         price_text = dearer_by(kind, bound.without.extra, value)
         step = ""
-        if bound.looser is not None:
+        if bound.looser is not None and bound.looser.bound != bound.without.bound:
             price = _price(kind, value, bound.looser.extra)
             step = f", and with {with_unit(bound.looser.bound, bound.unit)} it {saying.does} {price}"
         yield f"{name} binds{use_text}; {_gone(bound)} {subject} {price_text}{step}."

@@ -145,6 +145,19 @@ def test_counts_are_told_one_by_one() -> None:
     assert "With wan[0].most 1% tighter than what the plan makes, no plan" in counted("tokens/s", 7.0, 6.0)
 
 
+def test_a_step_to_the_loosest_number_is_told_once() -> None:
+    loosest = {"bound": 2.0, "value": 90.0, "extra": -10.0}
+    one: dict[str, Any] = {"limit": "sharing.most_products.hb", "unit": "products", "binds": True, "tighter": None}
+    one |= {"bound": 1.0, "used": 1.0, "slack": 0.0, "step": STEP, "loosest": 2.0, "looser": loosest}
+    (sentence,) = of_bound("capex", 100.0, Bound.model_validate(one | {"without": loosest}))
+    assert sentence.endswith("; with 2 products the cheapest plan costs $10 less (-10.00%).")
+    farther = loosest | {"bound": 3.0, "extra": -20.0}
+    (sentence,) = of_bound("capex", 100.0, Bound.model_validate(one | {"without": farther, "loosest": 3.0}))
+    assert sentence.endswith(
+        "; with 3 products the cheapest plan costs $20 less (-20.00%), and with 2 products it costs $10 less (-10.00%)."
+    )
+
+
 def test_rows_are_called_by_their_names() -> None:
     names = {"site": ("oslo", "berlin"), "wan": ("oslo - berlin",), "phase": ("2026", "2028", "2030")}
     names |= {"phase[1].workloads": ("chat", "code"), "phase[2].workloads": ("code",), "workload": ("chat", "chat")}
