@@ -1,6 +1,6 @@
 """Solve a changed instance, or see only whether it has an answer; stop everything where a solve stops.
 
-Leaving out one limit after the other so finds irreducible sets that no design keeps together.
+Leaving out limits so finds irreducible sets that no design keeps together.
 
 A limit whose absence lets no design in stays out; what is left at the end conflicts, and without any one of it some
 design does. Where several such sets keep every design out, each is found once the caps of those before it are gone.
@@ -72,21 +72,35 @@ def _given_up(conflict: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def conflict_of(instance: Instance) -> tuple[str, ...]:
-    """Keys of limits that conflict in an infeasible instance; empty where it is so without any of them."""
-    without, conflict = instance, []
-    for key, drop in drops(instance).items():
-        # without it and all that was dropped so far some design gets in: every conflict of what is left has it
-        remainder = drop(without)
-        if feasible(remainder):
-            conflict.append(key)
-        else:
+    """Keys of limits that conflict in an infeasible instance; empty where it is so without any of them.
+
+    Bounds on time and caps are left out one by one. Few of all others conflict: they are left out together, and halves
+    of them where that lets a design in, which tells of each key what leaving out one after the other does.
+    """
+    drop_of, without, conflict = drops(instance), instance, list[str]()
+    count = len(limits_of(instance))
+    keys = tuple(drop_of)
+    waiting = [*((key,) for key in keys[:count]), keys[count:]]
+    while waiting:
+        group = waiting.pop(0)
+        remainder = _without(without, group, drop_of)
+        if not feasible(remainder):
             without = remainder
+        elif len(group) == 1:
+            # without it and all that was dropped so far some design gets in: every conflict of what is left has it
+            conflict += group
+        else:
+            middle = len(group) // 2
+            waiting[:0] = group[:middle], group[middle:]
     return tuple(conflict)
 
 
 def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
     """The instance without some of its limits."""
-    drop_of = drops(instance)
+    return _without(instance, keys, drops(instance))
+
+
+def _without(instance: Instance, keys: Iterable[str], drop_of: dict[str, Drop]) -> Instance:
     for key in keys:
         instance = drop_of[key](instance)
     return instance

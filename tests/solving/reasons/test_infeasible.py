@@ -129,6 +129,33 @@ def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance
         assert feasible(dropped(alone, [key])), (key, conflict)
 
 
+def left_out_in_turn(instance: Instance) -> tuple[str, ...]:
+    """What conflicts, by leaving out one limit after the other and putting back those without which a design serves."""
+    conflict = []
+    for key, drop in drops(instance).items():
+        without = drop(instance)
+        if feasible(without):
+            conflict.append(key)
+        else:
+            instance = without
+    return tuple(conflict)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workload__0__max_iteration_time_s": 0.01, "limits": {"capex_usd": 10.0}},
+        {"network__hb_domains": ["hgx-h100-8"], "workload__0__max_iteration_time_s": 0.0715},
+        {"workload__0__mapping": {"tp": 64, "pp": 8}},
+        {"workload__0__mapping": {"tp": 8, "pp": 2, "recompute": "none"}, "workload__0__max_iteration_time_s": 0.08},
+        {"network__max_tiers": 1, "network__fabrics": "clos", "network__hb_domains": "hgx-h100-8"},
+    ],
+)
+def test_a_conflict_is_what_leaving_out_one_limit_after_the_other_keeps(changes: dict[str, Any]) -> None:
+    instance = ask(**changes)
+    assert conflict_of(instance) == left_out_in_turn(instance) != ()
+
+
 CAPS = ("limits.capex_usd", "limits.power_mw", "limits.racks")
 
 
