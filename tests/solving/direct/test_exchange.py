@@ -16,6 +16,7 @@ import coopt
 from coopt.solving.direct.exchange import Images, LinkExchange, PhaseFlows, own_links
 from coopt.solving.direct.grid import DomainGrid
 from formulations.direct_data import DirectData, on_orbits
+from tests.conftest import example_count
 from tests.formulations.links import enumerated, highest_pace, without_symmetry
 from tests.solving.direct.test_many_domains import SHIPPED, asked
 
@@ -47,7 +48,7 @@ def by_exchange(problem: dict[str, Any], most: int) -> int | None:
     return int(found @ data.pairs)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(example_count(60, 30)))
 def test_exchanges_find_as_few_links_as_enumeration(seed: int) -> None:
     problem = random_problem(seed)
     expected = enumerated(problem)
