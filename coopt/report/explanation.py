@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -268,11 +269,21 @@ def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def checks_table(verdict: Verdict) -> FigureTable:
-    """Every check, those that fail first; why stands there where some do."""
+    """Every check, those that fail first; what each is of where some are of parts, and why some fail."""
     # What failed has to be seen without scrolling, and its reason is told only where there is one.
-    columns = ("check", "claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
-    rows = [check_row(check)[: len(columns)] for check in sorted(verdict.checks, key=lambda check: check.ok)]
-    return figures("Checks", columns, (), rows)
+    columns = ("claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
+    subjects = any(check.subject for check in verdict.checks)
+    rows: list[tuple[Cell, ...]] = []
+    for check in sorted(verdict.checks, key=lambda check: check.ok):
+        name, *cells = check_row(check)
+        rows.append((name, *([_subject_text(check)] if subjects else []), *cells[: len(columns)]))
+    return figures("Checks", ("check", *(["of"] if subjects else []), *columns), (), rows)
+
+
+def _subject_text(check: Check) -> str:
+    """`chat, 2027` for a part, and what else a check is of in its own words; for the whole plan nothing."""
+    part = re.fullmatch(r"Part '(.*)'", check.subject)
+    return part[1] if part else check.subject
 
 
 def verdict_headline(verdict: Verdict) -> str:

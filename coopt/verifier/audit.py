@@ -351,12 +351,14 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
 def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that TP groups may extend where the instance leaves that open alone, and do where nothing is feasible."""
     is_open, across = leaves_tp_open(instance), plan.tp_across
+    inside, over = "inside HB domains", "over several"
     fits = is_open or not across
     fault = "The plan lets TP groups extend over HB domains where no workload leaves that open."
     if is_open and plan.status == "infeasible" and not across:
         fits = False
         fault = "The plan says that nothing is feasible, and not that TP groups may extend over HB domains."
-    ledger.holds("tp-open", fits, across, is_open, fault)
+    needed = "either" if is_open and plan.status != "infeasible" else over if is_open else inside
+    ledger.holds("tp-open", fits, over if across else inside, needed, fault)
 
 
 def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:

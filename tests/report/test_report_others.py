@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+import coopt
 from coopt.instance.base import Provenance
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.errors import InstanceError
@@ -18,6 +19,7 @@ from coopt.report.explanation import check_row, limit_checks, value_text, verdic
 from coopt.report.plan import evaluation_headline, evaluation_report
 from coopt.report.tables import plain_notes, progress_line, progress_shown, rendered
 from coopt.verifier.checks.verdict import NAMES, Check, Verdict
+from tests.kinds import solved
 from tests.report.test_report_layout import Terminal
 
 
@@ -161,3 +163,28 @@ def test_limits_and_lists_of_a_verdict_are_no_claims():
     assert check_row(check("fabric", claimed="clos", recomputed=listed))[2] == "one of rail-only, clos"
     assert check_row(check("bill-lines", claimed=listed, recomputed=listed))[2] == "rail-only, clos"
     assert set(NAMES) >= limit_checks()
+
+
+@pytest.mark.parametrize("kind", ["partition", "fleet", "shared"])
+def test_every_check_of_a_part_names_it(kind: str) -> None:
+    instance, plan = solved(kind)
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted
+    of_parts = [one for one in verdict.checks if one.name in ("part-power", "bill-lines")]
+    rows = [(one.name, one.subject) for one in of_parts]
+    assert len(rows) == len(set(rows))
+    names = {part.name for part in plan.parts}
+    told = {one.subject for one in of_parts if one.name == "part-power"}
+    assert told == ({f"Part {name!r}" for name in names} if len(names) > 1 else {""})
+    head = next(line for line in rendered(verdict_report(verdict)).splitlines() if "claimed" in line)
+    assert (head.split()[1] == "of") == (len(names) > 1)
+
+
+def test_that_tp_groups_stay_inside_domains_is_told_in_words() -> None:
+    instance, plan = solved("shared")
+    (one,) = (one for one in coopt.verify(instance, plan).checks if one.name == "tp-open")
+    assert (one.claimed, one.recomputed, one.ok) == ("inside HB domains", "inside HB domains", True)
+    open_workloads = [w.model_copy(update={"allow_tp_across": None}) for w in instance.workload]
+    open_instance = instance.model_copy(update={"workload": tuple(open_workloads)})
+    (one,) = (one for one in coopt.verify(open_instance, coopt.solve(open_instance)).checks if one.name == "tp-open")
+    assert (one.claimed, one.recomputed, one.ok) == ("inside HB domains", "either", True)

@@ -20,7 +20,8 @@ Value = bool | int | float | str | tuple[str, ...] | None
 class Check(Record):
     """One claim against its recomputation; `why` says in a sentence what is wrong, and is empty when `ok`.
 
-    `tolerance` is relative; None where the two have to be equal.
+    `tolerance` is relative; None where the two have to be equal. `subject` is what of the plan the claim is about, such
+    as a part or a phase; empty where it is the whole.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Check(Record):
     tolerance: float | None
     ok: bool
     why: str
+    subject: str = ""
 
 
 class UndecidedRival(Record):
@@ -155,6 +157,7 @@ class Ledger:
                 tolerance=tolerance,
                 ok=ok,
                 why="" if ok else f"{self.subject}: {fault}" if self.subject else fault,
+                subject=self.subject,
             )
         )
         return ok
