@@ -14,7 +14,6 @@ from coopt.network.family import Family
 from coopt.network.optics import OpticValues, fits, module_places, modules_worth_having, optics_worth_having, values_of
 from coopt.plan.couplings import CoreLinks, CorePlan, SharedCore
 from coopt.plan.parts import SwitchChoice
-from coopt.plan.schema import Plan
 
 IslandsAt = tuple[str | None, float | None, Mapping[str, Family]]
 """A site, a phase, and the islands that stand there then, by workload."""
@@ -161,21 +160,17 @@ def _core_links(name: str, family: Family, optic: Optic) -> CoreLinks:
     )
 
 
-def core_notes(instance: Instance, plan: Plan) -> Iterator[str]:
-    """Which cores have more modules to a switch than that has cages."""
-    optics = {optic.name: optic for optic in instance.network.optics}
-    boxes = {switch.name: switch for switch in instance.network.switches}
-    notes: list[str] = []
-    for core in (coupling.core for coupling in plan.couplings.cores):
-        way, optic = boxes.get(core.switch.name), optics.get(core.optic)
-        of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
-        if way is None or not of_module:
-            continue
-        modules = -(-sum(-(-island.links // of_module) for island in core.islands) // core.switches)
-        if modules > (cages := ports_of_modules(way, 1)):
-            notes.append(
-                f"The core has {modules:,} modules for each {way.name}, which has room for "
-                f"{cages:,}: network.switch_cages = 'kept' plans with no more, and with network.link_ends = "
-                "'any' those of several links are taken where the list has them."
-            )
-    yield from dict.fromkeys(notes)
+def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
+    """That a core has more modules to a switch than that has cages, where it has."""
+    way = next((switch for switch in instance.network.switches if switch.name == core.switch.name), None)
+    optic = next((optic for optic in instance.network.optics if optic.name == core.optic), None)
+    of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
+    if way is None or not of_module:
+        return
+    modules = -(-sum(-(-island.links // of_module) for island in core.islands) // core.switches)
+    if modules > (cages := ports_of_modules(way, 1)):
+        yield (
+            f"The core has {modules:,} modules for each {way.name}, which has room for "
+            f"{cages:,}: network.switch_cages = 'kept' plans with no more, and with network.link_ends = "
+            "'any' those of several links are taken where the list has them."
+        )

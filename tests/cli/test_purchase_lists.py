@@ -13,7 +13,7 @@ import pytest
 
 import coopt as planner
 from coopt.instance.catalog import entries
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, both
 from coopt.instance.files import load
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.plan.networks import NetworksBill
@@ -80,6 +80,21 @@ def test_bills_of_networks_that_are_not_what_is_paid_together_say_so(coopt: Coop
         paid = math.isclose(bill.usd, math.fsum(one.usd for one in bill.networks), rel_tol=1e-9)
         assert paid is not differ, name
         assert (said in " ".join(coopt("bom", plan).stdout.split())) is differ, name
+
+
+def test_modules_of_a_core_are_told_by_phase(shipped_plan: Shipped) -> None:
+    instance = load(INSTANCES / "fleet-core-growth.toml")
+    plan = read_plan(shipped_plan(INSTANCES / "fleet-core-growth.toml"))
+    notes = [note for note in planner.bom(instance, plan).notes if "The core has" in note]
+    modules = {shared.name: -(-shared.core.ports // shared.core.switches) for shared in plan.couplings.cores}
+    cores: dict[int, list[str]] = {}
+    for name, count in modules.items():
+        cores.setdefault(count, []).append(name)
+    assert min(cores) > 32
+    assert len(cores) > 1
+    assert [note.partition(" modules")[0] for note in notes] == [
+        f"{both(names)}: The core has {count}" for count, names in cores.items()
+    ]
 
 
 def test_lines_of_several_designs_add_up_with_spares_and_work(tmp_path: Path) -> None:
