@@ -36,9 +36,9 @@ COMMANDS = {  # with the file beside this one that each stands in
     "validate": "studies",
     "calibrate": "studies",
     "suite": "studies",
-    "catalog": "questions",
-    "schema": "questions",
-    "new": "questions",
+    "catalog": "networks",
+    "schema": "networks",
+    "new": "networks",
 }
 
 REFUSED = 1

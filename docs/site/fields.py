@@ -33,7 +33,7 @@ def _lines(field: Attribute) -> Iterator[str]:
 
 
 def _description(part: str | Expr) -> str:
-    """What `Field(description=...)` says."""
+    """What `Field(description=...)` says; griffe takes a text that reads as an expression for one."""
     words = part.arguments if isinstance(part, ExprCall) else ()
-    values = [str(one.value) for one in words if isinstance(one, ExprKeyword) and one.name == "description"]
-    return ast.literal_eval(values[0]) if values else ""
+    values = [one.value for one in words if isinstance(one, ExprKeyword) and one.name == "description"]
+    return next((str(one) if isinstance(one, Expr) else ast.literal_eval(one) for one in values), "")

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from coopt.instance.question import Question
 from coopt.instance.rules.couplings import (
+    exclusions,
     partition_disagreements,
     phase_disagreements,
     regrets_of_choices,
     robust_disagreements,
     site_disagreements,
+    unsearched_runners_up,
 )
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
-from coopt.instance.rules.together import exclusions, unsearched_runners_up
 from coopt.instance.workload import ONE_BOUND
 
 TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
