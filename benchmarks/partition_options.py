@@ -123,7 +123,7 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
             for kind, most in MOST.items()
         ),
         limits=tuple(
-            LimitedUse(name=name, use=uses[:, j], cap=np.inf, core=(core,))
+            LimitedUse(name=name, key=name, use=uses[:, j], cap=np.inf, core=(core,))
             for j, (name, core) in enumerate([("gpus", 0.0), ("watts", SWITCHES[-1][4]), ("racks", 1 / 32)])
         ),
         cores=(

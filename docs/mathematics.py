@@ -197,7 +197,7 @@ def _islands() -> PartitionData:
         quantity=np.array([[1.0], [1.0]]),
         products=(discounted,),
         kinds=(Kind(name="hb", products=np.array([0]), max_products=1),),
-        limits=(LimitedUse(name="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
+        limits=(LimitedUse(name="gpus", key="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
         budget=10.0,
         cores=(CoreLayer(product=0, ports=4, up=both, opex=1.0), CoreLayer(product=0, ports=4, up=both, predecessor=0)),
         outlooks=(PriceOutlook(usd=both, opex=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), min_value=0.0),),
