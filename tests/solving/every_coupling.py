@@ -15,6 +15,7 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
+from coopt.solving.answer import solve
 from tests.solving import fleet_oracle, growing, oracle, partition_oracle, robust_oracle
 from tests.solving.fleets import JOINED, SIDES, fleets
 from tests.solving.sites import oracle as site_oracle
@@ -90,7 +91,7 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
             least = enumerated(instance)
         except fleet_oracle.TooManyError:
             return
-        wrong = fault(instance, least, rounding=1e-6)
+        wrong = fault(instance, solve(instance), least, rounding=1e-6)
         outcome = "wrong" if wrong else "no plan" if math.isinf(least) else "right"
         asked.update(couplings(instance))
         found.update(f"{name}: {outcome}" for name in couplings(instance))

@@ -73,8 +73,8 @@ def limited(instance: Instance, plan: Plan, rng: random.Random) -> Instance | No
     return instance.model_copy(update={"limits": instance.limits.model_copy(update={name: used})})
 
 
-def fault(instance: Instance, plan: Plan, least: float) -> str:
-    """What is wrong with the answer, where the least value is known; empty where nothing is."""
+def fault(instance: Instance, plan: Plan, least: float, rounding: float = 0.0) -> str:
+    """What is wrong with the answer, where the least value is known, some of it by rounding; empty where nothing is."""
     if math.isinf(least):
         wrong = "" if plan.status == "infeasible" else f"infeasible, answered {plan.status}"
     elif plan.status != "optimal" or plan.objective.value is None:
@@ -83,7 +83,7 @@ def fault(instance: Instance, plan: Plan, least: float) -> str:
         regret = instance.robust is not None and instance.robust.aim == "regret"
         scale = max(least, *(one.best for one in plan.robust.turns)) if regret and plan.robust else least
         off = abs(plan.objective.value - least)
-        wrong = "" if off <= 1e-12 * scale else f"least {least!r}, answered {plan.objective.value!r}"
+        wrong = "" if off <= max(rounding, 1e-12 * scale) else f"least {least!r}, answered {plan.objective.value!r}"
     refused = [check.name for check in verify(instance, plan).failures]
     return wrong or (f"refused for {', '.join(refused)}" if refused else "")
 
