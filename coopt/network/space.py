@@ -392,11 +392,5 @@ def _switches_above(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
     if network.tier_switches == "same":
         return [()]
     ways = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
-    pairs = (
-        (middle_switch, top_switch)
-        for middle_switch in ways
-        if mate(middle_switch, leaf)
-        for top_switch in ways
-        if mate(top_switch, middle_switch)
-    )
+    pairs = (pair for pair in product(ways, repeat=2) if mate(pair[0], leaf) and mate(pair[1], pair[0]))
     return [(), *(pair for pair in pairs if pair != (leaf, leaf))]

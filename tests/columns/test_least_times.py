@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import DomainSet
-from coopt.columns.fittings import _fitting, fitting, timely
+from coopt.columns.fittings import _fitting, compute_s, fitting, least_time_s, timely
 from coopt.columns.grid import degrees, split_counts
-from coopt.columns.least_times import compute_s, least_time_s
 from coopt.columns.pace import FEW, table_times_s, unbounded, uplinks_asked
 from coopt.columns.pools import in_orders, in_time, place
 from coopt.columns.table import full_bandwidth

@@ -172,11 +172,8 @@ class Ledger:
 
     def say_once(self, since: int) -> None:
         """Leave out checks since a number of them that repeat each other, as those of bounds on several choices do."""
-        checks: list[Check] = []
-        for check in self.checks[since:]:
-            if check not in checks:
-                checks.append(check)
-        self.checks[since:] = checks
+        later = self.checks[since:]
+        self.checks[since:] = [check for n, check in enumerate(later) if check not in later[:n]]
 
     def note_rival(self, value: float, bound: float | None) -> None:
         """Note what an undecided rival may be worth, as a share of the bound where there is one: questions that a plan
