@@ -1,8 +1,13 @@
-"""Commands that show plans elsewhere: `coopt export` to other programs, `report` as a page, `serve` in a browser."""
+"""Commands that show plans elsewhere, and those for people who write a question.
+
+`coopt export` to other programs, `report` as a page, `serve` in a browser; `new` and `schema` of the formats.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +16,7 @@ from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.checks import REJECTED
 from coopt.cli.terminal import POINTS, TIME_LIMIT, answer, check_place, command_line, note
 from coopt.instance.errors import InstanceError, alternatives, both
+from coopt.instance.texts import write_new_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +52,7 @@ FORMATS = {
     "mps": Format(endings=(".mps",), options=("program",)),
     "bom-csv": Format(endings=(".csv",), options=("part",)),
 }
+SCHEMAS = click.Choice(["instance", "designs", "plan", "front"])
 
 
 def check_ending(path: str, name: str) -> None:
@@ -249,3 +256,29 @@ def serve(instance: str | None, port: int, host: str, workers: int | None, limit
 
     serve(desk_of(instance, host, workers, limit_s), port, announce)
     note("the page is served no longer")
+
+
+@click.command()
+@click.argument("which", type=SCHEMAS, metavar=f"[{'|'.join(SCHEMAS.choices)}]", default="instance")
+def schema(which: str) -> None:
+    """Print the JSON Schema of a format.
+
+    Formats: an instance, a file of designs, a plan, a front. Without an argument: of an instance.
+    """
+    from coopt.plan.json_schema import schema_json
+
+    answer(schema_json(which))
+
+
+@click.command()
+@click.argument("file")
+def new(file: str) -> None:
+    """Write a commented instance to start from.
+
+    It loads and solves as it is. Its first line tells editors where the JSON Schema of an instance is, so that they
+    complete keys and catalog names. An existing FILE stays untouched.
+    """
+    schema = Path(str(files("coopt.instance").joinpath("instance.schema.json"))).resolve().as_uri()
+    text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
+    write_new_text(file, f"#:schema {schema}\n{text}")
+    note(f"instance written to {file}; next: coopt solve {file}")

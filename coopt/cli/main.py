@@ -37,8 +37,8 @@ COMMANDS = {  # with the file beside this one that each stands in
     "calibrate": "studies",
     "suite": "studies",
     "catalog": "networks",
-    "schema": "networks",
-    "new": "networks",
+    "schema": "files",
+    "new": "files",
 }
 
 REFUSED = 1

@@ -1,19 +1,16 @@
-"""Commands on hardware and networks without a workload, and for those who begin to write a question.
+"""Commands on hardware and on networks without a workload.
 
-`coopt catalog`, `bom`, `reproduce`, `collective` for an all-reduce on a fabric; `new` and `schema`.
+`coopt catalog`, `bom`, `reproduce`, and `collective` for an all-reduce on a fabric.
 """
 
 from __future__ import annotations
 
-from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from coopt.cli.arguments import Settings, a_file, catalog_kind, catalog_name, settings_option
 from coopt.cli.terminal import BYTES, LATENCY, RATE, SEED, answer, check_place, check_places, note
-from coopt.instance.texts import write_new_text
 
 if TYPE_CHECKING:
     from coopt.network.schedules.board import Board
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
     from coopt.plan.traffic import Trained
 
 ALGORITHMS = click.Choice(["best", "multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
-FORMATS = click.Choice(["instance", "designs", "plan", "front"])
 PARTS = ("nic", "optic", "panel", "switch")
 ROOTS = click.Choice(["even", "free"])
 
@@ -209,29 +205,3 @@ def show(name: str, form: str | None) -> None:
     matches = find_everywhere(name)
     texts = {"toml": entries_toml, "json": entries_json}
     answer(texts[form](matches) if form else rendered(show_report(matches)))
-
-
-@click.command()
-@click.argument("which", type=FORMATS, metavar=f"[{'|'.join(FORMATS.choices)}]", default="instance")
-def schema(which: str) -> None:
-    """Print the JSON Schema of a format.
-
-    Formats: an instance, a file of designs, a plan, a front. Without an argument: of an instance.
-    """
-    from coopt.plan.json_schema import schema_json
-
-    answer(schema_json(which))
-
-
-@click.command()
-@click.argument("file")
-def new(file: str) -> None:
-    """Write a commented instance to start from.
-
-    It loads and solves as it is. Its first line tells editors where the JSON Schema of an instance is, so that they
-    complete keys and catalog names. An existing FILE stays untouched.
-    """
-    schema = Path(str(files("coopt.instance").joinpath("instance.schema.json"))).resolve().as_uri()
-    text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
-    write_new_text(file, f"#:schema {schema}\n{text}")
-    note(f"instance written to {file}; next: coopt solve {file}")

@@ -21,7 +21,7 @@ from coopt.plan.store import plan_json
 from coopt.solving.answer import solve
 from coopt.solving.sensitivity.explanations import _Study
 from tests.cli.conftest import Coopt
-from tests.conftest import question
+from tests.conftest import example_count, question
 from tests.kinds import ALIKE, ISLANDS, PRICES, QUESTIONS, solved
 
 SITES = [{"name": "east", "power_mw": 1.0, "usd_per_kwh": 0.05}, {"name": "west", "power_mw": 1.0}]
@@ -132,7 +132,9 @@ def test_a_part_on_which_nothing_trains_is_answered_in_a_sentence(coopt: Coopt, 
 def test_without_a_name_all_parts_are_answered_in_turn(case: Case, command: str) -> None:
     if (command, case.kind) in NO_ANSWER:
         return
+    """Of faults every core that parts share follows."""
     names, several = [part.name for part in case.plan.parts], len(case.plan.parts) > 1
+    names += [core.name for core in case.plan.couplings.cores] if command == "faults" else []
     text = case.run(command).stdout
     assert [line.removeprefix("Part ") for line in text.splitlines() if line.startswith("Part ")] == names * several
     table = json.loads(case.run(command, "--json").stdout)
@@ -226,11 +228,14 @@ def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Pa
 
 @pytest.fixture
 def one_in_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the questions of an explanation the first, the fifth and so on are asked, and others left for lack of time."""
-    answers, turns = _Study.answers, itertools.count()
+    """Of the questions of an explanation the first, the fifth and so on are asked, and others left for lack of time.
+
+    Campaigns ask them all.
+    """
+    answers, turns, every = _Study.answers, itertools.count(), example_count(1, usual=4)
 
     def some(study: _Study, key: str, ask: Callable[[], Any]) -> Iterable[Any]:
-        if next(turns) % 4:
+        if next(turns) % every:
             study.untried.append(key)
             return ()
         return answers(study, key, ask)
@@ -244,7 +249,9 @@ def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     instance, plan = case.files
     explained = case.coopt("explain", instance, plan, "--json")
     assert explained.exit_code in (0, 4), explained.stderr
-    assert json.loads(explained.stdout)["value"] == case.plan.objective.value
+    answers = json.loads(explained.stdout)
+    assert answers["value"] == case.plan.objective.value
+    assert answers["bounds"] or answers["rivals"]
     traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 0.25, "--json")
     if case.kind == "regret":
         assert traced.exit_code == 1

@@ -22,12 +22,9 @@ from tests.suite.processes import CASES, GRID, journal, rows_without_times, unti
 Process = subprocess.Popen[bytes]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Process, list[Process]]]:
-    """Address, scheduler and workers, one of which dies first, then the scheduler.
-
-    The workers stand in a folder without anything of a suite.
-    """
+    """Address, scheduler and workers, which stand in a folder without anything of a suite."""
     away = tmp_path_factory.mktemp("away")
     file = tmp_path_factory.mktemp("cluster") / "scheduler.json"
 
@@ -48,40 +45,36 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pro
         process.wait()
 
 
-def test_a_cluster_answers_like_this_machine_and_survives_a_worker(
+def test_a_cluster_answers_like_this_machine_survives_a_worker_and_ends_with_its_scheduler(
     cluster: tuple[str, Process, list[Process]],
     written: Written,
+    ran: Ran,
     rows_of_grid: list[dict[str, Any]],
     tmp_path: Path,
 ) -> None:
-    address, _, workers = cluster
+    """First a worker dies at work, then the scheduler at the next run, which ends with what is finished."""
+    address, scheduler, workers = cluster
     suite, told = written(GRID), []
 
-    def tell(step: Progress) -> None:
+    def lose_worker(step: Progress) -> None:
         told.append(step)
         if len(told) == 6:
             os.kill(workers[0].pid, signal.SIGKILL)
 
-    done = run_suite(suite, tmp_path / "far", scheduler=address, on_progress=tell)
+    done = run_suite(suite, tmp_path / "far", scheduler=address, on_progress=lose_worker)
     assert workers[0].wait() == -signal.SIGKILL
     assert (done.worked, done.stopped) == (CASES, None)
     assert len(journal(tmp_path / "far")) == len(set(journal(tmp_path / "far"))) == CASES
     assert rows_without_times(tmp_path / "far") == rows_of_grid
 
-
-def test_a_scheduler_that_goes_away_ends_the_run_with_what_is_finished(
-    cluster: tuple[str, Process, list[Process]], written: Written, ran: Ran, tmp_path: Path
-) -> None:
-    address, scheduler, _ = cluster
-
-    def tell(step: Progress) -> None:
+    def lose_scheduler(step: Progress) -> None:
         if step.message.startswith("4 of"):
             scheduler.kill()
 
-    done = run_suite(written(GRID), tmp_path / "out", scheduler=address, on_progress=tell)
+    done = run_suite(suite, tmp_path / "out", scheduler=address, on_progress=lose_scheduler)
     assert done.stopped == "the workers cannot be reached any more"
     assert 4 <= done.worked < CASES
-    again = ran(written(GRID), "out", resume=True)
+    again = ran(suite, "out", resume=True)
     assert (again.kept, again.kept + again.worked) == (done.worked, CASES)
 
 
