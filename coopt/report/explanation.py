@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -276,14 +275,8 @@ def checks_table(verdict: Verdict) -> FigureTable:
     rows: list[tuple[Cell, ...]] = []
     for check in sorted(verdict.checks, key=lambda check: check.ok):
         name, *cells = check_row(check)
-        rows.append((name, *([_subject_text(check)] if subjects else []), *cells[: len(columns)]))
+        rows.append((name, *([check.part or check.subject] if subjects else []), *cells[: len(columns)]))
     return figures("Checks", ("check", *(["of"] if subjects else []), *columns), (), rows)
-
-
-def _subject_text(check: Check) -> str:
-    """`chat, 2027` for a part, and what else a check is of in its own words; for the whole plan nothing."""
-    part = re.fullmatch(r"Part '(.*)'", check.subject)
-    return part[1] if part else check.subject
 
 
 def verdict_headline(verdict: Verdict) -> str:

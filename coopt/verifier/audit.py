@@ -82,28 +82,20 @@ DERIVED = frozenset(
 AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})
 
 
-class PlacedCheck(NamedTuple):
-    """A check and what it is about, in words, and by the name of the part where it is one."""
-
-    subject: str
-    part: str
-    check: Check
-
-
 class PlacedLedger(Ledger):
-    """A ledger that keeps what each check of the plan itself is about."""
+    """A ledger that also keeps the checks of the plan itself apart."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.placed: list[PlacedCheck] = []
+        self.placed: list[Check] = []
 
     def holds(
         self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str, tolerance: float | None = None
     ) -> bool:
-        """Note a check and its subject."""
+        """Note a check, and whether it is one of the plan itself."""
         is_held = super().holds(name, ok, claim, recomputed, fault, tolerance)
         if not self.aside:
-            self.placed.append(PlacedCheck(subject=self.subject, part=self.part, check=self.checks[-1]))
+            self.placed.append(self.checks[-1])
         return is_held
 
 
@@ -137,14 +129,14 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     _refuse_other_decisions(instance, ledger)
     labels = [run.label for run in running(plan)]
     checks = _part_by_part(ledger.placed, plan)
-    if not labels or sum(entry.check.name == "iteration-time" for entry in checks) != len(labels):
+    if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
             "`coopt verify` accepts on its own instance"
         )
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
-    objective = next((entry.check.recomputed for entry in checks if entry.check.name == "objective"), None)
+    objective = next((check.recomputed for check in checks if check.name == "objective"), None)
     figure_name = OF_ALL[billed(kind)][0]
     cost = next(figure.value for figure in figures if figure.name == figure_name)
     known = objective if isinstance(objective, float) else None
@@ -158,13 +150,13 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     )
 
 
-def _part_by_part(checks: list[PlacedCheck], plan: Plan) -> list[PlacedCheck]:
+def _part_by_part(checks: list[Check], plan: Plan) -> list[Check]:
     """The checks of parts in the order of the plan, as its runs are, then all others.
 
     The verifier looks at the last phase of an island before the phases that grow into it.
     """
     order = {part.name: number for number, part in enumerate(plan.parts)}
-    return sorted(checks, key=lambda entry: order.get(entry.part, len(order)))
+    return sorted(checks, key=lambda check: order.get(check.part, len(order)))
 
 
 def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
@@ -180,43 +172,43 @@ def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
         )
 
 
-def _of_workloads(entries: list[PlacedCheck], labels: list[str]) -> list[PlanFigure]:
+def _of_workloads(checks: list[Check], labels: list[str]) -> list[PlanFigure]:
     figures = []
     for name, (words, unit) in OF_WORKLOADS.items():
-        checks = [entry.check for entry in entries if entry.check.name == name]
-        assert len(checks) == len(labels), name
-        for label, check in zip(labels, checks, strict=True):
+        named_checks = [check for check in checks if check.name == name]
+        assert len(named_checks) == len(labels), name
+        for label, check in zip(labels, named_checks, strict=True):
             assert isinstance(check.recomputed, float)
             figures.append(PlanFigure(name=words, of=label, value=check.recomputed, unit=unit))
     return figures
 
 
-def _of_all(entries: list[PlacedCheck]) -> list[PlanFigure]:
+def _of_all(checks: list[Check]) -> list[PlanFigure]:
     """Sums of everything together: those of parts stand before them."""
     figures = []
     for name, (words, unit) in OF_ALL.items():
         # the ledger has those of parts before that of everything
-        *_, total = [entry.check.recomputed for entry in entries if entry.check.name == name]
+        *_, total = [check.recomputed for check in checks if check.name == name]
         assert isinstance(total, float | int)
         figures.append(PlanFigure(name=words, of="", value=float(total), unit=unit))
-    for subject, _, check in entries:
+    for check in checks:
         if check.name == "site-power" and isinstance(check.recomputed, float):
-            figures.append(PlanFigure(name="facility power", of=subject, value=check.recomputed, unit="W"))
+            figures.append(PlanFigure(name="facility power", of=check.subject, value=check.recomputed, unit="W"))
     return figures
 
 
-def _limits(entries: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
+def _limits(checks: list[Check], labels: list[str]) -> list[LimitCheck]:
     """Bounds of every workload, then what holds for all."""
     limit_checks, seen = [], dict.fromkeys(LIMITS, 0)
-    for subject, _, check in entries:
+    for check in checks:
         if check.name == "site-power-limit":
-            limit, value = check.recomputed, _fed(entries, subject)
-            name, unit = f"facility power, {subject}", "W"
+            limit, value = check.recomputed, _fed(checks, check.subject)
+            name, unit = f"facility power, {check.subject}", "W"
         elif check.name in LIMITS:
             words, unit = LIMITS[check.name]
             number, seen[check.name] = seen[check.name], seen[check.name] + 1
             is_of_workload = check.name in ("deadline", "memory-fits")
-            name = f"{words}, {labels[number]}" if is_of_workload else ": ".join(filter(None, (subject, words)))
+            name = f"{words}, {labels[number]}" if is_of_workload else ": ".join(filter(None, (check.subject, words)))
             limit, value = check.claimed, check.recomputed
             value = len(value) if isinstance(value, tuple) else value
             if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:
@@ -233,11 +225,9 @@ def _limits(entries: list[PlacedCheck], labels: list[str]) -> list[LimitCheck]:
     return limit_checks
 
 
-def _fed(entries: list[PlacedCheck], subject: str) -> Value:
+def _fed(checks: list[Check], subject: str) -> Value:
     """The facility power of the site that a check is about."""
-    return next(
-        entry.check.recomputed for entry in entries if entry.check.name == "site-power" and entry.subject == subject
-    )
+    return next(check.recomputed for check in checks if check.name == "site-power" and check.subject == subject)
 
 
 class PlanChecks(NamedTuple):

@@ -156,7 +156,7 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
         return None
     islands = []
     for workload, part in zip(instance.workload, plan.parts, strict=True):
-        ledger.turn_to(f"Island of {workload.name!r}")
+        ledger.turn_to(f"Island of {workload.name!r}", part=part.name)
         if part.design is not None and match_workloads(ledger, (workload,), part.workloads):
             fits = _check_size(ledger, instance, workload, part.design.gpus)
             question = question_of_island(instance, (workload,), part.design.gpus)

@@ -109,7 +109,7 @@ def _check_island(
         return None
     phases: list[StandingIsland | None] = [None] * len(fleet.phases)
     for t, part in parts.items():
-        ledger.turn_to(f"Part {part.name!r}", part=part.name)
+        ledger.turn_to(part=part.name)
         phases[t] = _check_standing(ledger, fleet, site, t, (name, part), *stages[t])
     return None if any(phases[t] is None for t in parts) else FleetIsland(name, site, tuple(phases))
 
@@ -121,7 +121,7 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], 
     """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
     t = fleet.training_phases(name)[-1]
     part, workloads = parts[t], fleet.workloads_in(t, name)
-    ledger.turn_to(f"Part {part.name!r}", part=part.name)
+    ledger.turn_to(part=part.name)
     if part.design is None or not _check_size(ledger, fleet, t, workloads, part.design.gpus):
         return None
     question = question_of_island(fleet.question, workloads, part.design.gpus)
@@ -171,7 +171,7 @@ def _check_growth(
     stages: dict[int, tuple[GrowthStage, int]] = {}
     previous: Part | None = None
     for t, part in parts.items():
-        ledger.turn_to(f"Part {part.name!r}", part=part.name)
+        ledger.turn_to(part=part.name)
         previous_stage = stages[t - 1] if previous else None
         trains = fleet.workloads_in(t, name)
         # What stands stays in a phase in which its workload does not train.

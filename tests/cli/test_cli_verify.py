@@ -39,7 +39,7 @@ def test_a_part_is_one_of_routes(coopt, planned):
 def test_json_is_one_document_with_every_check(coopt, planned):
     verdict = json.loads(coopt("verify", *planned, "--json").stdout)
     assert verdict["accepted"] is True
-    assert set(verdict["checks"][0]) == {"name", "claimed", "recomputed", "tolerance", "ok", "why", "subject"}
+    assert set(verdict["checks"][0]) == {"name", "claimed", "recomputed", "tolerance", "ok", "why", "subject", "part"}
 
 
 def test_a_plan_of_every_shipped_instance_is_accepted(coopt, quick, shipped_plan):

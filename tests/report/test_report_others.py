@@ -176,8 +176,20 @@ def test_every_check_of_a_part_names_it(kind: str) -> None:
     names = {part.name for part in plan.parts}
     told = {one.subject for one in of_parts if one.name == "part-power"}
     assert told == ({f"Part {name!r}" for name in names} if len(names) > 1 else {""})
+    parts = {one.part for one in of_parts if one.part}
+    assert parts == (names if len(names) > 1 else set())
     head = next(line for line in rendered(verdict_report(verdict)).splitlines() if "claimed" in line)
     assert (head.split()[1] == "of") == (len(names) > 1)
+
+
+def test_a_check_of_a_part_shows_its_name_as_it_is() -> None:
+    name = """Ann's "large" \\ model"""
+    one = check().model_copy(update={"subject": f"Part {name!r}", "part": name})
+    other = check("power").model_copy(update={"subject": "Phase 2027"})
+    text = text_of(verdict_report(Verdict(accepted=True, checks=(one, other))))
+    assert name in text
+    assert "Phase 2027" in text
+    assert "Part" not in text
 
 
 def test_that_tp_groups_stay_inside_domains_is_told_in_words() -> None:

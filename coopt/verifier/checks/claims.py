@@ -340,7 +340,7 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         powers_w = [part.cost.power_w] if part.cost is not None else []
         if part.phase is not None and part.phase in drawn_w:
             powers_w.append(drawn_w[part.phase])
-        ledger.turn_to(f"Part {part.name!r}" if len(plan.parts) > 1 else "")
+        ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
         fault = f"It draws {part.power_w:,.2f} W, and {powers_w} W by its bill and phase."
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
         ledger.holds("part-power", fine, part.power_w, tuple(dict.fromkeys(map(str, powers_w))), fault, TOLERANCE)

@@ -21,7 +21,7 @@ class Check(Record):
     """One claim against its recomputation; `why` says in a sentence what is wrong, and is empty when `ok`.
 
     `tolerance` is relative; None where the two have to be equal. `subject` is what of the plan the claim is about, such
-    as a part or a phase; empty where it is the whole.
+    as a part or a phase, and `part` the name of the part where it is one; both are empty where it is the whole.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Check(Record):
     ok: bool
     why: str
     subject: str = ""
+    part: str = ""
 
 
 class UndecidedRival(Record):
@@ -138,11 +139,9 @@ class Ledger:
         self.turn_to()
 
     def turn_to(self, subject: str = "", *, part: str = "", aside: bool = False) -> None:
-        """Say what the checks to come are about: a subject that leads their reasons, and which part of the plan it is.
-
-        Those of what the plan stands beside, or of what it becomes, are `aside`.
-        """
-        self.subject, self.part, self.aside = subject, part, aside
+        """Say what the checks to come are about: a subject that leads their reasons, and which part of the plan it is;
+        those of what the plan stands beside, or of what it becomes, are `aside`."""
+        self.subject, self.part, self.aside = subject or (f"Part {part!r}" if part else ""), part, aside
 
     def holds(
         self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str, tolerance: float | None = None
@@ -158,6 +157,7 @@ class Ledger:
                 ok=ok,
                 why="" if ok else f"{self.subject}: {fault}" if self.subject else fault,
                 subject=self.subject,
+                part=self.part,
             )
         )
         return ok
@@ -172,8 +172,7 @@ class Ledger:
 
     def say_once(self, since: int) -> None:
         """Leave out checks since a number of them that repeat each other, as those of bounds on several choices do."""
-        later = self.checks[since:]
-        self.checks[since:] = [check for n, check in enumerate(later) if check not in later[:n]]
+        self.checks[since:] = dict.fromkeys(self.checks[since:])
 
     def note_rival(self, value: float, bound: float | None) -> None:
         """Note what an undecided rival may be worth, as a share of the bound where there is one: questions that a plan

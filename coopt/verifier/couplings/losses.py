@@ -136,7 +136,7 @@ def check_survival(ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[F
     if not ledger.same("part-losses", claimed_names, expected_names, fault):
         return
     for (island, t, workloads), claim in zip(training, plan.couplings.losses, strict=True):
-        ledger.turn_to(f"Part {claim.part!r}", part=claim.part)
+        ledger.turn_to(part=claim.part)
         state = island.phases[t]
         assert state is not None
         question = fleet.questions[t].model_copy(update={"workload": workloads})
