@@ -265,11 +265,6 @@ class Couplings(Record):
         """All ways prices may turn out, where a regret is minimised."""
         return () if self.outlooks is None else self.outlooks.turns
 
-    @property
-    def at_worst_prices(self) -> bool:
-        """Whether bill and objective are at the worst prices."""
-        return self.outlooks is not None and self.outlooks.at_worst_prices
-
     def __bool__(self) -> bool:
         """Whether anything ties the parts."""
         return self != Couplings()

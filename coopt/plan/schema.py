@@ -5,6 +5,7 @@ Its parts are rows too, which notebooks show and data frames hold, with what the
 Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
 """
 
+import math
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
@@ -40,6 +41,9 @@ VALUES = {
     **{"time": (".4g", "s"), "usd_per_token": (".4g", "USD"), "carbon": (",.0f", "kg")},
 }
 """How the value of each objective is written, and its unit."""
+
+ROUNDING = 1e-9
+"""Values are the same that differ by no larger share."""
 
 SHOWN = ("part", "workload", "gpus", "tp", "pp", "dp", "iteration_time_s", "bound_s", "slack", "mfu")
 """Columns of the mappings that a notebook shows."""
@@ -103,6 +107,17 @@ class Plan(Answer, Sections):
     def runs(self) -> tuple[WorkloadPlan, ...]:
         """How every workload runs, part by part."""
         return tuple(run for part in self.parts for run in part.workloads)
+
+    @property
+    def at_worst_prices(self) -> bool | None:
+        """Whether the bill is at worse prices than those listed; None where the objective, which is no price, does not
+        tell."""
+        outlooks, claim = self.couplings.outlooks, self.objective
+        if outlooks is None or not outlooks.at_worst_prices or claim.value is None:
+            return False
+        if VALUES[claim.kind][1] != "USD":
+            return None
+        return not math.isclose(claim.value, outlooks.list_value, rel_tol=ROUNDING)
 
 
 def bill_rows(cost: Cost | None) -> Iterator[Row]:

@@ -76,10 +76,7 @@ def doubt_rows(instance: Instance) -> Iterator[tuple[str, str]]:
 
 def prices_of_value(plan: Plan) -> str:
     """At which prices the objective is, where it would differ at those of the instance."""
-    outlooks, value = plan.couplings.outlooks, plan.objective.value
-    if outlooks is None or not outlooks.at_worst_prices or value is None:
-        return ""
-    return "" if math.isclose(value, outlooks.list_value, rel_tol=words.ROUNDING) else " at the worst prices"
+    return " at the worst prices" if plan.at_worst_prices else ""
 
 
 def value_name(instance: Instance, kind: str) -> str:

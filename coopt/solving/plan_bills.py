@@ -28,6 +28,10 @@ from coopt.plan.schema import Fabric, Part, Plan, Tier
 COUNTED_AS: dict[ItemKind, str] = {"gpu": "GPUs", "hb": "HB domains", **KINDS}
 
 WORST_PRICES = "Prices are the worst that robust.prices allows, for which the plan is made."
+MAYBE_WORST_PRICES = (
+    "Prices are the worst that robust.prices of the instance allows, for which the plan is made; those listed if it "
+    "names none."
+)
 
 
 class DatedNetwork(NamedTuple):
@@ -49,7 +53,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     networks, unknown = tuple(_phase_networks(instance, dated)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
-        return _whole_bill(name, networks, plan.cost, None, unknown, worst_prices=plan.couplings.at_worst_prices)
+        return _whole_bill(name, networks, plan.cost, None, unknown, worst_prices=plan.at_worst_prices)
     if plan.couplings.cores:
         of_cores = tuple(core_halls(instance, plan, parts))
         cores = [
@@ -240,9 +244,12 @@ def _whole_bill(
     unknown: Iterable[str] = (),
     notes: Iterable[str] = (),
     *,
-    worst_prices: bool = False,
+    worst_prices: bool | None = False,
 ) -> NetworksBill:
-    """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support."""
+    """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support.
+
+    `worst_prices` is None where nobody knows whether prices are those listed.
+    """
     kinds = {item.kind for item in cost.items}
     racks = [item for network in networks for item in network.items if item.kind == "rack"]
     racks.sort(key=lambda item: item.year or 0.0)
@@ -268,12 +275,18 @@ def _whole_bill(
         networks=networks,
         items=items,
         not_counted=(*omitted, "power distribution and cooling", not_counted([work], [spares]), BESIDE),
-        notes=((WORST_PRICES,) if worst_prices else ()) + tuple(notes),
-        at_worst_prices=worst_prices,
+        notes=(*_price_notes(worst_prices), *notes),
+        at_worst_prices=worst_prices is not False,
         whole_cables=cables,
         usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
         w=cost.power_w,
     )
+
+
+def _price_notes(worst_prices: bool | None) -> Iterator[str]:
+    """That prices are not those listed, or may not be."""
+    if worst_prices is not False:
+        yield MAYBE_WORST_PRICES if worst_prices is None else WORST_PRICES
 
 
 def _whole_cables(items: Iterable[Item], instance: Instance | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv
+from coopt.solving.plan_bills import WORST_PRICES
 from tests.cli.conftest import Coopt, Written
 
 INSTANCES = Path(__file__).parents[2] / "instances"
@@ -268,6 +269,26 @@ def test_worst_prices_are_said_to_be_no_list_prices(coopt: Coopt, written: Writt
         for asked in ((question, plan), (plan,)):
             told = [note for note in json.loads(coopt("bom", *asked, "--json").stdout)["notes"] if "worst" in note]
             assert bool(told) is (aim == "worst-case")
+
+
+@pytest.mark.parametrize("objective", ["capex", "tco", "power"])
+def test_a_plan_that_has_to_stand_losses_alone_is_at_list_prices(
+    objective: str, coopt: Coopt, written: Written, tmp_path: Path
+) -> None:
+    """The plan alone says so, and is compared with designs, unless it minimises what no price changes."""
+    doubt = f'[robust]\nsurvive = "nic"\nslower = 3\n\n[objective]\nminimize = "{objective}"\n\n[network]'
+    question, plan, file = written(("[network]", doubt)), tmp_path / "plan.json", tmp_path / "beside.toml"
+    file.write_text(BESIDE, "utf-8")
+    coopt("solve", question, "-o", plan)
+    assert not [note for note in planner.bom(load(question), read_plan(plan)).notes if "worst" in note]
+    alone = planner.bom(read_plan(plan))
+    unclear = objective == "power"
+    assert alone.at_worst_prices is unclear
+    assert [note for note in alone.notes if "those listed if it names none" in note] == list(alone.notes)[:unclear]
+    assert not [note for note in alone.notes if note == WORST_PRICES]
+    for option in ("--against", "--beside"):
+        done = coopt("bom", plan, option, file)
+        assert done.exit_code == int(unclear), done.stderr
 
 
 def test_bills_of_networks_at_worst_prices_are_said_to_be_at_these(
