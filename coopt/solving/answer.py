@@ -63,7 +63,6 @@ def solve(
     cancel: threading.Event | None = None,
     listed: ListedIslands | None = None,
     reasons: bool = True,
-    least_costs: Sequence[float] | None = None,
 ) -> Plan:
     """The design and mappings of least cost that meet every bound, with a proof.
 
@@ -99,9 +98,6 @@ def solve(
         workloads alone list those alone.
     reasons
         Whether it is worked out why a workload has no island, where that is so.
-    least_costs
-        From what a regret is measured, one for each way prices may turn out; the least cost then if left out. No plan
-        may cost less, so that no regret is below 0.
 
     Returns
     -------
@@ -133,7 +129,6 @@ def solve(
         on_progress=on_progress,
         listed=listed,
         reasons=reasons,
-        least_costs=None if least_costs is None else tuple(least_costs),
     )
     with interrupts_heard(cancel):
         plan = _ended(run)
@@ -144,6 +139,27 @@ def solve(
             )
             plan = with_witness(plan, witness, lambda: _ended(second))
     return plan.model_copy(update={"overrides": overrides_of(instance, question)})
+
+
+def solve_measured(
+    instance: Instance, least_costs: tuple[float, ...] | None, *, listed: ListedIslands, reasons: bool
+) -> Plan:
+    """As `solve` as the instance says, with regrets measured from such costs, one for each of its outlooks.
+
+    No plan may cost less in any outlook, as a search knows no regret below 0. Without them they are the least costs.
+    """
+    assert least_costs is None or len(least_costs) == len(instance.outlooks), "regrets are measured in every outlook"
+    backend = backend_of(instance.solver, threading.Event())
+    run = Run(
+        instance=instance,
+        backend=backend,
+        on_progress=None,
+        listed=listed,
+        reasons=reasons,
+        least_costs=least_costs,
+    )
+    with interrupts_heard(backend.cancel):
+        return _ended(run)
 
 
 QUICK_S = 5.0

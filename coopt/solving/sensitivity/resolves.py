@@ -10,7 +10,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.kinds import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.solving.answer import solve
+from coopt.solving.answer import solve_measured
 from coopt.solving.evaluate import open_design, open_mapping, with_one_cp
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import UNITS, with_part
@@ -68,7 +68,7 @@ class Resolver:
     Attributes
     ----------
     solves
-        How many questions were handed to `solve`.
+        How many questions were searched.
     """
 
     def __init__(self, instance: Instance, *, shared_out: bool = True) -> None:
@@ -141,7 +141,8 @@ class Resolver:
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
         self.solves += 1
         question = with_part(instance, "solver", solver.model_dump())
-        plan = solve(question, listed=self._listed, reasons=reasons, least_costs=self._measured_from(instance, gap))
+        least_costs = self._measured_from(instance, gap)
+        plan = solve_measured(question, least_costs, listed=self._listed, reasons=reasons)
         if self._first_s is None:
             self._first_s = time.perf_counter() - started
         if plan.stop_reason == "interrupted":
