@@ -33,7 +33,7 @@ from coopt.verifier.couplings.growth import growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_caps, exact_worth, least_racks, levels
-from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition
+from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition, number_below
 from coopt.verifier.parts.layouts import Chain
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.timings import Trainer
@@ -277,10 +277,8 @@ def least_design(
     worth: DesignValue = value or partial(exact_value, instance, kind=kind)
     limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
     for row in design_chains(instance, kind):
-        ups, dear = row.chain.uplinks, len(row.chain.uplinks)
-        if limit is not None and ups:
-            # most chains are too dear with the fewest already
-            dear = bisect_left(ups, limit, key=partial(worth, row)) if worth(row, ups[0]) < limit else 0
+        ups = row.chain.uplinks
+        dear = len(ups) if limit is None else number_below(ups, limit, partial(worth, row))
         # price and power rise with uplinks and time falls: those too dear come last, those too slow first
         inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
         reasons["cost no less"] += len(ups) - dear

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import bill, bill_total, levels, within_limits
-from coopt.verifier.parts.enumeration import cheapest_design_below
+from coopt.verifier.parts.enumeration import cheapest_design_below, number_below
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.optics import fitting_ends
 from coopt.verifier.parts.outages import ALL_PORTS
@@ -223,3 +224,20 @@ def test_memory_is_the_same_whatever_was_asked_before() -> None:
     random.Random(1).shuffle(every)
     assert [needs.of(split) for split in every] == [memory_bytes(workload, split) for split in every]
     assert len({needs.of(split) for split in every}) > 100
+
+
+@pytest.mark.parametrize("most", range(7))
+def test_uplinks_below_an_end_are_those_that_are_counted_one_by_one(most: int) -> None:
+    for fewest, end in product(range(most + 1), range(9)):
+        asked: list[int] = []
+
+        def third_of(up: int, asked: list[int] = asked) -> Fraction:
+            asked.append(up)
+            return Fraction(up, 3)
+
+        ups = range(fewest, most)
+        number = number_below(ups, Fraction(end, 3), third_of)
+        assert number == sum(up < end for up in ups)
+        assert len(asked) == len(set(asked))
+        if not number:
+            assert asked == list(ups[:1])

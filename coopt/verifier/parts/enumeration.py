@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from coopt.instance.reserves import Availability
@@ -195,13 +196,18 @@ def _admitted_uplinks(
     """The uplinks with which a design is cheap enough and within the limits, which no further one mends."""
     ups = row.chain.uplinks
 
-    def admitted(up: int) -> bool:
+    def is_excluded(up: int) -> bool:
         lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
         sums = bill_total(lines, instance.objective)
-        return is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
+        return not (is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin))
 
+    return ups[: number_below(ups, True, is_excluded)]
+
+
+def number_below(ups: Sequence[int], end: Fraction | bool, key: Callable[[int], Fraction | bool]) -> int:
+    """How many of the rising numbers of uplinks have a key below an end; keys do not fall with uplinks."""
     # most chains are too dear with the fewest already
-    return ups[: bisect_left(ups, True, key=lambda up: not admitted(up))] if ups and admitted(ups[0]) else ()
+    return bisect_left(ups, end, lo=1, key=key) if ups and key(ups[0]) < end else 0
 
 
 def _value(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int) -> float:

@@ -83,19 +83,16 @@ class TimeBreakdown(NamedTuple):
 
 def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
     """Seconds of each kind of communication on a placement."""
-    traffic, links, inside_byte_s = work.traffic, work.links, speed.inside_byte_s
-    over_tp = tp_group(work, place, inside_byte_s, speed.tp_s_byte, speed.other_ways)
-    tp = gather_s(traffic.gathered_bytes, over_tp, links, summed_by_tp(work.split))
+    traffic, links = work.traffic, work.links
+    over_tp, tp, ring, experts = _layer_times(work, place, speed)
     received = gather_s(traffic.gathered_bytes, over_tp, links)
-    ring = ring_s(work, place, inside_byte_s, speed.cp_s_byte)
     embedding = 0.0
     if traffic.embedding_bytes:
         # two ranks hold the table: of one domain only where no pipeline leaves it
         ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        pair = Group(*ends, inside_byte_s, speed.tied_s_byte)
+        pair = Group(*ends, speed.inside_byte_s, speed.tied_s_byte)
         embedding = 2 * gather_s(traffic.embedding_bytes, pair, links, "activations")
     hop_s = _hop_s(work, place, speed, received) if work.split.pp > 1 else 0.0
-    experts = experts_s(work, place, inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
     return CommunicationTimes(tp, ring, experts, hop_s, _data_s(work, place, speed), embedding)
 
 
@@ -145,10 +142,17 @@ def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: flo
 
 def layer_traffic(work: Work, place: Placement, speed: Speeds) -> LayerTraffic:
     """The traffic of a layer and micro-batch."""
-    byte_s, traffic = speed.inside_byte_s, work.traffic
+    _, tp, ring, experts = _layer_times(work, place, speed)
+    return LayerTraffic(work.traffic.gathers * tp, ring, experts)
+
+
+def _layer_times(work: Work, place: Placement, speed: Speeds) -> tuple[Group, float, float, float]:
+    """The TP ranks; and the seconds of one of their collectives, and of CP and EP of a layer and micro-batch."""
+    byte_s = speed.inside_byte_s
     over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
-    return LayerTraffic(
-        traffic.gathers * gather_s(traffic.gathered_bytes, over_tp, work.links, summed_by_tp(work.split)),
+    return (
+        over_tp,
+        gather_s(work.traffic.gathered_bytes, over_tp, work.links, summed_by_tp(work.split)),
         ring_s(work, place, byte_s, speed.cp_s_byte),
         experts_s(work, place, byte_s, speed.ep_s_byte, speed.tp_s_byte),
     )
