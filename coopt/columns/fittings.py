@@ -48,8 +48,8 @@ from coopt.perf.pipelines import pipeline_waits
 
 KEPT = 16
 """Lists of mappings, and placements of each, that are kept for the next question of a process."""
-# bounds are so much short that sums in another order stay above them: those on some wires, and on wires without end
-SHORT, ROUNDING = 1 - 1e-9, 1e-12
+SHORT = 1e-9  # by this share bounds on time are short, so that sums of other terms stay above them
+ROUNDING = 1e-12  # sums of the same terms in another order differ by less than this share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +203,7 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     chunk = layers // mappings.interleave
     first_missing = mappings.pp * layers - model.layers - last_missing
     factor = workload.options.slowdown * workload.options.software.overhead
-    layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * SHORT
+    layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * (1 - SHORT)
     if workload.options.schedule != "1f1b":
         are_one_pair = (mappings.pp == 2) & (workload.options.schedule == "dualpipe")
         missing_layers = np.where(are_one_pair, m / 2 * (first_missing + last_missing), first_missing)
@@ -233,7 +233,7 @@ def least_time_s(workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s
     wires = _best_wires(links, byte_s, mappings.ep, visits_of(workload), forwards_at_once(workload))
     if workload.options.schedule == "dualpipe":
         wires = replace(wires, tied=wires.pp)  # GPUs with the same stages send each other messages
-    return np.asarray(parts.time_s(wires) * SHORT)
+    return np.asarray(parts.time_s(wires) * (1 - SHORT))
 
 
 def _best_wires(links: LinkRates, byte_s: float, ep: Ints, visits: Visits, at_once: bool) -> Reciprocals:

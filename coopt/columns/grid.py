@@ -194,7 +194,7 @@ def splits_tensors(workload: Workload, t: int) -> bool:
 
 
 def mappings(workload: Workload, gpus: int) -> tuple[Mappings, MappingCounts]:
-    """All combinations of the allowed values, stages outermost, and those among them that divide evenly.
+    """Combinations of the allowed values that divide evenly, stages outermost, and how many others there are.
 
     Returns
     -------

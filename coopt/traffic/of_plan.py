@@ -191,7 +191,7 @@ def workload_splits(
 
 
 def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
-    """Of the parts of these names those that train a workload; all of them where none is named, or none trains it.
+    """Of the parts of these names those that train a workload; all where none is named, or none of these trains it.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 
+from coopt.columns.fittings import SHORT
 from coopt.columns.grid import degrees_up_to, divisors
 from coopt.columns.layouts import NicLayout
 from coopt.instance.hardware import Gpu, HbDomain
@@ -32,8 +33,6 @@ COLUMNS = (
     "down", "fewest_uplinks", "most_uplinks", "bundle", "leaf_span", "pods", "pod_down", "pod_up", "core_group",
     "pod_span",
 )  # fmt: skip
-
-SHORT = 1 - 1e-9  # a bound on time is this much short, so that sums in another order stay above it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +247,7 @@ def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
     sequence_s = _sequences_s(workload, gpu, pairs)[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
     stage_s = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * sequence_s * factor
-    return np.asarray(stage_s * SHORT)
+    return np.asarray(stage_s * (1 - SHORT))
 
 
 def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
