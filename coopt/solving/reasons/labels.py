@@ -108,16 +108,16 @@ def costs(kind: ObjectiveKind, value: float) -> str:
     return f"{SAYINGS[kind].does} {amount(kind, value)}"
 
 
-def costs_more(kind: ObjectiveKind, extra: float, value: float) -> str:
+def costs_more(kind: ObjectiveKind, extra: float, share_of: float | None) -> str:
     """`costs $12,345,678 more (+3.1%)`."""
-    return f"{SAYINGS[kind].does} {dearer_by(kind, extra, value)}"
+    return f"{SAYINGS[kind].does} {dearer_by(kind, extra, share_of)}"
 
 
-def dearer_by(kind: ObjectiveKind, extra: float, value: float) -> str:
-    """`$12,345,678 more (+3.1%)`."""
-    if kind == "time" and 0 < abs(extra) < LEAST_TOLD * abs(value):
+def dearer_by(kind: ObjectiveKind, extra: float, share_of: float | None) -> str:
+    """`$12,345,678 more (+3.1%)`; without the share where there is nothing to take it of."""
+    if kind == "time" and 0 < abs(extra) < LEAST_TOLD * abs(share_of or 0.0):
         return f"less than {LEAST_TOLD:.2%} {'more' if extra > 0 else 'less'}"
-    share = f" ({extra / value:+.2%})" if value else ""
+    share = f" ({extra / share_of:+.2%})" if share_of else ""
     return f"{amount(kind, abs(extra), 'more' if extra >= 0 else 'less')}{share}"
 
 

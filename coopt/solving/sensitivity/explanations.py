@@ -164,11 +164,11 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     ]
     prices = _prices(study, open_question, plan, value) if optimal else ()
     sentences = [f"{_subject(instance)} {amount(kind, value)}{_proof(optimum) if optimal else ''}."]
-    whole = 0.0 if instance.minimizes_regret else value  # a share of a regret says nothing: it may be any part of costs
+    share_of = None if instance.minimizes_regret else value  # a share of a regret says nothing of what plans cost
     if not optimal:
-        sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, whole)}.")
-    sentences += [sentence for bound in bounds for sentence in of_bound(kind, whole, bound, optimal=optimal)]
-    sentences += [of_rival(kind, whole, rival) for rival in rivals if not _is_told(rival, rivals)]
+        sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, share_of)}.")
+    sentences += [sentence for bound in bounds for sentence in of_bound(kind, share_of, bound, optimal=optimal)]
+    sentences += [of_rival(kind, share_of, rival) for rival in rivals if not _is_told(rival, rivals)]
     sentences += [of_prices(prices, is_all=len(prices) == price_count(open_question))] if prices else []
     return study.explanation(
         optimum.status if optimal else "feasible",

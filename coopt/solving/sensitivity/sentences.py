@@ -30,25 +30,25 @@ REGRETS_OF_WAYS_OUT = (
 COUNTED = ("GPUs", "channels", "products")  # units of which a step is one
 
 
-def of_bound(kind: ObjectiveKind, value: float, bound: Bound, *, optimal: bool = True) -> Iterator[str]:
-    """Whether it binds, and what more or less of it costs."""
+def of_bound(kind: ObjectiveKind, share_of: float | None, bound: Bound, *, optimal: bool = True) -> Iterator[str]:
+    """Whether it binds, and what more or less of it costs, also as a share of such a value where there is one."""
     saying, subject = SAYINGS[kind], f"the {SAYINGS[kind].best} plan {SAYINGS[kind].does}"
     name, use_text = sentence(limit_name(bound.limit)), "" if bound.used is None else f": the plan {_takes(bound)}"
     if bound.without is None:
         than = "" if optimal else f" than the {saying.best} within all bounds"
         yield f"{name} does not bind{use_text}, and no plan {saying.better}{than}{_even(bound)} {_gone(bound)}."
     else:
-        price_text = dearer_by(kind, bound.without.extra, value)
+        price_text = dearer_by(kind, bound.without.extra, share_of)
         step = ""
         if bound.looser is not None and bound.looser.bound != bound.without.bound:
-            price = _price(kind, value, bound.looser.extra)
+            price = _price(kind, share_of, bound.looser.extra)
             step = f", and with {with_unit(bound.looser.bound, bound.unit)} it {saying.does} {price}"
         yield f"{name} binds{use_text}; {_gone(bound)} {subject} {price_text}{step}."
     if bound.step is not None and bound.tighter is None and _was_tightened(bound):
         yield f"With {bound.limit} {_step(bound)}, no plan keeps the other limits."
     elif bound.tighter is not None:
         number_text = with_unit(bound.tighter.bound, bound.unit)
-        yield f"With {bound.limit} = {number_text} {subject} {_price(kind, value, bound.tighter.extra)}."
+        yield f"With {bound.limit} = {number_text} {subject} {_price(kind, share_of, bound.tighter.extra)}."
 
 
 def _step(bound: Bound) -> str:
@@ -86,18 +86,18 @@ def _takes(bound: Bound) -> str:
     return f"{uses(bound.unit)} {use_text} of {with_unit(bound.bound, bound.unit)}"
 
 
-def _price(kind: ObjectiveKind, value: float, extra: float) -> str:
-    return "the same" if abs(extra) <= abs(value) * 1e-8 else dearer_by(kind, extra, value)
+def _price(kind: ObjectiveKind, share_of: float | None, extra: float) -> str:
+    return "the same" if abs(extra) <= abs(share_of or 0.0) * 1e-8 else dearer_by(kind, extra, share_of)
 
 
-def of_rival(kind: ObjectiveKind, value: float, rival: Rival) -> str:
+def of_rival(kind: ObjectiveKind, share_of: float | None, rival: Rival) -> str:
     """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
     choice = f"{rival.part} without {rival.choice}" if rival.excluded else f"{rival.part} = {rival.choice} alone"
     if rival.extra is None:
         return f"{choice}: no plan keeps every limit; {rival.why}."
-    if _price(kind, value, rival.extra) == "the same":
+    if _price(kind, share_of, rival.extra) == "the same":
         return f"{choice}: the {SAYINGS[kind].best} plan {SAYINGS[kind].same}."
-    return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, value)}: {rival.why}."
+    return f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, share_of)}: {rival.why}."
 
 
 def of_prices(ranges: tuple[PriceRange, ...], *, is_all: bool = True) -> str:
