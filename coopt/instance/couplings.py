@@ -250,7 +250,8 @@ def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
 Lost = Literal["nic", "leaf", "plane", "domain"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
 Interval = Annotated[tuple[Factor, Factor], series_of("least", "most")]
-Longer = Annotated[float, Field(ge=1, le=1000)]
+MOST_SLOWER = 1000
+Longer = Annotated[float, Field(ge=1, le=MOST_SLOWER)]
 Losses = Mapping[Lost, float]
 """Parts of which any one may be lost, each with the factor by which bounds are longer then."""
 
@@ -300,8 +301,8 @@ def _slower(value: Any) -> Any:
     """A number holds for every part."""
     if isinstance(value, Mapping | Slower):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 1000:
-        raise ValueError("needs a factor from 1 to 1000, or a table of factors by part")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST_SLOWER:
+        raise ValueError(f"needs a factor from 1 to {MOST_SLOWER}, or a table of factors by part")
     return dict.fromkeys(Slower.model_fields, float(value))
 
 

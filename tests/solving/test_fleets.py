@@ -293,8 +293,43 @@ def test_the_loss_that_no_island_survives_is_named(question: Callable[..., Insta
     for sentence, who in zip(said, whose, strict=True):
         assert sentence.startswith("robust.survive = leaf: no ")
         assert who in sentence
-        assert ", 100 times as long, after the loss of any one leaf: needs a larger robust.slower.leaf, " in sentence
+        assert ", 100 times as long, after the loss of any one leaf: needs another fabric " in sentence
+        assert sentence.endswith(" (no robust.slower.leaf up to 1000 is enough)")
     assert coopt.solve(question(robust=robust | {"survive": ["nic"]}, network__fabrics="clos")).status == "optimal"
+
+
+def test_a_larger_factor_is_advised_where_it_helps() -> None:
+    """A bound that the fastest NICs just meet, which a lost one does not."""
+
+    def asked(slower: float) -> Plan:
+        instance = two(robust={"survive": ["nic"], "slower": slower})
+        large, small = instance.workload
+        hasty = large.model_copy(update={"max_iteration_time_s": 0.0306})
+        return coopt.solve(instance.model_copy(update={"workload": (hasty, small)}))
+
+    (said,) = asked(1.0).explanation
+    assert said.startswith("robust.survive = nic: no island of workload 'large' that meets its bound still meets it")
+    assert said.endswith("needs a larger robust.slower.nic, more NICs for each GPU, or faster ones")
+    assert asked(16.0).status == "optimal"
+
+
+def test_losses_of_which_islands_survive_each_but_not_all_are_named_together() -> None:
+    """A single domain has no leaf to lose, and several have one that cuts whole domains off."""
+    sizes = [
+        {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1} for n in (4, 16)
+    ]
+
+    def asked(*lost: str) -> Plan:
+        robust = {"survive": lost, "slower": {part: 8.0 for part in lost if part == "domain"}}
+        return coopt.solve(two(network__hb_domains=sizes, network__fabrics="clos", robust=robust))
+
+    assert all(asked(lost).status == "optimal" for lost in ("leaf", "domain"))
+    large, small = asked("leaf", "domain").explanation
+    assert large == (
+        "robust.survive = leaf, domain: each of these losses is survived by some island of workload 'large' that meets "
+        "its bound, all of them by none: needs a larger robust.slower, or fewer losses to survive"
+    )
+    assert small == large.replace("large", "small")
 
 
 def test_a_bound_that_is_too_short_without_any_loss_is_not_blamed_on_losses() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.couplings import Lost
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_least_efficiency, surviving_only
+from coopt.instance.variants import at_least_efficiency, surviving_only, with_slower
 from coopt.network.core import with_core_optics
 from coopt.solving.explain import missing_optic
 from coopt.solving.fleet.placed import Slot
 from coopt.solving.fleet.standing import list_islands
-from coopt.solving.robust.survival import HELP
+from coopt.solving.robust.survival import NETWORK, Subject, farthest, fatal_loss, survived_by_none
 from coopt.solving.runs import Run, StoppedError
 
 
@@ -59,15 +61,9 @@ def _alone(run: Run, slot: Slot) -> Iterator[str]:
         yield _too_short(instance, slot, _asked(surviving_only(instance, ())))
         return
     for part in fatal:
-        yield (
-            f"robust.survive = {part}: {_of(instance, slot)}, {instance.losses[part]:g} times as long, after the loss "
-            f"of any one {part}: needs a larger robust.slower.{part}, {HELP[part]}"
-        )
+        yield fatal_loss(part, instance.losses[part], _subject(instance, slot), _enough(run, slot, part))
     if not fatal:
-        yield (
-            f"robust.survive = {', '.join(instance.losses)}: {_of(instance, slot)} after each of these losses, though "
-            "some do after any one of them: needs a larger robust.slower, or fewer losses to survive"
-        )
+        yield survived_by_none(instance.losses, _subject(instance, slot))
 
 
 def _fatal(run: Run, slot: Slot) -> list[Lost] | None:
@@ -78,12 +74,22 @@ def _fatal(run: Run, slot: Slot) -> list[Lost] | None:
     return [*losses] if len(losses) == 1 else [p for p in losses if not _has_island(run, slot, (p,), run.instance)]
 
 
-def _of(instance: Instance, slot: Slot) -> str:
-    """`no island of workload 'chat' that meets its bound still meets it`."""
+def _enough(run: Run, slot: Slot, part: Lost) -> float | None:
+    """Infinite where no larger factor that is tried lets a slot survive a loss; else nobody knows which is enough."""
+    slower = farthest(run.instance.losses[part])
+    try:
+        helps = _has_island(replace(run, instance=with_slower(run.instance, part, slower)), slot, (part,), run.instance)
+    except StoppedError:
+        return None
+    return None if helps else math.inf
+
+
+def _subject(instance: Instance, slot: Slot) -> Subject:
+    """The islands of a workload, or networks where all workloads share one."""
     when = " in every phase with training" if len(instance.years) > 1 else ""
     if instance.sharing.mode == "time":
-        return f"no network that meets the bounds{when} still meets them"
-    return f"no island of workload {slot.name!r} that meets its bound{when} still meets it"
+        return NETWORK._replace(bounds=f"{NETWORK.bounds}{when}")
+    return Subject(f"island of workload {slot.name!r}", f"its bound{when}", "it")
 
 
 def _too_short(instance: Instance, slot: Slot, asked: str) -> str:

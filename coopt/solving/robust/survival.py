@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
-from coopt.instance.couplings import Losses, Lost
+from coopt.instance.couplings import MOST_SLOWER, Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
@@ -43,7 +44,7 @@ from coopt.solving.runs import StoppedError
 
 Check = Callable[[], None]
 FARTHEST = 16.0
-"""How much longer than asked for a bound is looked into."""
+"""How many times as long as asked for a bound is looked into."""
 
 HELP: dict[Lost, str] = {
     "nic": "more NICs for each GPU, or faster ones",
@@ -277,35 +278,66 @@ def no_survivor(instance: Instance, losses: Losses, families: tuple[Family, ...]
     alone = [part for part in losses if fatal(part)]
     if alone:
         return tuple(_alone(instance, losses[part], part, families, check) for part in alone)
-    parts = ", ".join(losses)
-    return (
-        f"robust.survive = {parts}: each of these losses is survived by some network that meets the bounds, all of "
-        "them by none: needs a larger robust.slower, or fewer losses to survive",
-    )
+    return (survived_by_none(losses, NETWORK),)
 
 
 def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
-    said = (
-        f"robust.survive = {part}: no network that meets the bounds still meets them, {slower:g} times as long, after "
-        f"the loss of any one {part}: needs "
-    )
-    if part != "domain":
-        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
     try:
-        least = least_slower(instance, families, slower, check)
+        if part == "domain":
+            enough: float | None = least_slower(instance, families, slower, check)
+        else:
+            enough = None if surviving(instance, {part: farthest(slower)}, families, check) else math.inf
     except StoppedError:  # what is proven stays proven, and how much would be enough open
-        return f"{said}a larger robust.slower.{part}, {HELP[part]}"
-    if math.isinf(least):
-        return f"{said}{HELP[part]} (no robust.slower.{part} up to {slower * FARTHEST:g} is enough)"
-    return f"{said}robust.slower.{part} of at least {rounded_up(least)}, {HELP[part]}"
+        enough = None
+    return fatal_loss(part, slower, NETWORK, enough)
+
+
+class Subject(NamedTuple):
+    """What has to survive a loss, the bounds that it meets, and a pronoun for these."""
+
+    noun: str
+    bounds: str
+    them: str
+
+
+NETWORK = Subject("network", "the bounds", "them")
+
+
+def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None) -> str:
+    """That none survives a loss, and what helps: `enough` is the least factor that does, None where that is not known,
+    and infinite where none up to the farthest does."""
+    key = f"robust.slower.{part}"
+    if enough is None:
+        help_text = f"a larger {key}, {HELP[part]}"
+    elif math.isinf(enough):
+        help_text = f"{HELP[part]} (no {key} up to {farthest(slower):g} is enough)"
+    else:
+        help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
+    return (
+        f"robust.survive = {part}: no {subject.noun} that meets {subject.bounds} still meets {subject.them}, "
+        f"{slower:g} times as long, after the loss of any one {part}: needs {help_text}"
+    )
+
+
+def survived_by_none(losses: Losses, subject: Subject) -> str:
+    """That some survives each loss, and none all of them."""
+    return (
+        f"robust.survive = {', '.join(losses)}: each of these losses is survived by some {subject.noun} that meets "
+        f"{subject.bounds}, all of them by none: needs a larger robust.slower, or fewer losses to survive"
+    )
+
+
+def farthest(slower: float) -> float:
+    """The largest factor that is tried in place of one that is not enough."""
+    return min(FARTHEST * slower, MOST_SLOWER)
 
 
 def least_slower(instance: Instance, families: tuple[Family, ...], slower: float, check: Check) -> float:
     """The least factor with which some network survives the loss of a domain; infinite where it is far off."""
     different = {_seen(family): family for family in families}
     least, within = math.inf, slower
-    while math.isinf(least) and within < FARTHEST * slower:
-        within *= 2
+    while math.isinf(least) and within < farthest(slower):
+        within = min(2 * within, farthest(slower))
         jobs = Jobs(after_a_loss(instance, within))
         for family in sorted(different.values(), key=_taper):
             check()
