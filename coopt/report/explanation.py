@@ -344,8 +344,7 @@ def certificate_report(certificate: Certificate) -> Iterator[RenderableType]:
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
         word = f"Proven but for a share of {1 - bound_proven / bound_claimed:.2g} of the bound"
-    missing = certificate.by.removeprefix("nothing: ")
-    how = f", by {certificate.by}" if missing == certificate.by else f": {missing}"
+    how = f", by {certificate.by}" if certificate.by else f": {certificate.missing}"
     yield Text(f"{word}{how}.", style="bold green" if certificate.ok else "bold red")
     bounds = (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
     rows = [(word, "none" if bound is None else f"{bound:,}".removesuffix(".0")) for word, bound in bounds]

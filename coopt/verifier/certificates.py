@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from coopt.instance.errors import InstanceError, both
 from coopt.instance.files import instance_of
@@ -50,16 +51,22 @@ class Certificate(Record):
     """What was proven of a bound, in the unit of the objective.
 
     `bound_proven` is the bound that holds, None where none was proven; `exact` is the same as a fraction. `by` says
-    how, or that by "nothing" and what is missing; `reasons` counts the designs by why they do not refute the bound.
-    `ok` where all that is claimed is proven.
+    how; where the plan or its proof lacks what that takes, `by` is empty and `missing` says what. `reasons` counts the
+    designs by why they do not refute the bound. `ok` where all that is claimed is proven.
     """
 
     bound_claimed: float | None
     bound_proven: float | None
     exact: str | None
     by: str
+    missing: str = ""
     reasons: dict[str, int]
     ok: bool
+
+    def with_word(self, word: str) -> Self:
+        """The certificate with a further word on how, or on what is missing."""
+        update = {"by": f"{self.by}{word}"} if self.by else {"missing": f"{self.missing}{word}"}
+        return self.model_copy(update=update)
 
 
 def certify(
@@ -108,19 +115,18 @@ def certify(
 
 def _with_none_inside(certificate: Certificate, inside: Certificate) -> Certificate:
     """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them is feasible."""
-    reason = (
-        f"{certificate.by}; with TP groups inside HB domains {'nothing is feasible' if inside.ok else 'not proven'}"
-    )
-    return certificate.model_copy(update={"by": f"{reason}: {inside.by}", "ok": certificate.ok and inside.ok})
+    outcome = "nothing is feasible" if inside.ok else "not proven"
+    word = f"; with TP groups inside HB domains {outcome}: {inside.by or inside.missing}"
+    return certificate.with_word(word).model_copy(update={"ok": certificate.ok and inside.ok})
 
 
 def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
     """What is proven of a plan whose question says where TP groups may lie."""
     bound = plan.objective.bound
     if plan.objective.kind != kind:
-        return _unproven(plan, f"nothing: the plan is of least {plan.objective.kind}, {kind} is asked for")
+        return _unproven(plan, f"the plan is of least {plan.objective.kind}, {kind} is asked for")
     if bound is None and plan.status != "infeasible":
-        return Certificate(bound_claimed=None, bound_proven=None, exact=None, by="no claim", reasons={}, ok=True)
+        return _without_bound("no claim")
     ceiling = math.inf if bound is None else bound
     if instance.problem == "shared":
         search = least_design if instance.availability is None else _least_interrupted
@@ -142,16 +148,14 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
         return _of_links(instance, plan, proof, kind)
     if instance.problem in ("partition", "fleet"):
         return _of_islands(instance, plan, kind) if proof is None else _of_cases(instance, plan, proof)
-    return _unproven(plan, "nothing: without a proof only one network, in phases, in doubt or at sites is gone through")
+    return _unproven(plan, "without a proof only one network, in phases, in doubt or at sites is gone through")
 
 
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:
     """What is proven of a plan whose question leaves choices open: for each of them, or for its own by a proof."""
     if proof is not None:
         certificate = certify(*decided(instance, plan), proof)
-        return certificate.model_copy(
-            update={"by": f"{certificate.by}, with {plan.chosen.text}; other choices are not looked at"}
-        )
+        return certificate.with_word(f", with {plan.chosen.text}; other choices are not looked at")
     certificates = [certify(question, claim) for question, claim in claims_of(instance, plan)]
     # what is proven of all choices is what is proven of the weakest
     certificate = min(
@@ -159,9 +163,7 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
         key=lambda answer: (answer.ok, -math.inf if answer.bound_proven is None else answer.bound_proven),
     )
     reasons = sum((Counter(answer.reasons) for answer in certificates), Counter[str]())
-    return certificate.model_copy(
-        update={"by": f"{certificate.by}, in {len(certificates)} choices", "reasons": dict(reasons)}
-    )
+    return certificate.with_word(f", in {len(certificates)} choices").model_copy(update={"reasons": dict(reasons)})
 
 
 def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
@@ -181,9 +183,8 @@ def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: Objecti
 def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
     """What is proven of islands without a proof: that some workload has none."""
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
-        by = "islands listed anew: some workload has none, whatever the others have"
-        return _unproven(plan, by).model_copy(update={"ok": True})
-    what = f"nothing: no proof is given, and a bound on {_choice_words(instance)} takes one"
+        return _without_bound("islands listed anew: some workload has none, whatever the others have")
+    what = f"no proof is given, and a bound on {_choice_words(instance)} takes one"
     return _unproven(plan, f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it, for `--proof`)")
 
 
@@ -201,14 +202,15 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     claim = plan.objective.bound
     outcome = "is worth less" if claim is not None else "keeps all limits"
     nouns = "islands" if instance.sharing.mode == "partition" else "networks"
-    by = proven.why or f"multipliers of every case: no choice of {nouns} {outcome}"
     # A plan without a bound claims that nothing is feasible: then cases have to rule out every value.
     ok = proven.least >= (math.inf if claim is None else claim * (1 - ROUNDING))
+    missing = "" if ok else proven.why
     return Certificate(
         bound_claimed=claim,
         bound_proven=proven.least if math.isfinite(proven.least) else None,
         exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
-        by=by,
+        by="" if missing else f"multipliers of every case: no choice of {nouns} {outcome}",
+        missing=missing,
         reasons={"cases": proven.leaves, f"{nouns} tried beyond the multipliers": proven.opened},
         ok=ok,
     )
@@ -218,7 +220,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     """What follows when every design is priced at every way prices may turn out, the best of each among them."""
     bound, turns = plan.objective.bound, [(turn.factors, turn.best) for turn in plan.couplings.turns]
     if bound is None or [factors for factors, _ in turns] != instance.outlooks:
-        return _unproven(plan, "nothing: the plan does not have every way that prices may turn out")
+        return _unproven(plan, "the plan does not have every way that prices may turn out")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in turns:
@@ -226,7 +228,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         # Regret is measured from the best value at each corner, which so has to be proven first.
         least_value, _ = least_design(hopeful, kind, best_value * JUST_ABOVE, stands, value_at)
         if least_value is None or not agree(float(least_value), best_value, ROUNDING):
-            return _unproven(plan, f"nothing: the best design at other prices is not one of {best_value:,.2f}")
+            return _unproven(plan, f"the best design at other prices is not one of {best_value:,.2f}")
     question = certain_question(instance)
 
     def regret(row: DesignChain, up: int) -> Fraction:
@@ -238,9 +240,14 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     return _certificate(plan, *rival)
 
 
-def _unproven(plan: Plan, by: str) -> Certificate:
+def _unproven(plan: Plan, missing: str) -> Certificate:
     bound = plan.objective.bound
-    return Certificate(bound_claimed=bound, bound_proven=None, exact=None, by=by, reasons={}, ok=False)
+    return Certificate(bound_claimed=bound, bound_proven=None, exact=None, by="", missing=missing, reasons={}, ok=False)
+
+
+def _without_bound(by: str) -> Certificate:
+    """What is proven of a plan that claims no bound."""
+    return Certificate(bound_claimed=None, bound_proven=None, exact=None, by=by, reasons={}, ok=True)
 
 
 def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> Certificate:

@@ -212,7 +212,10 @@ def test_islands_with_open_batches_are_proven_for_the_choice_of_the_plan() -> No
     found = coopt.certify(instance, plan, coopt.prove(instance, plan))
     assert found.ok
     assert f"with {plan.chosen.text}; other choices are not looked at" in found.by
-    assert not coopt.certify(instance, plan).ok
+    unproven = coopt.certify(instance, plan)
+    assert (unproven.ok, unproven.by) == (False, "")
+    assert unproven.missing.startswith("no proof is given")
+    assert unproven.missing.endswith(", in 2 choices")
 
 
 def test_points_of_a_front_name_what_they_choose() -> None:

@@ -73,10 +73,15 @@ def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
     proof = prove(instance, plan, gap=0.05)
     found = certify(instance, plan, proof)
     assert (found.ok, found.bound_proven) == (False, pytest.approx(0.95 * claimed))
+    assert (found.by.split(":")[0], found.missing) == ("multipliers of every case", "")
     assert len(proof_json(proof)) <= len(proof_json(whole))
     raised = proof.model_copy(update={"bound": str(2 * claimed)})
     higher = certify(instance, plan, raised).bound_proven
     assert higher is None or higher <= claimed
+    refuted = certify(instance, claiming(plan, 2 * claimed), raised)
+    assert (refuted.ok, refuted.by, refuted.missing) == (False, "", "case 1: a choice is worth less")
+    told = rendered(certificate_report(refuted))
+    assert told.startswith(f"Proven but for a share of 0.5 of the bound: {refuted.missing}.")
 
 
 @settings(max_examples=example_count(8))
@@ -169,8 +174,8 @@ def test_that_every_workload_has_islands_is_no_answer_that_nothing_is_feasible(n
     late = hurried(instance, "all")
     for one in (None, proof, prove(late, solve(late)).model_copy(update={"instance": proof.instance})):
         assert not certify(instance, none, one).ok
-    told = certify(instance, plan).by
-    assert told.startswith("nothing: no proof is given, and a bound on islands takes one")
+    told = certify(instance, plan).missing
+    assert told.startswith("no proof is given, and a bound on islands takes one")
     assert "`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it" in told
 
 
@@ -180,7 +185,7 @@ def test_a_missing_proof_of_one_network_is_not_said_to_be_one_of_islands() -> No
     assert plan.status == "optimal"
     missing, found = certify(instance, plan), certify(instance, plan, prove(instance, plan))
     told = "no proof is given, and a bound on one network with [[phase]] and [robust] takes one"
-    assert missing.by.startswith(f"nothing: {told}")
+    assert missing.missing.startswith(told)
     assert rendered(certificate_report(missing)).startswith("Not proven: no proof is given")
     assert (found.ok, found.by) == (True, "multipliers of every case: no choice of networks is worth less")
 
