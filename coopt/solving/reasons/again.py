@@ -78,9 +78,8 @@ def conflict_of(instance: Instance) -> tuple[str, ...]:
     of them where that lets a design in, which tells of each key what leaving out one after the other does.
     """
     drop_of, without, conflict = drops(instance), instance, list[str]()
-    count = len(limits_of(instance))
-    keys = tuple(drop_of)
-    waiting = [*((key,) for key in keys[:count]), keys[count:]]
+    bounds = {limit.key for limit in limits_of(instance)}
+    waiting = [*((key,) for key in drop_of if key in bounds), tuple(key for key in drop_of if key not in bounds)]
     while waiting:
         group = waiting.pop(0)
         remainder = _without(without, group, drop_of)
