@@ -121,7 +121,7 @@ class PublishedDesign(Table):
         return self.domains
 
     def at_prices(self, factors: Mapping[str, float]) -> Self:
-        """The design with prices of its products these factors, by kind, times those it gives."""
+        """The design with prices that are multiplied by a factor for each kind of product, by 1 where there is none."""
 
         def priced(kind: str, product: Any) -> Any:
             return product and product.model_copy(update={"usd": product.usd * factors.get(kind, 1.0)})

@@ -162,7 +162,8 @@ def years_of(instance: Q, number: int) -> float:
 
 
 def at_prices(instance: Q, factors: dict[str, float]) -> Q:
-    """The instance without intervals, its prices, by the unit and by volume, these factors times those it gives."""
+    """The instance without intervals, with all prices, by the unit and by volume, multiplied by the factor of their
+    kind."""
     network, gpu = instance.network, instance.cluster.gpu
     products = {
         "hb_domains": tuple(

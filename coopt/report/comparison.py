@@ -278,7 +278,7 @@ def _one_builds_nothing(difference: Difference) -> bool:
 def _told_first(difference: Difference) -> Iterator[tuple[str, str, Callable[[float], str]]]:
     """What the sentence tells: what the plans minimise, and what it is made of."""
     billed = BILLED.get(difference.minimize) if difference.minimize else None
-    # of objectives, regrets alone are no cost of the plan
+    # `difference_of` compares the values of objectives of plans of least regret alone
     yield "objective.value", "has {} regret", words.power if billed == "power" else words.money
     if billed == "tco":
         yield "cost.tco_usd", "costs {} in total", words.money

@@ -210,26 +210,25 @@ def _time(workload: FaultedWorkload, *, of_bound: bool) -> str:
 
 def _asked(faults: Faults) -> Iterator[str]:
     """By how much bounds are longer without what `[robust]` lists, and how workloads run then that run otherwise."""
-    parts: dict[float, list[str]] = {}
-    for fault in faults.faults:
-        if fault.slower is not None:
-            parts.setdefault(fault.slower, []).append(fault.part)
+    asked, parts = _losses_asked(faults), dict[float, list[str]]()
+    for slower, fault in asked:
+        parts.setdefault(slower, []).append(fault.part)
     if parts:
         longer = (
             f"{slower:g} times as long without {_part_list([*dict.fromkeys(of)])}" for slower, of in parts.items()
         )
-        missed = any(not workload.within_bound for fault in _told(faults) for workload in fault.workloads)
+        missed = any(not workload.within_bound for _, fault in asked for workload in fault.workloads)
         kept = "not every bound is kept then" if missed else "every bound is kept then"
         yield f"[robust] makes bounds {words.both(longer)}; {kept}."
-    for fault in _told(faults):
+    for _, fault in asked:
         for workload in fault.workloads:
             if workload.job is not None and fault.part != "GPU":  # it has the line of its domain
                 yield f"Without {_part_list([fault.part])}, {_run_text(workload.job)}."
 
 
-def _told(faults: Faults) -> list[Fault]:
-    """The losses that `[robust]` asks a plan to stand."""
-    return [fault for fault in faults.faults if fault.slower is not None]
+def _losses_asked(faults: Faults) -> list[tuple[float, Fault]]:
+    """The losses that `[robust]` asks a plan to stand, each with the factor by which bounds are longer then."""
+    return [(fault.slower, fault) for fault in faults.faults if fault.slower is not None]
 
 
 def _spares(faults: Faults, spares: Spares) -> str:

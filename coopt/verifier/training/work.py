@@ -128,9 +128,11 @@ class Work(NamedTuple):
         return data_s
 
     def floor_s(self, traffic: LayerTraffic = NO_TRAFFIC, data_s: float = 0.0) -> float:
-        """Seconds of the iteration if no communication took any but that of layers and the gradient exchange, of so
-        many seconds with what gradients of other sites take, less rounding: no network on which these are no quicker
-        does better."""
+        """A time (s) that no iteration undercuts on networks where the given communication takes no less.
+
+        It counts the traffic of layers, the gradient exchange of `data_s` and what gradients of other sites take;
+        all other communication is taken to need no time. It lies below the sum by more than rounding.
+        """
         split, m, hideable_s = self.split, self.micro_batches, traffic.gathers_s + traffic.experts_s
         traffic_s, data_s = hideable_s + traffic.ring_s, data_s + self.wait_s
         layer_s, stage_s = self.layer_s + traffic_s, self.stage_s + self.layers * traffic_s
