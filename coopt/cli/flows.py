@@ -174,7 +174,7 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
     from coopt.solving.without_parts import plan_faults
 
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
-    cores = tuple(coupling.name for coupling in decided_plan.couplings.cores)
+    cores = tuple(decided_plan.couplings.shared_cores)
     names = (part,) if part in cores else parts_asked(question, decided_plan, part) + (cores if part is None else ())
     losses = ((name, plan_faults(question, decided_plan, part=name)) for name in names)
     answer_parts(losses, lambda faults: rendered(faults_report(faults)), as_json=as_json)

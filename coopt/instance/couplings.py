@@ -327,6 +327,10 @@ class Robust(Table):
         Field(description="least cost at the worst prices, or least excess over the best plan at any prices"),
     ] = "worst-case"
 
+    def surviving(self, losses: Losses) -> "Robust":
+        """The same with these losses alone, each with bounds as much longer."""
+        return self.model_copy(update={"survive": tuple(losses), "slower": Slower.model_validate(losses)})
+
     @property
     def certain(self) -> "Robust":
         """What may be lost, with nothing else in doubt."""

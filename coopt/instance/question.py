@@ -18,7 +18,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import named
-from coopt.instance.couplings import BillKind, Limits, Lost, Phase, Robust, Sharing, Site, Wan, corners
+from coopt.instance.couplings import BillKind, Limits, Losses, Lost, Phase, Robust, Sharing, Site, Wan, corners
 from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
@@ -305,6 +305,10 @@ class Question(Table):
         """The parts of which any one may be lost, each with the factor by which bounds are longer then."""
         return {} if self.robust is None else {part: self.robust.slower.of_part[part] for part in self.robust.survive}
 
+    def surviving(self, losses: Losses) -> Self:
+        """The question that survives these losses alone, each with bounds as much longer; no others are longer."""
+        return self if self.robust is None else self.model_copy(update={"robust": self.robust.surviving(losses)})
+
     @property
     def power_caps_mw(self) -> dict[str, float]:
         """The caps on power by the key of each: of all parts, and of what each site feeds (MW)."""
@@ -335,6 +339,12 @@ class Question(Table):
         Cost is linear in prices, so that the largest excess over the best plan lies at ends of the intervals.
         """
         return corners(self.robust.prices) if self.robust is not None and self.minimizes_regret else []
+
+    @property
+    def parted_by(self) -> list[str]:
+        """The tables that each ask for networks of their own: of sites, phases and doubts."""
+        tables = {"[[site]]": self.site, "[[phase]]": self.phase, "[robust]": self.robust}
+        return [name for name, given in tables.items() if given]
 
     @property
     def problem(self) -> Problem:

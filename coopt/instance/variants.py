@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Lost, Phase, PhaseWorkload, Slower, part_of
+from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Phase, PhaseWorkload, part_of
 from coopt.instance.question import CostKind, Question
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
@@ -20,23 +20,6 @@ def of_phase(instance: Q, number: int) -> Q:
     phase = instance.phase[number]
     cluster = instance.cluster.model_copy(update={"gpus": (phase.gpus,)})
     return instance.model_copy(update={"cluster": cluster, "workload": workloads_of(instance, phase), "phase": ()})
-
-
-def surviving_only(instance: Q, lost: Collection[Lost]) -> Q:
-    """The question that survives these losses alone, with its factors of their bounds; all other factors
-    are 1."""
-    if instance.robust is None:
-        return instance
-    losses = {part: factor for part, factor in instance.losses.items() if part in lost}
-    update = {"survive": tuple(losses), "slower": Slower.model_validate(losses)}
-    return instance.model_copy(update={"robust": instance.robust.model_copy(update=update)})
-
-
-def with_slower(instance: Q, part: Lost, factor: float) -> Q:
-    """The question with another factor of bounds while such a part is lost."""
-    assert instance.robust is not None, "nothing else may be lost"
-    slower = instance.robust.slower.model_copy(update={part: factor})
-    return instance.model_copy(update={"robust": instance.robust.model_copy(update={"slower": slower})})
 
 
 def phases_of(instance: Q) -> tuple[Q, ...]:

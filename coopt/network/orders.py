@@ -28,7 +28,9 @@ def plan_order_notes(instance: Instance, plan: Plan, parts: PlacedParts | None =
         parts = {} if instance.problem == "shared" else placed_parts(instance, plan)
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     yield from order_notes_of_parts(instance, designs, plan, parts)
-    yield from notes_by_part({coupling.name: core_notes(instance, coupling.core) for coupling in plan.couplings.cores})
+    yield from notes_by_part(
+        {name: core_notes(instance, coupling.core) for name, coupling in plan.couplings.shared_cores.items()}
+    )
     yield from core_reach_notes(core_halls(instance, plan, parts))
 
 

@@ -60,7 +60,7 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
             )
         return _only_part(instance, plan)
     match = next((part for part in plan.parts if part.name == name), None)
-    if match is None and name in [coupling.name for coupling in plan.couplings.cores]:
+    if match is None and name in plan.couplings.shared_cores:
         raise InstanceError(
             f"--part {name}: it joins islands and has no GPUs, so that no iteration passes through it, needs one of "
             f"{names}; coopt bom lists its cables, coopt faults what its loss takes"

@@ -261,6 +261,21 @@ class Couplings(Record):
     myopic: Myopic | None = None
 
     @property
+    def shared_cores(self) -> dict[str, SharedCore]:
+        """The cores by name, as bills call them."""
+        return {core.name: core for core in self.cores}
+
+    @property
+    def list_value(self) -> float | None:
+        """The objective at the prices of the instance, where that of the plan is at the worst ones; else None."""
+        return self.outlooks.list_value if self.outlooks is not None and self.outlooks.at_worst_prices else None
+
+    @property
+    def least_costs(self) -> tuple[float, ...]:
+        """What the best plan costs at each way prices may turn out, where a regret is measured from it; else ()."""
+        return () if self.outlooks is None else tuple(turn.best for turn in self.outlooks.turns)
+
+    @property
     def turns(self) -> tuple[Turn, ...]:
         """All ways prices may turn out, where a regret is minimised."""
         return () if self.outlooks is None else self.outlooks.turns

@@ -135,16 +135,16 @@ class PlanFigure(Record):
 
 
 class PlanEvaluation(Record):
-    """What the decisions of a plan amount to: `value` is the objective, `kind` says of which kind (USD or W).
+    """What the decisions of a plan amount to: `value` is what it is worth, `kind` says of which kind (USD or W).
 
-    Where the instance minimises a regret, `value` is the cost at its prices, and `regret` how much more than the best
-    plan of the instance the plan costs at most, whatever prices come; None of the plan of another instance, whose best
-    plans were never sought.
+    `objective` is what the instance minimises: the same or, where that is a regret, how much more than the best plan of
+    the instance the plan costs at most, whatever prices come. It is None of the plan of another instance then, whose
+    best plans were never sought; `value` is the cost at the prices of the instance.
     """
 
     instance: InstanceId
     kind: ObjectiveKind
     value: float
-    regret: float | None = None
+    objective: float | None
     figures: tuple[PlanFigure, ...]
     limits: tuple[LimitCheck, ...]

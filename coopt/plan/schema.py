@@ -112,12 +112,12 @@ class Plan(Answer, Sections):
     def at_worst_prices(self) -> bool | None:
         """Whether the bill is at worse prices than those listed; None where the objective, which is no price, does not
         tell."""
-        outlooks, claim = self.couplings.outlooks, self.objective
-        if outlooks is None or not outlooks.at_worst_prices or claim.value is None:
+        list_value, claim = self.couplings.list_value, self.objective
+        if list_value is None or claim.value is None:
             return False
         if VALUES[claim.kind][1] != "USD":
             return None
-        return not math.isclose(claim.value, outlooks.list_value, rel_tol=ROUNDING)
+        return not math.isclose(claim.value, list_value, rel_tol=ROUNDING)
 
 
 def bill_rows(cost: Cost | None) -> Iterator[Row]:

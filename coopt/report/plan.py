@@ -22,7 +22,7 @@ from coopt.report.explanation import search_table
 from coopt.report.islands import islands_report
 from coopt.report.parts import BILL, degrees, part_tables
 from coopt.report.remarks import first_sentences, margin_note, margins_table, notes, study_notes
-from coopt.report.robust import robust_tables
+from coopt.report.robust import regret_words, robust_tables, unknown_regret
 from coopt.report.sentence import decision, headline, price
 from coopt.report.tables import figures
 
@@ -135,12 +135,9 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
     """What the decisions of a plan that was given amount to, and which bounds they miss."""
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
-    cost = words.amount(evaluation.kind, evaluation.value)
-    if evaluation.regret is not None:
-        cost += f", a regret of {words.amount(evaluation.kind, evaluation.regret)}"
+    cost = words.amount(evaluation.kind, evaluation.value) + regret_words(instance, evaluation)
     yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
-    if instance.minimizes_regret and evaluation.regret is None:
-        yield "Its regret is not known: it is measured from the best plans of this instance, which were not sought."
+    yield from unknown_regret(instance, evaluation)
     yield from study_notes(instance, map(network_of, plan.parts))
     yield ""
     rows = [(figure.name, figure.of, words.with_unit(figure.value, figure.unit)) for figure in evaluation.figures]

@@ -21,6 +21,7 @@ from coopt.report.traffic import COLLECTIVES, NOTHING_TRAINS
 
 if TYPE_CHECKING:
     from coopt.plan.difference import Difference
+    from coopt.plan.evaluation import PlanEvaluation
     from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares
 
 SURVIVES = "Training survives the loss of any one part"
@@ -82,6 +83,19 @@ def prices_of_value(plan: Plan) -> str:
 def value_name(instance: Instance, kind: str) -> str:
     """What the value of an objective measures: `capex`, or `regret of capex`."""
     return f"regret of {kind}" if instance.minimizes_regret else kind
+
+
+def regret_words(instance: Instance, evaluation: PlanEvaluation) -> str:
+    """The regret of a given plan behind what it costs; nothing where none is minimised, or where it is not known."""
+    if not instance.minimizes_regret or evaluation.objective is None:
+        return ""
+    return f", a regret of {words.amount(evaluation.kind, evaluation.objective)}"
+
+
+def unknown_regret(instance: Instance, evaluation: PlanEvaluation) -> Iterator[str]:
+    """That the regret of a given plan is not known."""
+    if instance.minimizes_regret and evaluation.objective is None:
+        yield "Its regret is not known: it is measured from the best plans of this instance, which were not sought."
 
 
 def price_notes(difference: Difference) -> Iterator[str]:

@@ -94,9 +94,8 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
-    core = next((core for core in plan.couplings.cores if core.name == part), None)
-    if core is not None:
-        return _core_faults(instance, plan, core)
+    if part in plan.couplings.shared_cores:
+        return _core_faults(instance, plan, plan.couplings.shared_cores[part])
     network = trusted_part(instance, plan, "faults", part)
     family, uplinks = network.family, network.uplinks
     splits = [split_of(workload, run) for workload, run in network.runs]

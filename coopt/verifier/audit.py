@@ -39,6 +39,7 @@ from coopt.verifier.checks.claims import (
 from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
 from coopt.verifier.clusters import check_on_links, check_partition, check_robust, check_shared
 from coopt.verifier.couplings.growth import check_phased_bound, phase_places
+from coopt.verifier.couplings.outlooks import value_and_objective
 from coopt.verifier.couplings.prices import CAPS
 from coopt.verifier.couplings.purchases import check_phased
 from coopt.verifier.couplings.ring import check_sites, ring_places
@@ -140,11 +141,12 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     figure_name = OF_ALL[billed(kind)][0]
     cost = next(figure.value for figure in figures if figure.name == figure_name)
     known = objective if isinstance(objective, float) else None
+    value, minimized = value_and_objective(instance, known, cost, is_own=is_own)
     return PlanEvaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         kind=kind,
-        value=cost if known is None or instance.minimizes_regret else known,
-        regret=known if is_own and instance.minimizes_regret else None,
+        value=value,
+        objective=minimized,
         figures=figures,
         limits=tuple(_limits(checks, labels)),
     )

@@ -192,8 +192,7 @@ def _choice_words(instance: Instance) -> str:
     """What a bound is one on where a choice model has it: islands, or one network to which several tables apply."""
     if instance.sharing.mode == "partition":
         return "islands"
-    tables = {"[[site]]": instance.site, "[[phase]]": instance.phase, "[robust]": instance.robust}
-    return f"one network with {both(name for name, given in tables.items() if given)}"
+    return f"one network with {both(instance.parted_by)}"
 
 
 def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
-from coopt.instance.couplings import MOST_SITES, Core, MostProducts, PhaseWorkload, Prices, Robust
+from coopt.instance.couplings import MOST_SITES, Core, Lost, MostProducts, PhaseWorkload, Prices, Slower
 from coopt.instance.errors import both
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
@@ -362,7 +362,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
     for part in dict.fromkeys(robust.survive):
         if robust.survive.count(part) > 1:
             yield f"robust.survive: {part!r} appears twice, needs each part once"
-    yield from _idle_factors(robust)
+    yield from idle_factors(instance, robust.survive).values()
     if robust.aim == "regret" and robust.prices == Prices() and low == high:
         yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
     if instance.availability is not None and instance.sharing.mode == "time":
@@ -379,13 +379,17 @@ def regrets_of_choices(instance: Question) -> Iterator[str]:
         )
 
 
-def _idle_factors(robust: Robust) -> Iterator[str]:
-    """Sentences about longer bounds that belong to no loss; a number for all parts belongs to any."""
-    factors = robust.slower.of_part
-    one_for_all = len(set(factors.values())) == 1
-    for part, factor in factors.items():
-        if factor > 1 and not robust.survive and one_for_all:
-            yield f"robust.slower = {factor:g}: allows slower iterations after a loss, needs robust.survive"
-            return
-        if factor > 1 and part not in robust.survive and not one_for_all:
-            yield f"robust.slower.{part} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
+def idle_factors(instance: Question, survived: Collection[Lost]) -> dict[str, str]:
+    """Longer bounds that belong to none of some losses, by key, each in a sentence; a number for all belongs to any."""
+    if instance.robust is None:
+        return {}
+    factors = {part: factor for part, factor in instance.robust.slower.of_part.items() if factor > 1}
+    if len(factors) == len(Slower.model_fields) and len(set(factors.values())) == 1:
+        given = f"robust.slower = {min(factors.values()):g}"
+        sentence = f"{given}: allows slower iterations after a loss, needs robust.survive"
+        return {} if survived else {"robust.slower": sentence}
+    return {
+        (key := f"robust.slower.{part}"): f"{key} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
+        for part, factor in factors.items()
+        if part not in survived
+    }

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from coopt.columns.islands.options import ListedIslands
-from coopt.instance.couplings import Lost
+from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_least_efficiency, surviving_only, with_slower
+from coopt.instance.variants import at_least_efficiency
 from coopt.network.core import with_core_optics
 from coopt.solving.explain import missing_optic
 from coopt.solving.fleet.placed import Slot
@@ -31,11 +30,11 @@ def no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
     return (*alone, *(_unjoined(run.instance, *one) for one in without.items()))
 
 
-def _has_island(run: Run, slot: Slot, lost: Collection[Lost], asked: Instance) -> bool:
+def _has_island(run: Run, slot: Slot, losses: Losses, asked: Instance) -> bool:
     """Whether a slot has an island that survives some losses, in an instance that differs from the run's in its network
     alone."""
     billed = next(iter(with_core_optics(at_least_efficiency(asked))))
-    original = surviving_only(run.instance, lost)
+    original = run.instance.surviving(losses)
     return bool(list_islands(billed, slot.workloads, original, run.check_clock, run.listed or ListedIslands()).paths)
 
 
@@ -58,7 +57,7 @@ def _alone(run: Run, slot: Slot) -> Iterator[str]:
         yield _too_short(instance, slot, _asked(instance))
         return
     if fatal is None:
-        yield _too_short(instance, slot, _asked(surviving_only(instance, ())))
+        yield _too_short(instance, slot, _asked(instance.surviving({})))
         return
     for part in fatal:
         yield fatal_loss(part, instance.losses[part], _subject(instance, slot), _enough(run, slot, part))
@@ -69,16 +68,18 @@ def _alone(run: Run, slot: Slot) -> Iterator[str]:
 def _fatal(run: Run, slot: Slot) -> list[Lost] | None:
     """The losses each of which alone leaves a slot without an island; None where it has none without any loss."""
     losses = run.instance.losses
-    if not losses or not _has_island(run, slot, (), run.instance):
+    if not losses or not _has_island(run, slot, {}, run.instance):
         return None
-    return [*losses] if len(losses) == 1 else [p for p in losses if not _has_island(run, slot, (p,), run.instance)]
+    if len(losses) == 1:
+        return [*losses]
+    return [part for part in losses if not _has_island(run, slot, {part: losses[part]}, run.instance)]
 
 
 def _enough(run: Run, slot: Slot, part: Lost) -> float | None:
     """Infinite where no larger factor that is tried lets a slot survive a loss; else nobody knows which is enough."""
     slower = farthest(run.instance.losses[part])
     try:
-        helps = _has_island(replace(run, instance=with_slower(run.instance, part, slower)), slot, (part,), run.instance)
+        helps = _has_island(run, slot, {part: slower}, run.instance)
     except StoppedError:
         return None
     return None if helps else math.inf

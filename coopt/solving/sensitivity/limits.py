@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 
 from coopt.instance.network import MOST_TIERS
+from coopt.instance.rules.couplings import idle_factors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import asked_bounds, with_gpu_cap, with_value
 from coopt.instance.workload import Workload
 from coopt.perf.memory import GIB
 from coopt.plan import contents
+from coopt.plan.explanation import Change
 from coopt.plan.schema import Plan
 from coopt.solving.reasons.again import NO_MEMORY_LIMIT_GB, WIDEST_RATIO
-from coopt.solving.reasons.limits import UNITS, own_time, typed
+from coopt.solving.reasons.limits import UNITS, own_time, text_of, typed
 
 NO_LIMIT = 1e15  # the largest number that an instance may set
 AMPLE = 1e6  # seconds of an iteration, or times its bound
 MORE_CHANNELS, MORE_GPUS, MORE_POWER = 100, 2, 4  # times as many channels, GPUs or MW of a site are worth a try
 MOST_SLOWER = 1000.0  # the largest factor that `robust.slower` may have
 LEAST_RATE_GBIT_S = 1e-6  # a core has to carry something: a rate of 0 is refused
-Change = Callable[[Instance, float], Instance]
+Setting = Callable[[Instance, float], Instance]
 Use = Callable[[Plan], float | None]
 
 
@@ -41,7 +44,7 @@ class NumericLimit:
     now: float
     loosest: float
     used: Use = lambda _: None
-    with_number: Change | None = None
+    with_number: Setting | None = None
     whole: bool = False
     structural: bool = False
     moves_use: bool = False
@@ -216,6 +219,14 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
             now=slower,
             loosest=MOST_SLOWER,
         )
+
+
+def fewer_losses(instance: Instance) -> Iterator[tuple[Instance, Change, tuple[str, ...]]]:
+    """Questions with fewer losses, most of them first, what changes, and keys of longer bounds that go as well."""
+    losses, lost = instance.losses, tuple(instance.losses)
+    for kept in (kept for number in reversed(range(len(lost))) for kept in combinations(lost, number)):
+        change = Change(limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None)
+        yield instance.surviving({part: losses[part] for part in kept}), change, tuple(idle_factors(instance, kept))
 
 
 def _confidence(instance: Instance) -> Iterator[NumericLimit]:

@@ -13,16 +13,14 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Protocol, TypeVar
 
-from coopt.instance.couplings import Lost
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
-from coopt.instance.variants import surviving_only
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import feasible
 from coopt.solving.reasons.limits import ListLimit, adds_unmated, lists_of, mating_lists, text_of, with_part
 from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Attempt, another_gpu, fewer, more_or_fewer
 from coopt.solving.reasons.relaxations import relaxation
-from coopt.solving.sensitivity.limits import NO_LIMIT, NumericLimit, numeric_limits
+from coopt.solving.sensitivity.limits import NO_LIMIT, NumericLimit, fewer_losses, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
 TOLERANCE = 1e-3
@@ -95,8 +93,9 @@ def _single_limits(
         **{limit.key: partial(_one_number, resolver, instance, limit) for limit in numbers},
         **{entry.key: partial(_one_list, resolver, instance, entry) for entry in lists_of(instance)},
     }
-    if instance.losses:
-        asks["robust.survive"] = partial(_fewer_losses, resolver, instance)
+    lighter = tuple(fewer_losses(instance))
+    if lighter:
+        asks[lighter[0][1].limit] = partial(_fewer_losses, resolver, instance, lighter)
     if instance.cluster.shares is not None:
         asks["cluster.shares"] = partial(_more_shares, resolver, instance)
     if instance.problem in ("shared", "robust", "sites"):
@@ -131,26 +130,17 @@ def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
     return None
 
 
-def _fewer_losses(resolver: Resolver, instance: Instance) -> Relaxation | None:
+def _fewer_losses(
+    resolver: Resolver, instance: Instance, lighter: Iterable[tuple[Instance, Change, tuple[str, ...]]]
+) -> Relaxation | None:
     """The fewest losses that need not be survived."""
-    lost = tuple(instance.losses)
-    for kept in (kept for number in reversed(range(len(lost))) for kept in combinations(lost, number)):
-        question = surviving_only(instance, kept)
+    for question, change, idle in lighter:
         if resolver.any_plan(question) is None:
             continue
-        change = Change(limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None)
         way_out = relaxation(instance, question, [change], resolver.plan(question))
-        notes = tuple(f"{key} has to go as well." for key in _idle_factors(instance, kept))
+        notes = tuple(f"{key} has to go as well." for key in idle)
         return way_out and way_out.model_copy(update={"notes": (*way_out.notes, *notes)})
     return None
-
-
-def _idle_factors(instance: Instance, kept: Sequence[Lost]) -> list[str]:
-    """The keys of longer bounds that belong to no loss once these are left; one for all losses belongs to any."""
-    factors = {} if instance.robust is None else instance.robust.slower.of_part
-    if len({*factors.values()}) == 1:
-        return [] if kept or max(factors.values()) == 1 else ["robust.slower"]
-    return [f"robust.slower.{part}" for part, factor in factors.items() if factor > 1 and part not in kept]
 
 
 def _another_gpu(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:

@@ -86,8 +86,7 @@ class Resolver:
 
         They then compare, and that of a question which allows more may be below 0.
         """
-        outlooks = optimum.couplings.outlooks
-        self._least_costs = () if outlooks is None else tuple(turn.best for turn in outlooks.turns)
+        self._least_costs = optimum.couplings.least_costs
 
     def beyond(self, value: float, than: float) -> float:
         """By how much a value is above another, 0 where that is rounding; a regret is a difference of costs."""
@@ -159,7 +158,7 @@ class Resolver:
         """
         if self._least_costs:
             return tuple(cost - self._dearest for cost in self._least_costs)
-        return (0.0,) * len(instance.outlooks) if gap == ANY_PLAN_GAP and instance.minimizes_regret else None
+        return ((0.0,) * len(instance.outlooks) or None) if gap == ANY_PLAN_GAP else None
 
     def _measured(self, plan: Plan) -> Plan:
         """The plan with its regret from the costs that regrets are measured from."""

@@ -204,3 +204,13 @@ def value_at(instance: Instance, fleet: Fleet, islands: Sequence[FleetIsland]) -
     # The fleet stays as it is when prices change, the optic of its core with it.
     sharing = instance.sharing.model_copy(update={"core": fleet.question.sharing.core})
     return fleet_total(Fleet(instance.model_copy(update={"sharing": sharing}), fleet.kind), islands).of(fleet.kind)
+
+
+def value_and_objective(
+    instance: Instance, recomputed: float | None, cost: float, *, is_own: bool
+) -> tuple[float, float | None]:
+    """What a plan is worth, and what the instance minimises: a regret is known of plans of this instance alone."""
+    if instance.minimizes_regret:
+        return cost, recomputed if is_own else None
+    value = cost if recomputed is None else recomputed
+    return value, value

@@ -71,7 +71,7 @@ def simulate(
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
         )
-    if part is not None and part in [coupling.name for coupling in plan.couplings.cores]:
+    if part in plan.couplings.shared_cores:
         raise InstanceError(
             f"--part {part}: it joins islands and no iteration passes through it, needs one of "
             f"{', '.join(map(repr, names))}"
