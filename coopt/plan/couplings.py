@@ -273,7 +273,7 @@ class Couplings(Record):
     @property
     def least_costs(self) -> tuple[float, ...]:
         """What the best plan costs at each way prices may turn out, where a regret is measured from it; else ()."""
-        return () if self.outlooks is None else tuple(turn.best for turn in self.outlooks.turns)
+        return tuple(turn.best for turn in self.turns)
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -1,4 +1,4 @@
-"""Random small fleets: islands in phases, at sites and in doubt, with whole prices; bounds from hopeless to loose."""
+"""Fleets for tests: random ones with phases, sites, cores, doubts and losses, and two workloads on islands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coopt.columns.context import context_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from tests.conftest import DISCIPLINES, question, small_model, switch
+from tests.conftest import DISCIPLINES, ask, question, small_model, switch
 from tests.solving.every_optic import optics
 from tests.solving.fleet_oracle import Job
 from tests.solving.own_ends import modules, switch_of_cages
@@ -301,3 +301,30 @@ def _bounds_of(table: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     yield from (one for one in table["workload"] if one["name"] == name)
     named = (one for phase in table.get("phase", ()) for one in phase["workloads"])
     yield from (one for one in named if not isinstance(one, str) and one["name"] == name)
+
+
+def two(**changes: Any) -> Instance:
+    """Two workloads on up to 32 GPUs."""
+    common = {"model": SHAPE, "mapping": {"recompute": "none", "zero": 0, "micro_batch": [1, 2]}}
+    table: dict[str, Any] = {
+        "cluster__gpus": 32,
+        "workload": [
+            {"name": "large", "global_batch": 24, "max_iteration_time_s": 0.4, "gpus": [8, 16], **common},
+            {"name": "small", "global_batch": 8, "max_iteration_time_s": 0.4, "gpus": [8], **common},
+        ],
+        "network__hb_domains": [
+            {"name": "hb4", "size": 4, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": 30, "racks": 1}
+        ],
+        "network__switches": [switch(16, 11000)],
+        "objective": {"include": ["hb", "nic", "switch", "optics", "gpu"]},
+        "sharing": {"mode": "partition"},
+    }
+    return ask(**{**table, **changes})
+
+
+def growing_at(east_mw: float, west_mw: float, **changes: Any) -> Instance:
+    """Two phases at two sites; the second phase takes more."""
+    sites = [{"name": name, "power_mw": mw, "pue": 1.5} for name, mw in (("east", east_mw), ("west", west_mw))]
+    phases = [{"year": 0, "gpus": 16, "workloads": ["small"]}, {"year": 2, "gpus": 32}]
+    objective = {"minimize": "tco", "include": ["hb", "nic", "switch", "optics", "gpu"]}
+    return two(site=sites, phase=phases, objective=objective, **changes)

@@ -22,9 +22,9 @@ from coopt.solving.fronts.tracing import TOLERANCE
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import only_plan
 from tests.conftest import accepted, ask, example_count, value
+from tests.solving.fleets import two
 from tests.solving.reasons.changed import at_price
 from tests.solving.sites.test_sites import apart
-from tests.solving.test_fleets import two
 
 GENERATIONS = ["h100-sxm", "gb200"]
 DOMAINS = ["hgx-h100-8", "gb200-nvl72"]

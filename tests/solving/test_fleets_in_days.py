@@ -13,9 +13,9 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.solving.without_parts import plan_faults
 from tests.conftest import example_count
-from tests.solving.fleets import fleets
+from tests.solving.fleets import fleets, two
 from tests.solving.interrupted import failures, in_days
-from tests.solving.test_fleets import agrees_with_enumeration, two, value
+from tests.solving.test_fleets import agrees_with_enumeration, value
 from tests.solving.test_model_files import check
 
 KINDS: tuple[dict[str, Any], ...] = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
+from coopt.instance.couplings import MOST_SLOWER
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.rules.couplings import idle_factors
 from coopt.instance.schema import Instance
@@ -22,7 +23,6 @@ from coopt.solving.reasons.limits import UNITS, own_time, text_of, typed
 NO_LIMIT = 1e15  # the largest number that an instance may set
 AMPLE = 1e6  # seconds of an iteration, or times its bound
 MORE_CHANNELS, MORE_GPUS, MORE_POWER = 100, 2, 4  # times as many channels, GPUs or MW of a site are worth a try
-MOST_SLOWER = 1000.0  # the largest factor that `robust.slower` may have
 LEAST_RATE_GBIT_S = 1e-6  # a core has to carry something: a rate of 0 is refused
 Setting = Callable[[Instance, float], Instance]
 Use = Callable[[Plan], float | None]

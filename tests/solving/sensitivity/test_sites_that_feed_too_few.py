@@ -14,8 +14,8 @@ from coopt.instance.schema import Instance
 from coopt.solving.sensitivity.relaxations import TOLERANCE
 from tests.conftest import question
 from tests.kinds import FEW, QUESTIONS
+from tests.solving.fleets import growing_at
 from tests.solving.sites.test_sites import apart
-from tests.solving.test_fleets import growing_at
 
 
 def test_powers_of_sites_grow_by_one_share_after_those_of_each_alone() -> None:
