@@ -1,7 +1,5 @@
 """Solve shared networks by every formulation and the usual ways; rewrites `benchmarks/shared.csv`.
 
-And the table of `docs/mathematics.in.md`, after which `make docs` writes the page.
-
 One row for instance and way: columns, outcome, what it claims, what the design it chose really costs, whether that
 meets every bound, nodes, and seconds of processor time for building and solving (the median of several runs). Ours get
 one column for each workload and context. The usual ways get these, and every mapping that no other beats in every
@@ -35,15 +33,6 @@ from coopt.solving.outcome import recomputed
 from formulations.shared import FORMULATIONS, Equation, build, cheapest_design, set_design
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "mathematics.in.md"
-SHOWN = (
-    "uplinks",
-    "big-m computed on our columns",
-    "big-m",
-    "big-m, options of HiGHS",
-    "factored",
-)
-HEAD = f"| instance | bound s | columns | {' | '.join(SHOWN)} |"
 CASES = [  # instance file, bound in seconds in place of its own
     ("tiny-64", None),
     ("llama3-405b-16k", None),
@@ -97,23 +86,6 @@ def main() -> None:
     rows = [row for case in CASES[: 1 if wishes.once else None] for row in _rows(*case, runs, wishes.limit)]
     if not wishes.once:
         write_text(HERE / "shared.csv", csv_text(rows))
-        before, _, after = PAGE.read_text("utf-8").partition(HEAD)
-        rest = after[after.index("\n\n") :]
-        write_text(PAGE, before + "\n".join([HEAD, "|---" * (3 + len(SHOWN)) + "|", *_lines(rows)]) + rest)
-
-
-def _lines(rows: list[dict[str, object]]) -> Iterator[str]:
-    """A line of the page for each case: seconds where the optimum was proven, else what came of it."""
-    for name, deadline_s in dict.fromkeys((row["instance"], row["deadline_s"]) for row in rows):
-        case = {str(row["way"]): row for row in rows if (row["instance"], row["deadline_s"]) == (name, deadline_s)}
-        cells = [_cell(case[way]) for way in SHOWN]
-        columns_of = " of ".join(f"{int(str(case[way]['columns'])):,}" for way in ("uplinks", "big-m"))
-        yield f"| {name} | {float(str(deadline_s)):g} | {columns_of} | {' | '.join(cells)} |"
-
-
-def _cell(row: dict[str, object]) -> str:
-    took = f"{float(str(row['seconds'])):.2f}" if row["seconds"] != "" else ""
-    return took if row["verdict"] == "optimal" else f"{row['verdict']} ({took})" if took else str(row["verdict"])
 
 
 def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterator[dict[str, object]]:

@@ -1,4 +1,4 @@
-"""Write docs/model.md from docs/model.in.md: constants from the code, tables from the catalog and `coopt validate`.
+"""Write the constants and tables of docs/model.md: from the code, from the catalog and from `coopt validate`.
 
 `--check` writes nothing and exits 1 when the page is not what it would be. `--calibrate` first fits everything again,
 which takes minutes, and rewrites the errors on sources left out: benchmarks/calibration.csv, and left_out.csv by rows.
@@ -10,7 +10,6 @@ import argparse
 import csv
 import io
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -27,13 +26,78 @@ from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
 from docs import kernel_errors
 from docs.calibration_record import COLUMNS, fitted_runs, read_record, record_lines, spreads, unseen_lines
+from docs.regions import filled, write_or_check
 
 HERE = Path(__file__).parent
+PLACE = HERE / "model.md"
 ROWS = HERE.parent / "benchmarks" / "published.csv"
 CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
 UNSEEN = HERE.parent / "benchmarks" / "left_out.csv"
 WORST = 10
 MODULES = (iterations, kernels, layer, traffic)
+FIGURES = (  # passages of the page with figures of the code, each of which stands there once
+    "heads of {REFERENCE_HEAD}, long",
+    "time, {OVERLAP_COST}: it takes",
+    "x_t) = {TILES}; `peak`",
+    "at most {GRAPH_PAUSE_S} s (judgement).",
+    "blocks of {BLOCK} queries",
+    "= SM · {BLOCK}/2 · (n_max",
+    "· 2·2·{REFERENCE_HEAD}/(2·{REFERENCE_HEAD} + {SOFTMAX_FORWARD}) / (ea",
+    "ê_v + {SOFTMAX_FORWARD} forward;",
+    "2·ê_v + {WIDE_BACKWARD}·(3·max(ê - {WIDE_HEAD}, 0) + 2·max(ê_v - {WIDE_HEAD}, 0)) + {SOFTMAX_BACKWARD} backward",
+    "k_s = {START_FORWARD} keys forward and {START_BACKWARD} backward",
+    "multiples of {HEAD_STEP}; the softmax",
+    "costs {SOFTMAX_FORWARD} and {SOFTMAX_BACKWARD} columns;",
+    "wider than {WIDE_HEAD} run out",
+    "off by {ONE_SHARE_ERROR} on average.",
+    "with ea = {FLASH2_SHARE} at heads",
+    "up to {FLASH2_LARGEST} off at",
+    "uses eg = {KERNEL_GEMM} (8-bit {KERNEL_GEMM_FP8}), the",
+    "and em = {KERNEL_HBM} for reading",
+    "host, {KERNEL_HOST_US} us a product.",
+    "gates reach {KERNEL_STREAM} of the bandwidth;",
+    "= (s + {BLOCK})/2 if",
+    "min(that, W + {BLOCK})",
+    "min(s, W + {BLOCK})",
+    "with k0 = {SCORES_K0}; backward",
+    "Besides, {SCORES_FORWARD}·w bytes forward and {SCORES_BACKWARD}·w backward",
+    "multiple of {FUSED_HEADS}, the softmax",
+    "moves {APART_FORWARD}·w bytes",
+    "forward and {APART_BACKWARD}·w backward.",
+    "μ, and {KERNELS_FORWARD}δ forward, {KERNELS_BACKWARD}δ backward:",
+    "μ·(ω_f·n·h/z + {QUERY_FORWARD}·n·n_q/t)",
+    "μ·(ω_b·n·h/z + {QUERY_BACKWARD}·n·n_q/t)",
+    "forward μ·({GATED_FORWARD} gated | {PLAIN_FORWARD} plain)·n·w_f/t,",
+    "backward μ·({GATED_BACKWARD} | {PLAIN_BACKWARD})·n·w_f/t.",
+    "forward {PERMUTE_FORWARD}·n_E·h + μ·({GATED_FORWARD}|{PLAIN_FORWARD})·n_E·f/t_x, backward",
+    "backward {PERMUTE_BACKWARD}·n_E·h + μ·({GATED_BACKWARD}|{PLAIN_BACKWARD})·n_E·f/t_x;",
+    "- {EXPERT_KERNELS_FORWARD}δ forward, {EXPERT_KERNELS_BACKWARD}δ backward",
+    "a_m·e_m, Q = {CHUNK} tokens",
+    "with k0 = {SCORES_K0} (arXiv",
+    "them, move {STATE_FORWARD} bytes each forward and {STATE_BACKWARD} backward",
+    "convolution moves {CONVOLVED_FORWARD} and {CONVOLVED_BACKWARD} bytes for",
+    "norm move {MIXED_FORWARD} and {MIXED_BACKWARD} for each",
+    "moves {TURNED} bytes an",
+    "gives, {TURNED} bytes forward. {SCAN_KERNELS_FORWARD}δ forward and {SCAN_KERNELS_BACKWARD}δ backward.",
+    "· η · ({HOST_KERNELS} + {HOST_EXPERT_KERNELS}·E_x) · ({OVERLAP_STARTS} with `ep_overlap`,",
+    "norms, μ·{NORMS_AGAIN}·n·h/z bytes and {NORMS}δ.",
+    "false`) move {ACCUMULATE_BYTES} bytes",
+    'es are {IPOIB_SHARE}, with `"tcp"` {TCP_SHARE} [NET],',
+    "optimizer moves {OPTIMIZER_BYTES} bytes per",
+    "collectives, {RESERVE_GIB} GiB (judgement)",
+    "o_s is {STATE_BYTES} (master",
+    "stated, {REFUSED} of {STATED} would",
+    "For {LEAST} rows that",
+    "benchmarks/published.csv`: {EVALUATED} of {ALL_ROWS} rows say",
+    "error is {MEDIAN} and the mean {MEAN}, with {FITTED} fitted",
+    "it, the {ALL_LEFT_OUT_ROWS} rows concerned",
+    "off by {ALL_LEFT_OUT_MEAN} on average and {ALL_LEFT_OUT_MEDIAN} in the median,",
+    "against {ALL_FITTED_MEAN} and {ALL_FITTED_MEDIAN} with all",
+    "Of {REPEATED} configurations",
+    "run takes {REPEAT_LARGEST} times as",
+    "most, {REPEAT_MEDIAN} times",
+    "4/3 in {REPEAT_THIRD} of them.",
+)
 BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
 
 
@@ -47,19 +111,19 @@ def main() -> None:
         found = calibration_of(fitted_runs(read_measurements(ROWS)), published_facts().fit)
         write_text(CALIBRATION, lines_text(COLUMNS, record_lines(found)))
         write_text(UNSEEN, lines_text(tuple(UnseenError.model_fields), unseen_lines(found)))
-    place, text = HERE / "model.md", page()
-    if not wishes.check:
-        write_text(place, text)
-    elif place.read_text("utf-8") != text:
-        sys.exit("docs/model.md is out of date, `make docs` writes it")
+    write_or_check(PLACE, page(), check=wishes.check)
 
 
 def page() -> str:
     """The whole page."""
-    source = (HERE / "model.in.md").read_text("utf-8")
     rows = read_measurements(ROWS)
     values = constants() | measured_kernels() | tables(comparison_of(rows)) | held_out() | spread(rows)
-    return re.sub(r"\{([A-Z][A-Z_0-9]*)\}", lambda name: values[name[1]], source)
+    text = PLACE.read_text("utf-8")
+    for passage in FIGURES:
+        pattern = re.sub(r"\\\{[A-Z_0-9]+\\\}", ".+?", re.escape(passage))
+        assert len(re.findall(pattern, text)) == 1, f"docs/model.md: needs {passage!r} once"
+        text = re.sub(pattern, lambda _, passage=passage: passage.format_map(values), text)
+    return filled(text, values)
 
 
 def constants() -> dict[str, str]:

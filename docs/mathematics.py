@@ -1,4 +1,4 @@
-"""Write docs/mathematics.md from docs/mathematics.in.md and the docstrings of `formulations/`.
+"""Write the symbols, equations and tables of docs/mathematics.md from the docstrings of `formulations/`.
 
 `--check` writes nothing and exits 1 when the page is not what it would be.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +17,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 import formulations
-from coopt.instance.texts import write_text
+from docs.regions import filled, write_or_check
 from formulations import direct, partition, phased, regret, routing, shared, sites
 from formulations.direct_data import DirectData, on_orbits
 from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
@@ -28,7 +27,7 @@ from formulations.routing import RoutingData
 from formulations.shared import SharedData
 from formulations.sites import SiteLimit, SitesData
 
-HERE = Path(__file__).parent
+PLACE = Path(__file__).parent / "mathematics.md"
 ROUTES = {"routes": routing.ROUTES}
 Formulations = dict[str, tuple[Callable[[pyo.ConcreteModel], None], ...]]
 SUBJECTS: dict[str, tuple[Any, Formulations]] = {
@@ -46,33 +45,28 @@ def main() -> None:
     """Write or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when the page is out of date")
-    place, text = HERE / "mathematics.md", page()
-    if not parser.parse_args().check:
-        write_text(place, text)
-    elif place.read_text("utf-8") != text:
-        sys.exit("docs/mathematics.md is out of date, `make docs` writes it")
+    write_or_check(PLACE, page(), check=parser.parse_args().check)
 
 
 def page() -> str:
     """The whole page."""
-    source = (HERE / "mathematics.in.md").read_text("utf-8")
     tables = symbol_tables(inspect.getdoc(formulations) or "")
+    unit = units()
     values = {
-        f"{subject}_{part}": text
+        subject: region(module, named, symbols, unit)
         for (subject, (module, named)), symbols in zip(SUBJECTS.items(), tables, strict=True)
-        for part, text in (
-            ("SYMBOLS", symbols),
-            ("INTRODUCTION", introduction(module)),
-            ("OVERVIEW", overview(module, named)),
-            ("EQUATIONS", "\n\n".join(section(function) for function in equations(module))),
-        )
-    } | {
-        "FORMULATIONS": "\n".join(
-            f"- `{name}`: {', '.join(label(function) for function in chosen)}"
-            for name, chosen in shared.FORMULATIONS.items()
-        ),
     }
-    return re.sub(r"<!-- ([A-Z_]+) -->", lambda name: values[name[1]], source)
+    values["FORMULATIONS"] = "\n".join(
+        f"- `{name}`: {', '.join(label(function) for function in chosen)}"
+        for name, chosen in shared.FORMULATIONS.items()
+    )
+    return filled(PLACE.read_text("utf-8"), values)
+
+
+def region(module: ModuleType, named: Formulations, symbols: str, unit: dict[str, str]) -> str:
+    """One subject: what its module says of itself, its symbols and its equations."""
+    sections = (section(function, named, unit) for function in equations(module))
+    return "\n\n".join([introduction(module), "### Symbols", symbols, "### Equations", *sections])
 
 
 def equations(module: ModuleType) -> list[Callable[..., None]]:
@@ -88,25 +82,17 @@ def label(function: Callable[..., None]) -> str:
     return found[1]
 
 
-def section(function: Callable[..., None]) -> str:
-    """One equation: label, sentence, mathematics, and what its docstring adds."""
+def section(function: Callable[..., None], named: Formulations, unit: dict[str, str]) -> str:
+    """One equation: label, unit, formulations that use it, sentence, mathematics, and what its docstring adds."""
     text = (inspect.getdoc(function) or "").partition(") ")[2]
-    return f"**{label(function)}** `{function.__name__}`. {markdown(text)}"
+    users = ", ".join(f"`{name}`" for name, chosen in named.items() if function in chosen) or "cuts, between solves"
+    first = label(function)
+    return f"**{first}** `{function.__name__}` [{unit[first.split(', ')[0]]}; {users}]. {markdown(text)}"
 
 
 def introduction(module: ModuleType) -> str:
     """What a module says of itself, after its title."""
     return markdown((inspect.getdoc(module) or "").partition("\n\n")[2])
-
-
-def overview(module: ModuleType, named: Formulations) -> str:
-    """A table: label, function, unit, and the formulations that use it."""
-    unit = units()
-    rows = [("equation", "function", "unit", "used by"), ("---",) * 4]
-    for function in equations(module):
-        users = ", ".join(name for name, chosen in named.items() if function in chosen) or "cuts, between solves"
-        rows.append((label(function), f"`{function.__name__}`", unit[label(function).split(", ")[0]], users))
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def units() -> dict[str, str]:

@@ -32,9 +32,7 @@ def test_the_page_is_up_to_date() -> None:
 @pytest.mark.parametrize(("module", "name", "function"), EQUATIONS, ids=[name for _, name, _ in EQUATIONS])
 def test_every_equation_stands_on_the_page(module: ModuleType, name: str, function: Any) -> None:
     label = MAKER["label"](function)
-    assert f"**{label}** `{name}`. " in TEXT
-    (row,) = re.findall(rf"^\| {label} \| `{name}` \| ([^|]+) \| ([^|]+) \|$", TEXT, re.MULTILINE)
-    assert all(cell.strip() for cell in row)
+    assert len(re.findall(rf"^\*\*{label}\*\* `{name}` \[[^;\]]+; [^\]]+\]\. ", TEXT, re.MULTILINE)) == 1
     written = re.findall(r"\.\. math:: (.+?)(?:\n\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
     assert all("```math\n" + " ".join(one.split()) + "\n```" in TEXT for one in written)
     assert written or name == "add_cut_list"
@@ -54,7 +52,7 @@ def test_every_symbol_has_its_line() -> None:
 
 
 def test_no_placeholder_and_no_role_is_left() -> None:
-    assert "<!--" not in TEXT
+    assert not re.search(r"<!-- [A-Z_]+ -->\s+<!--", TEXT)
     assert ":math:" not in TEXT
     assert ".. math" not in TEXT
 

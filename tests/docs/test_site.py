@@ -13,7 +13,7 @@ import coopt
 from tests.docs.shown import ROOT
 
 CONFIG = ROOT / "docs" / "site" / "mkdocs.yml"
-PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if not page.name.endswith(".in.md")]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src"}
 
 
