@@ -1,9 +1,11 @@
-"""Solve every named instance of `benchmarks/cases.py` end to end; rewrites `benchmarks/all_kinds.csv` and its pictures.
+"""Solve every named instance of `benchmarks/cases.py` end to end; rewrites
+`benchmarks/all_kinds.csv` and its pictures.
 
-One row for instance and way. Way `coopt` is `coopt.solve` from the question to the plan. For shared networks every
-formulation is also timed alone, by HiGHS as coopt runs it, by HiGHS with its presolve (with probing and without), by
-SCIP through PySCIPOpt where that is installed, and by a pass over all families in place of a search. Seconds are
-processor time; solvers run on one thread. `--once` runs one case of each kind and writes nothing.
+One row for instance and way. Way `coopt` is `coopt.solve` from the question to the plan. For shared
+networks every formulation is also timed alone, by HiGHS as coopt runs it, by HiGHS with its
+presolve (with probing and without), by SCIP through PySCIPOpt where that is installed, and by a
+pass over all families in place of a search. Seconds are processor time; solvers run on one thread.
+`--once` runs one case of each kind and writes nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +65,16 @@ def _rows(case: Case) -> Iterator[dict[str, object]]:
     plan = coopt.solve(instance, time_limit_s=LIMIT_S)
     total_s = time.process_time() - started
     said = {"value": plan.objective.value, "bound": plan.objective.bound, "gap": plan.objective.gap}
-    yield _row(case, instance, "coopt", plan.solver.formulation, plan.status, plan.solver.nodes, total_s, **said)
+    yield _row(
+        case,
+        instance,
+        "coopt",
+        plan.solver.formulation,
+        plan.status,
+        plan.solver.nodes,
+        total_s,
+        **said,
+    )
     if instance.problem == "shared" and plan.status == "optimal":
         for row in _searches(case, instance):
             wrong = row["outcome"] == "optimal" and not _close(row["value"], plan.objective.value)
@@ -71,7 +82,9 @@ def _rows(case: Case) -> Iterator[dict[str, object]]:
 
 
 def _close(found: object, value: float | None) -> bool:
-    return isinstance(found, float) and value is not None and math.isclose(found, value, rel_tol=1e-6)
+    return (
+        isinstance(found, float) and value is not None and math.isclose(found, value, rel_tol=1e-6)
+    )
 
 
 def _searches(case: Case, instance: Instance) -> Iterator[dict[str, object]]:
@@ -83,7 +96,16 @@ def _searches(case: Case, instance: Instance) -> Iterator[dict[str, object]]:
     best = cheapest_design(problem.data)
     seconds = time.process_time() - started
     assert best is not None
-    yield _row(case, instance, "pass over families", "none", "optimal", 0, seconds, value=_value(problem, *best))
+    yield _row(
+        case,
+        instance,
+        "pass over families",
+        "none",
+        "optimal",
+        0,
+        seconds,
+        value=_value(problem, *best),
+    )
     for name, equations in FORMULATIONS.items():
         model = build(problem.data, equations)
         for way, changes in WAYS.items():
@@ -92,7 +114,9 @@ def _searches(case: Case, instance: Instance) -> Iterator[dict[str, object]]:
             answer = solve(model, time_limit_s=LIMIT_S, settings=settings)
             seconds = time.process_time() - started
             value = None if answer.value is None else answer.value * problem.scale
-            yield _row(case, instance, way, name, answer.outcome, answer.nodes, seconds, value=value)
+            yield _row(
+                case, instance, way, name, answer.outcome, answer.nodes, seconds, value=value
+            )
         if find_spec("pyscipopt"):
             yield _by_scip(case, instance, problem, name, model)
 
@@ -100,10 +124,15 @@ def _searches(case: Case, instance: Instance) -> Iterator[dict[str, object]]:
 def _value(problem: SharedProblem, family: int, uplinks: int, *_: object) -> float:
     d = problem.data
     spines = -(-int(d.leaves[family]) * uplinks // int(d.radix[family])) if d.leaves[family] else 0
-    return float(d.fixed[family] + d.uplink[family] * uplinks + d.spine[family] * spines) * problem.scale
+    return (
+        float(d.fixed[family] + d.uplink[family] * uplinks + d.spine[family] * spines)
+        * problem.scale
+    )
 
 
-def _by_scip(case: Case, instance: Instance, problem: SharedProblem, name: str, model: Any) -> dict[str, object]:
+def _by_scip(
+    case: Case, instance: Instance, problem: SharedProblem, name: str, model: Any
+) -> dict[str, object]:
     from pyscipopt import Model
 
     lp, _ = linear_program(model)
@@ -119,7 +148,9 @@ def _by_scip(case: Case, instance: Instance, problem: SharedProblem, name: str, 
     scip.optimize()
     seconds = time.process_time() - started
     value = scip.getObjVal() * problem.scale if scip.getNSols() else None
-    return _row(case, instance, "SCIP", name, scip.getStatus(), scip.getNNodes(), seconds, value=value)
+    return _row(
+        case, instance, "SCIP", name, scip.getStatus(), scip.getNNodes(), seconds, value=value
+    )
 
 
 def _row(
@@ -149,7 +180,9 @@ def _row(
         "highs": version(),
         "machine": f"{platform.machine()} Python {platform.python_version()}",
     }
-    print(f"{case.name:24} {way:32} {formulation:10} {outcome:12} {seconds:8.3f} s", file=sys.stderr)
+    print(
+        f"{case.name:24} {way:32} {formulation:10} {outcome:12} {seconds:8.3f} s", file=sys.stderr
+    )
     return row
 
 

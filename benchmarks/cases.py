@@ -38,7 +38,9 @@ SLACK = 1.1  # bound over the least iteration time
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A named question; `size` is what grows along its series: GPUs, workloads, shares, ways prices may turn out."""
+    """A named question; `size` is what grows along its series: GPUs, workloads, shares, ways prices
+    may turn out.
+    """
 
     name: str
     kind: str
@@ -49,16 +51,33 @@ class Case:
 def cases() -> Iterator[Case]:
     """All of them, kind by kind."""
     for gpus in SIZES:
-        yield Case(name=f"shared-n{gpus}", kind="one workload", size=gpus, question=partial(one_workload, gpus))
+        yield Case(
+            name=f"shared-n{gpus}",
+            kind="one workload",
+            size=gpus,
+            question=partial(one_workload, gpus),
+        )
     for count in range(1, 9):
         question = partial(_first, "shared-131k-w8", "workload", count)
-        yield Case(name=f"shared-131k-w{count}", kind="workloads in turn", size=count, question=question)
+        yield Case(
+            name=f"shared-131k-w{count}", kind="workloads in turn", size=count, question=question
+        )
     for aim in ("tco", "power"):
         for gpus in (256, 2048, 16_384, 131_072):
             question = partial(one_workload, gpus, objective={"minimize": aim})
-            yield Case(name=f"shared-n{gpus}-{aim}", kind=f"one workload, {aim}", size=gpus, question=question)
+            yield Case(
+                name=f"shared-n{gpus}-{aim}",
+                kind=f"one workload, {aim}",
+                size=gpus,
+                question=question,
+            )
     for name in SHIPPED:
-        yield Case(name=name, kind="shipped", size=0, question=partial(coopt.load, INSTANCES / f"{name}.toml"))
+        yield Case(
+            name=name,
+            kind="shipped",
+            size=0,
+            question=partial(coopt.load, INSTANCES / f"{name}.toml"),
+        )
     yield from _sites()
     yield from _robust()
     yield from _series("fleet-131k-w64", "partition", "workload", (2, 4, 8, 16, 32, 64))
@@ -72,7 +91,12 @@ def one_workload(gpus: int, **changes: Any) -> Instance:
     table["cluster"] = {"gpu": "h100-sxm", "gpus": gpus}
     table["network"] |= {"hb_domains": ["hgx-h100-8", "h100-hb32", "h100-hb64", "gh200-256"]}
     table["workload"] = [
-        {"name": model, "model": model, "global_batch": max(gpus // 8, 64), "max_iteration_time_s": 1e6}
+        {
+            "name": model,
+            "model": model,
+            "global_batch": max(gpus // 8, 64),
+            "max_iteration_time_s": 1e6,
+        }
     ]
     return _bounded(table)
 
@@ -80,7 +104,9 @@ def one_workload(gpus: int, **changes: Any) -> Instance:
 def _bounded(table: dict[str, Any]) -> Instance:
     """The question with every bound `SLACK` times the least time of that workload alone."""
     for workload in table["workload"]:
-        alone = Instance.model_validate({**table, "workload": [workload | {"max_iteration_time_s": 1e6}]})
+        alone = Instance.model_validate(
+            {**table, "workload": [workload | {"max_iteration_time_s": 1e6}]}
+        )
         fastest = fastest_design(alone.model_copy(update={"robust": None}))
         assert not isinstance(fastest, tuple), fastest
         workload["max_iteration_time_s"] = SLACK * fastest.workloads[0].iteration_time_s
@@ -96,7 +122,9 @@ def _first(file: str, tables: str, count: int) -> Instance:
     if tables == "phase":
         table["cluster"]["gpus"] = found[-1]["gpus"]
         asked = str([phase.get("workloads", table["workload"]) for phase in found])
-        table["workload"] = [workload for workload in table["workload"] if repr(workload["name"]) in asked]
+        table["workload"] = [
+            workload for workload in table["workload"] if repr(workload["name"]) in asked
+        ]
     return Instance.model_validate(table | {tables: found})
 
 
@@ -118,9 +146,19 @@ def _robust() -> Iterator[Case]:
     for gpus in (1024, 4096, 16_384):
         robust = {"survive": ["nic", "domain"], "slower": {"nic": 1.5, "domain": 2.5}}
         question = partial(one_workload, gpus, robust=robust)
-        yield Case(name=f"survive-domain-n{gpus}", kind="survival of a domain", size=gpus, question=question)
+        yield Case(
+            name=f"survive-domain-n{gpus}",
+            kind="survival of a domain",
+            size=gpus,
+            question=question,
+        )
 
 
 def _series(file: str, kind: str, tables: str, counts: tuple[int, ...]) -> Iterator[Case]:
     for count in counts:
-        yield Case(name=f"{file}-first-{count}", kind=kind, size=count, question=partial(_first, file, tables, count))
+        yield Case(
+            name=f"{file}-first-{count}",
+            kind=kind,
+            size=count,
+            question=partial(_first, file, tables, count),
+        )

@@ -1,7 +1,8 @@
-"""Schedule an all-reduce on named fabrics with every algorithm and rewrite `benchmarks/collectives.csv`.
+"""Schedule an all-reduce on named fabrics with every algorithm and rewrite
+`benchmarks/collectives.csv`.
 
-One row a case: graph, algorithm, steps, bound, construction, and the seconds to build and to replay the schedule (the
-median of several runs). `--once` runs each case once and writes nothing.
+One row a case: graph, algorithm, steps, bound, construction, and the seconds to build and to replay
+the schedule (the median of several runs). `--once` runs each case once and writes nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +25,27 @@ from coopt.network.schedules.schedule_form import all_reduce_s, replay
 from coopt.network.schedules.trees import free_multitree
 
 HERE = Path(__file__).parent
-PUBLISHED = {"mesh:2x2": 2, "torus:4x4": 5, "mesh:4x4": 10, "torus:8x8": 17, "mesh:8x8": 32, "torus:16x16": 64}
-GRAPHS = (*PUBLISHED, "mesh:16x16", "torus:4x4x4", "ring:64", "full:64", "hyperx:8x8", "dragonfly:9x4", "regular:64:4",
-          "clos:8x8", "clos:8x8:2", "fattree:4")  # fmt: skip
+PUBLISHED = {
+    "mesh:2x2": 2,
+    "torus:4x4": 5,
+    "mesh:4x4": 10,
+    "torus:8x8": 17,
+    "mesh:8x8": 32,
+    "torus:16x16": 64,
+}
+GRAPHS = (
+    *PUBLISHED,
+    "mesh:16x16",
+    "torus:4x4x4",
+    "ring:64",
+    "full:64",
+    "hyperx:8x8",
+    "dragonfly:9x4",
+    "regular:64:4",
+    "clos:8x8",
+    "clos:8x8:2",
+    "fattree:4",
+)
 CASES = {**ALGORITHMS, "multitree, free roots": free_multitree}
 DATA_BYTES, LATENCY_S = 1e9, 1e-6
 

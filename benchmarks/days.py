@@ -1,4 +1,6 @@
-"""Ask the three questions of docs/days.md on 98,304 GPUs again, in the words of the page; takes a minute."""
+"""Ask the three questions of docs/days.md on 98,304 GPUs again, in the words of the page; takes a
+minute.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,17 @@ import coopt
 TOKENS, BATCH, SEQ = 50e12, 6144, 8192
 
 
-def question(days: float, domains: list[str], ratio: float | list[float], **failures: Any) -> coopt.Instance:
+def question(
+    days: float, domains: list[str], ratio: float | list[float], **failures: Any
+) -> coopt.Instance:
     """Llama 3.1 405B on 98,304 H100 in so many days."""
-    workload = {"name": "w", "model": "llama3-405b", "global_batch": BATCH, "train_tokens": TOKENS, "train_days": days}
+    workload = {
+        "name": "w",
+        "model": "llama3-405b",
+        "global_batch": BATCH,
+        "train_tokens": TOKENS,
+        "train_days": days,
+    }
     network = {
         "hb_domains": domains,
         "fabrics": ["rail-only", "rail-optimized"],
@@ -51,7 +61,13 @@ def answer(instance: coopt.Instance) -> dict[str, str]:
         f"{run.iteration_time_s:.2f} s",
         f"{days:.1f}",
     )
-    return dict(zip(("size", "cost", "spares", "idle", "running", "goodput", "iteration", "days"), shown, strict=True))
+    return dict(
+        zip(
+            ("size", "cost", "spares", "idle", "running", "goodput", "iteration", "days"),
+            shown,
+            strict=True,
+        )
+    )
 
 
 DOMAINS = ("hgx-h100-8", "h100-hb16", "h100-hb32", "h100-hb64", "h100-hb128")

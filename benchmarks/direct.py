@@ -1,7 +1,8 @@
-"""Solve the named instances of direct links; rewrites `benchmarks/direct.csv` and the table that ends `docs/direct.md`.
+"""Solve the named instances of direct links; rewrites `benchmarks/direct.csv` and the table that
+ends `docs/direct.md`.
 
-One row for an instance: domains, links, the least links its mapping needs, prices, the gap that is left, and seconds of
-CPU. `--once` solves each and writes nothing.
+One row for an instance: domains, links, the least links its mapping needs, prices, the gap that is
+left, and seconds of CPU. `--once` solves each and writes nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +64,11 @@ def _row(name: str) -> dict[str, Any]:
 def _line(row: dict[str, Any]) -> str:
     prices = [f"${row[key] / 1e6:.2f} M" for key in ("direct_usd", "switches_usd")]
     first = [row["instance"], row["domains"], f"{row['links']:,}", f"{row['least_links']:,}"]
-    return "| " + " | ".join(map(str, [*first, *prices, f"{float(row['gap']):.2%}", row["cpu_s"]])) + " |"
+    return (
+        "| "
+        + " | ".join(map(str, [*first, *prices, f"{float(row['gap']):.2%}", row["cpu_s"]]))
+        + " |"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""What every shipped instance costs under each charge of its network; rewrites `benchmarks/disciplines.csv`.
+"""What every shipped instance costs under each charge of its network; rewrites
+`benchmarks/disciplines.csv`.
 
-One row for an instance: the value of its objective under the ratio of a leaf and with flows sprayed, pinned and drawn
-at random, and the largest share of a bound that a workload takes by `coopt route` and by `coopt simulate` under the
-discipline that the instance names. Empty cells: nothing is feasible or found in time, or there is nothing to route. The
-tables that end `docs/loads.md` are written, too. `--once` takes the smallest instance and writes nothing.
+One row for an instance: the value of its objective under the ratio of a leaf and with flows
+sprayed, pinned and drawn at random, and the largest share of a bound that a workload takes by
+`coopt route` and by `coopt simulate` under the discipline that the instance names. Empty cells:
+nothing is feasible or found in time, or there is nothing to route. The tables that end
+`docs/loads.md` are written, too. `--once` takes the smallest instance and writes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ INSTANCES = HERE.parent / "instances"
 RECORD, PAGE = HERE / "disciplines.csv", HERE.parent / "docs" / "loads.md"
 CHARGES: dict[str, dict[str, str]] = {
     "ratio": {"network.charge": "ratio"},
-    **{name: {"network.charge": "loads", "network.routing": name} for name in ("spray", "pinned", "ecmp")},
+    **{
+        name: {"network.charge": "loads", "network.routing": name}
+        for name in ("spray", "pinned", "ecmp")
+    },
 }
 HEAD = "| instance | objective | ratio | spray | pinned | ecmp | routed | simulated |"
 LLAMA_HEAD = "| GPUs | full bandwidth | ratio | spray | pinned | ecmp |"
@@ -47,24 +52,33 @@ Row = dict[str, object]
 def main() -> None:
     """Write the tables, or try them on one instance."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--once", action="store_true", help="the smallest instance alone, write nothing")
+    parser.add_argument(
+        "--once", action="store_true", help="the smallest instance alone, write nothing"
+    )
     parser.add_argument("names", nargs="*", help="instances to solve again; all if left out")
     wishes = parser.parse_args()
     if wishes.once:
         row = row_of(SMALLEST)
         sys.exit(
-            0 if max(float(str(row["routed"])), float(str(row["simulated"]))) <= 1 else f"a bound is missed: {row}"
+            0
+            if max(float(str(row["routed"])), float(str(row["simulated"]))) <= 1
+            else f"a bound is missed: {row}"
         )
     known: dict[str, Row] = {}
     if wishes.names:
-        known = {row["instance"]: dict(row) for row in csv.DictReader(RECORD.read_text("utf-8").splitlines())}
+        known = {
+            row["instance"]: dict(row)
+            for row in csv.DictReader(RECORD.read_text("utf-8").splitlines())
+        }
     for name in wishes.names or names():
         known[name] = row_of(name)
         write_text(RECORD, csv_text([known[name] for name in names() if name in known]))
     text = PAGE.read_text("utf-8")
     rows = [line(known[name]) for name in names() if name in known]
     llama = [llama_words(), "", LLAMA_HEAD, "|---" * 6 + "|", *map(llama_line, LLAMA_GPUS)]
-    write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *rows, "", *llama, ""]))
+    write_text(
+        PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *rows, "", *llama, ""])
+    )
 
 
 def names() -> list[str]:
@@ -110,34 +124,56 @@ def simulated(instance: Instance, plan: Plan) -> tuple[coopt.plan.traffic.Simula
 
 def line(row: Row) -> str:
     """A row as the page shows it."""
-    cells = (f"{float(str(row[charge])) / 1e6:,.3f}" if row[charge] != "" else "-" for charge in CHARGES)
-    times = (f"{float(str(row[name])):.4f}" if row[name] != "" else "-" for name in ("routed", "simulated"))
+    cells = (
+        f"{float(str(row[charge])) / 1e6:,.3f}" if row[charge] != "" else "-" for charge in CHARGES
+    )
+    times = (
+        f"{float(str(row[name])):.4f}" if row[name] != "" else "-"
+        for name in ("routed", "simulated")
+    )
     return f"| {row['instance']} | {row['objective']} | {' | '.join(cells)} | {' | '.join(times)} |"
 
 
 def llama_words() -> str:
     """What the second table holds."""
     return (
-        "The 405B of Llama 3 with TP 8 and PP 16 on a network like the one it was trained on: servers of eight on "
-        "leaves without oversubscription, seven down for one up\nabove. Seconds of an iteration of 2,048 sequences of "
-        "8,192 tokens on 16,384 GPUs, and of as many a GPU on 24,576, beside those without oversubscription.\n"
-        f"With stages outermost every hop leaves its pod, and sprayed flows take {longer('pp'):.1%} longer than at "
-        f'full bandwidth. With `outermost = "dp"` pipelines stay in pods, and it is {longer("dp"):.1%}.\n\n'
-        f"The published run reached 400 TFLOP/s on each of 16,384 GPUs (arXiv 2407.21783, Table 4), an iteration of "
-        f"{published_s():.2f} s with attention counted in full.\nWith gradients hidden behind the backward pass, as "
-        f"FSDP does, the model says {overlapped(1):.2f} s at full bandwidth and {overlapped(7):.2f} s on the tapered "
+        "The 405B of Llama 3 with TP 8 and PP 16 on a network like the one it was trained on:"
+        " servers of eight on "
+        "leaves without oversubscription, seven down for one up\nabove. Seconds of an iteration of"
+        " 2,048 sequences of "
+        "8,192 tokens on 16,384 GPUs, and of as many a GPU on 24,576, beside those without"
+        " oversubscription.\n"
+        f"With stages outermost every hop leaves its pod, and sprayed flows take {longer('pp'):.1%}"
+        " longer than at "
+        'full bandwidth. With `outermost = "dp"` pipelines stay in pods, and it is'
+        f" {longer('dp'):.1%}.\n\n"
+        f"The published run reached 400 TFLOP/s on each of 16,384 GPUs (arXiv 2407.21783, Table 4),"
+        f" an iteration of "
+        f"{published_s():.2f} s with attention counted in full.\nWith gradients hidden behind the"
+        " backward pass, as "
+        f"FSDP does, the model says {overlapped(1):.2f} s at full bandwidth and {overlapped(7):.2f}"
+        " s on the tapered "
         f'network, and with\n`collectives = "fastest"` {overlapped(1, "fastest"):.2f} and '
         f"{overlapped(7, 'fastest'):.2f} s: the taper costs so little that a bound "
-        "which full bandwidth meets with half a percent to spare is met by both. These are the fastest of all "
-        f"mappings with TP 8 and PP 16, {1 - overlapped(7) / published_s():.0%} below the published time; the tapered "
-        f"network {kept('levels')} that level by level and {kept('fastest')} it by the fastest ways."
+        "which full bandwidth meets with half a percent to spare is met by both. These are the"
+        " fastest of all "
+        f"mappings with TP 8 and PP 16, {1 - overlapped(7) / published_s():.0%} below the published"
+        " time; the tapered "
+        f"network {kept('levels')} that level by level and {kept('fastest')} it by the fastest"
+        " ways."
     )
 
 
 def longer(outermost: str) -> float:
-    """How much longer a tapered network takes than full bandwidth does, with such an order of domains."""
+    """How much longer a tapered network takes than full bandwidth does, with such an order of
+    domains.
+    """
     keys = CHARGES["spray"] | {"workload.0.mapping.outermost": outermost}
-    return llama_s(SMALL_LLAMA, 7, keys) / llama_s(SMALL_LLAMA, 1, keys | {"workload.0.mapping.outermost": "pp"}) - 1
+    return (
+        llama_s(SMALL_LLAMA, 7, keys)
+        / llama_s(SMALL_LLAMA, 1, keys | {"workload.0.mapping.outermost": "pp"})
+        - 1
+    )
 
 
 def overlapped(taper: int, collectives: str = "levels") -> float:
@@ -166,7 +202,9 @@ def llama_line(gpus: int) -> str:
 
 
 def llama_s(gpus: int, taper: int, keys: dict[str, Any]) -> float:
-    """Seconds of an iteration on three tiers with 1:1 leaves, and so many links down for one up above."""
+    """Seconds of an iteration on three tiers with 1:1 leaves, and so many links down for one up
+    above.
+    """
     instance = coopt.load(
         INSTANCES / f"{LLAMA}.toml",
         {
@@ -186,9 +224,16 @@ def llama_s(gpus: int, taper: int, keys: dict[str, Any]) -> float:
 
 
 def is_tapered(family: Family, taper: int) -> bool:
-    """Three tiers with as many links up as down at a leaf, and so many down for one up at the next; no idle GPUs."""
+    """Three tiers with as many links up as down at a leaf, and so many down for one up at the next;
+    no idle GPUs.
+    """
     pods, full = family.pods, family.active == family.hb.size
-    return pods is not None and full and pods.l == taper * pods.w and family.down in family.uplink_choices
+    return (
+        pods is not None
+        and full
+        and pods.l == taper * pods.w
+        and family.down in family.uplink_choices
+    )
 
 
 if __name__ == "__main__":

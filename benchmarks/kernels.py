@@ -1,9 +1,11 @@
-"""Measure on one GPU what kernels of a layer reach: attention by head size and sequence, products, experts, streams.
+"""Measure on one GPU what kernels of a layer reach: attention by head size and sequence, products,
+experts, streams.
 
-Needs PyTorch and a GPU, and nothing of coopt: `python benchmarks/kernels.py FILE.csv`. Attention runs through cuDNN,
-which Transformer Engine and so Megatron-Core call, and through PyTorch's FlashAttention-2, which FSDP recipes call.
-Every figure is the median of repeated launches, queued without a pause of the host, on random numbers: zeros draw less
-power and run faster. `docs/model.md` says what rests on `benchmarks/kernels-h200.csv`.
+Needs PyTorch and a GPU, and nothing of coopt: `python benchmarks/kernels.py FILE.csv`. Attention
+runs through cuDNN, which Transformer Engine and so Megatron-Core call, and through PyTorch's
+FlashAttention-2, which FSDP recipes call. Every figure is the median of repeated launches, queued
+without a pause of the host, on random numbers: zeros draw less power and run faster.
+`docs/model.md` says what rests on `benchmarks/kernels-h200.csv`.
 """
 
 from __future__ import annotations
@@ -19,12 +21,28 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash2": SDPBackend.FLASH_ATTENTION}
-HEADS = ((64, 64), (80, 80), (96, 96), (128, 128), (192, 128), (256, 256))  # of queries and keys, of values
+HEADS = (
+    (64, 64),
+    (80, 80),
+    (96, 96),
+    (128, 128),
+    (192, 128),
+    (256, 256),
+)  # of queries and keys, of values
 SEQUENCES = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 TOKENS = 16384
 BUSY_S, ROUNDS = 0.04, 5
 Row = tuple[str, str, str, str, str, str, float, float]
-COLUMNS = ("gpu", "torch", "kernel", "by", "pass", "shape", "seconds", "rate")  # rate: FLOP/s, or bytes/s of streams
+COLUMNS = (
+    "gpu",
+    "torch",
+    "kernel",
+    "by",
+    "pass",
+    "shape",
+    "seconds",
+    "rate",
+)  # rate: FLOP/s, or bytes/s of streams
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -51,8 +69,12 @@ def random(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
-def attention(by: str, heads: int, seq: int, sizes: tuple[int, int], batch: int, *, causal: bool) -> Iterator[tuple]:
-    """Forward and backward of one attention core; FLOPs of a causal one are half of the full square's."""
+def attention(
+    by: str, heads: int, seq: int, sizes: tuple[int, int], batch: int, *, causal: bool
+) -> Iterator[tuple]:
+    """Forward and backward of one attention core; FLOPs of a causal one are half of the full
+    square's.
+    """
     q, k = (random(batch, heads, seq, sizes[0]).requires_grad_() for _ in range(2))
     v = random(batch, heads, seq, sizes[1]).requires_grad_()
     flop = 2.0 * batch * heads * seq * seq * sum(sizes) * (0.5 if causal else 1.0)
@@ -76,15 +98,21 @@ def attentions() -> Iterator[tuple]:
     for sizes in HEADS:
         for seq in SEQUENCES:
             for by in BACKENDS:
-                yield from refused(attention, by, 16, seq, sizes, max(1, TOKENS // seq), causal=True)
+                yield from refused(
+                    attention, by, 16, seq, sizes, max(1, TOKENS // seq), causal=True
+                )
     for heads in (1, 2, 4, 8, 32, 64):
         for seq in (2048, 4096, 8192):
             yield from refused(attention, "cudnn", heads, seq, (128, 128), 1, causal=True)
     for seq in SEQUENCES[1:]:
-        yield from refused(attention, "cudnn", 16, seq, (128, 128), max(1, TOKENS // seq), causal=False)
+        yield from refused(
+            attention, "cudnn", 16, seq, (128, 128), max(1, TOKENS // seq), causal=False
+        )
 
 
-def refused(measure: Callable[..., Iterator[tuple]], *args: object, **options: object) -> Iterator[tuple]:
+def refused(
+    measure: Callable[..., Iterator[tuple]], *args: object, **options: object
+) -> Iterator[tuple]:
     """What is measured, or a line on stderr where a library has no kernel for the shape."""
     try:
         yield from measure(*args, **options)
@@ -144,7 +172,14 @@ def measured() -> Iterator[tuple]:
     """All rows."""
     yield from attentions()
     for m in (1024, 2048, 4096, 8192, 16384):
-        for n, k in ((4096, 4096), (8192, 8192), (2048, 8192), (8192, 2048), (3584, 7168), (28672, 8192)):
+        for n, k in (
+            (4096, 4096),
+            (8192, 8192),
+            (2048, 8192),
+            (8192, 2048),
+            (3584, 7168),
+            (28672, 8192),
+        ):
             yield from refused(dense, m, n, k)
             yield from refused(eight_bit, m, n, k)
     for count in (8, 32):

@@ -1,9 +1,11 @@
-"""Best known values and bounds of shipped questions, and what proves them: `benchmarks/library.py [NAME ...]`.
+"""Best known values and bounds of shipped questions, and what proves them: `benchmarks/library.py
+[NAME ...]`.
 
-Each question is solved, its plan verified, its bound certified without the solver, with a proof where it is one of
-islands or direct links. Plan, proof and mixed-integer program go to benchmarks/library/, where they are small, and the
-row to benchmarks/library.csv in place of an earlier one of the question. `benchmarks/library.py --check` certifies what
-is on file, without a solver.
+Each question is solved, its plan verified, its bound certified without the solver, with a proof
+where it is one of islands or direct links. Plan, proof and mixed-integer program go to
+benchmarks/library/, where they are small, and the row to benchmarks/library.csv in place of an
+earlier one of the question. `benchmarks/library.py --check` certifies what is on file, without a
+solver.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ LARGEST = 200_000
 
 
 def row_of(name: str) -> dict[str, object]:
-    """What is known of a question, with seconds of one core; its plan, proof and program are kept."""
+    """What is known of a question, with seconds of one core; its plan, proof and program are
+    kept.
+    """
     instance = coopt.load(ROOT / "instances" / f"{name}.toml")
     began = time.process_time()
     plan = coopt.solve(instance)
@@ -86,8 +90,8 @@ def _program(instance: Instance, plan: coopt.Plan) -> str:
 def kept(name: str) -> tuple[Instance, coopt.Plan, Proof | None]:
     """A shipped question with its plan and proof on file.
 
-    Both are taken as answers to the question as it is now: keys that are added to instances change its hash, which
-    what is proven does not depend on.
+    Both are taken as answers to the question as it is now: keys that are added to instances change
+    its hash, which what is proven does not depend on.
     """
     instance = coopt.load(ROOT / "instances" / f"{name}.toml")
     now, file = {"instance": identity(instance)}, KEPT / f"{name}.proof.json"
@@ -99,16 +103,26 @@ def check() -> int:
     """Certify the plans on file again; how many are not proven as the table says."""
     wrong = 0
     for row in rows_on_file():
-        if (KEPT / f"{row['instance']}.plan.json").exists() and int(row["proof_bytes"] or 0) < LARGEST:
+        if (KEPT / f"{row['instance']}.plan.json").exists() and int(
+            row["proof_bytes"] or 0
+        ) < LARGEST:
             found = coopt.certify(*kept(row["instance"]))
-            right = found.ok and ("" if found.bound_proven is None else repr(found.bound_proven)) == row["certified"]
+            right = (
+                found.ok
+                and ("" if found.bound_proven is None else repr(found.bound_proven))
+                == row["certified"]
+            )
             wrong += not right
             print(f"{row['instance']}: {'proven' if right else 'not proven, to be measured again'}")
     return wrong
 
 
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
-    return coopt.prove(instance, plan) if instance.problem in ("partition", "fleet", "direct") else None
+    return (
+        coopt.prove(instance, plan)
+        if instance.problem in ("partition", "fleet", "direct")
+        else None
+    )
 
 
 def _by(found: coopt.Certificate) -> str:
@@ -132,12 +146,17 @@ def _share(found: coopt.Certificate) -> str:
 def on_page(row: dict[str, str]) -> str:
     """A row as docs/library.md shows it."""
     value, bound = (
-        f"{float(text):,.2f}" if text else "none" for text in (row["value"], row["certified"] or row["bound"])
+        f"{float(text):,.2f}" if text else "none"
+        for text in (row["value"], row["certified"] or row["bound"])
     )
     size = f"{int(row['proof_bytes']) / 1000:,.1f}" if row["proof_bytes"] else "none"
-    proven, seconds = f"{row['by']} | {row['share']}", f"{row['solve_s']} | {row['prove_s']} | {row['certify_s']}"
+    proven, seconds = (
+        f"{row['by']} | {row['share']}",
+        f"{row['solve_s']} | {row['prove_s']} | {row['certify_s']}",
+    )
     whole = (
-        f"{row['instance']} | {row['status']} | {row['objective']} | {value} | {bound} | {proven} | {size} | {seconds}"
+        f"{row['instance']} | {row['status']} | {row['objective']} | {value} | {bound} | {proven} |"
+        f" {size} | {seconds}"
     )
     return f"| {whole} |"
 
@@ -148,13 +167,17 @@ def rows_on_file() -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Measure questions again, rewrite the table, and print it as the page shows it; or check what is on file."""
+    """Measure questions again, rewrite the table, and print it as the page shows it; or check what
+    is on file.
+    """
     names = sys.argv[1:]
     if names == ["--check"]:
         sys.exit(check())
     for name in names or NAMES:
         row = row_of(name)
-        others: list[dict[str, object]] = [{**one} for one in rows_on_file() if one["instance"] != name]
+        others: list[dict[str, object]] = [
+            {**one} for one in rows_on_file() if one["instance"] != name
+        ]
         rows = sorted([*others, row], key=lambda one: str(one["instance"]))
         TABLE.write_text(csv_text(rows), "utf-8")
     print("\n".join(map(on_page, rows_on_file())))

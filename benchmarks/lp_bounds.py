@@ -1,8 +1,9 @@
-"""Rewrite `benchmarks/lp_bounds.csv`: the LP bound of every formulation on every instance of `benchmarks/lp_cases.py`.
+"""Rewrite `benchmarks/lp_bounds.csv`: the LP bound of every formulation on every instance of
+`benchmarks/lp_cases.py`.
 
-Beside it stand the best plan, which is the optimum where the proven bound is as high, and the gap of the LP bound to
-it. A formulation that gets weaker shows here first. `--check` writes nothing and exits 1 when a bound differs by more
-than 1e-7 of its value.
+Beside it stand the best plan, which is the optimum where the proven bound is as high, and the gap
+of the LP bound to it. A formulation that gets weaker shows here first. `--check` writes nothing and
+exits 1 when a bound differs by more than 1e-7 of its value.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ LIMIT_S = 600.0  # for a solve
 def main() -> None:
     """Write or check the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when a bound is another one")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 when a bound is another one"
+    )
     wishes = parser.parse_args()
     rows = [row for name in names() for row in rows_of(name)]
     if not wishes.check:
         write_text(RECORD, csv_text(rows))
     elif not same(rows, recorded()):
-        sys.exit("benchmarks/lp_bounds.csv is out of date, `python benchmarks/lp_bounds.py` writes it")
+        sys.exit(
+            "benchmarks/lp_bounds.csv is out of date, `python benchmarks/lp_bounds.py` writes it"
+        )
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
@@ -50,7 +55,11 @@ def rows_of(name: str) -> list[dict[str, str]]:
             "lp_bound": _text(bound),
             "bound": _text(claim.bound),
             "optimum": _text(claim.value),
-            "lp_gap": f"{max(1 - bound / claim.value, 0.0):.6f}" if bound is not None and claim.value else "",
+            "lp_gap": (
+                f"{max(1 - bound / claim.value, 0.0):.6f}"
+                if bound is not None and claim.value
+                else ""
+            ),
         }
         for formulation, bound in lp_bounds(instance).items()
     ]
@@ -71,7 +80,9 @@ def recorded() -> list[dict[str, str]]:
 
 def same(rows: list[dict[str, str]], others: list[dict[str, str]]) -> bool:
     """Whether two tables hold the same cases, with the same values up to rounding."""
-    return len(rows) == len(others) and all(_alike(*pair) for pair in zip(rows, others, strict=True))
+    return len(rows) == len(others) and all(
+        _alike(*pair) for pair in zip(rows, others, strict=True)
+    )
 
 
 def _alike(one: dict[str, str], other: dict[str, str]) -> bool:

@@ -1,6 +1,8 @@
-"""The instances whose LP bounds are on file: those of `instances/`, and small ones where a kind of problem has none.
+"""The instances whose LP bounds are on file: those of `instances/`, and small ones where a kind of
+problem has none.
 
-An LP bound is the optimum of a formulation with fractions in place of whole numbers, before any cut.
+An LP bound is the optimum of a formulation with fractions in place of whole numbers, before any
+cut.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ LARGE = frozenset(
         "shared-131k-w8",
     }
 )
-"""Those that take seconds, of formulations that smaller ones have too; the benchmark alone solves them again."""
+"""Those that take seconds, of formulations that smaller ones have too; the benchmark alone solves
+them again.
+"""
 
 
 def names() -> list[str]:
@@ -87,19 +91,26 @@ def instance_of(name: str) -> Instance:
 
 
 def claim_of(plan: Plan) -> ObjectiveClaim:
-    """What a plan claims of its kind; where direct links and switches are rivals, of direct links."""
+    """What a plan claims of its kind; where direct links and switches are rivals, of direct
+    links.
+    """
     return plan.objective if plan.rivals is None else plan.rivals.direct
 
 
 def lp_bounds(instance: Instance) -> dict[str, float | None]:
     """By the name of each formulation the optimum of its linear relaxation, before any cut.
 
-    In USD or W, as the objective. None where nothing can serve every workload, or where even fractions exceed a limit.
+    In USD or W, as the objective. None where nothing can serve every workload, or where even
+    fractions exceed a limit.
     """
     programs = programs_of(instance)
-    relaxed = {name: [_relaxed(program) for program in programs(name)] for name in formulations_of(instance)}
+    relaxed = {
+        name: [_relaxed(program) for program in programs(name)]
+        for name in formulations_of(instance)
+    }
     return {
-        name: min((bound for bound in bounds if bound is not None), default=None) for name, bounds in relaxed.items()
+        name: min((bound for bound in bounds if bound is not None), default=None)
+        for name, bounds in relaxed.items()
     }
 
 

@@ -1,7 +1,9 @@
-"""Configurations a second of the performance model, time and memory, on one core; rewrites `benchmarks/model.csv`.
+"""Configurations a second of the performance model, time and memory, on one core; rewrites
+`benchmarks/model.csv`.
 
-The space is that of the Calculon study, GPT 530B on 2,240 A100: every mapping of docs/network.md with ZeRO 0 to 3, on
-every placement in servers of eight, fitting or not. `--once` runs it once and writes nothing.
+The space is that of the Calculon study, GPT 530B on 2,240 A100: every mapping of docs/network.md
+with ZeRO 0 to 3, on every placement in servers of eight, fitting or not. `--once` runs it once and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from coopt.perf.memory import memory_bytes
 HERE = Path(__file__).parent
 GPUS, SERVER = 2240, 8
 RAIL = Reciprocals.everywhere(4e-11)  # 200 Gbit/s
-BLOCK = 1 << 16  # rows at once: calls cost little beside them, and their arrays stay in a core's cache
+BLOCK = (
+    1 << 16
+)  # rows at once: calls cost little beside them, and their arrays stay in a core's cache
 REPEATS = 12  # of the whole space in a run, to make it long enough to time
 PEER = "Calculon: 190 to 710 on one core, measured for this project with its public Python code"
 
@@ -39,7 +43,10 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="run once, write nothing")
     parser.add_argument("--runs", type=int, default=7, help="runs; the median counts")
     arguments = parser.parse_args()
-    rows = [timed(attention, 1 if arguments.once else arguments.runs) for attention in ("unfused", "flash")]
+    rows = [
+        timed(attention, 1 if arguments.once else arguments.runs)
+        for attention in ("unfused", "flash")
+    ]
     if not arguments.once:
         write_text(HERE / "model.csv", csv_text(rows))
 
@@ -51,7 +58,10 @@ def timed(attention: str, runs: int) -> dict[str, object]:
     seconds = [_seconds(workload, gpu, rows, places) for _ in range(runs)]
     rate = len(rows) / statistics.median(seconds)
     space_size = len(rows) // REPEATS
-    print(f"530B on {GPUS:,} GPUs, {attention:8} {space_size:9,} configurations {rate / 1e6:6.2f} million/s")
+    print(
+        f"530B on {GPUS:,} GPUs, {attention:8} {space_size:9,} configurations {rate / 1e6:6.2f}"
+        " million/s"
+    )
     return {
         "space": f"gpt-530b on {GPUS} a100-80g",
         "attention": attention,
@@ -63,7 +73,9 @@ def timed(attention: str, runs: int) -> dict[str, object]:
         "fastest_per_s": round(len(rows) / min(seconds)),
         "peer_per_s": PEER,
         "commit": commit(),
-        "machine": f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}",
+        "machine": (
+            f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}"
+        ),
     }
 
 

@@ -1,7 +1,8 @@
 """Trace the front of shipped instances beside one solve; rewrites `benchmarks/pareto.csv`.
 
-One row an instance: points, how many the whole front has, and seconds of processor time, which other programs on the
-machine disturb least, as the median of several runs. `--once` runs each once and writes nothing.
+One row an instance: points, how many the whole front has, and seconds of processor time, which
+other programs on the machine disturb least, as the median of several runs. `--once` runs each once
+and writes nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def _row(name: str, runs: int) -> dict[str, object]:
         "commit": commit(),
         "machine": f"{platform.machine()} Python {platform.python_version()} HiGHS {version()}",
     }
-    print(f"{name:20} {len(front.points)} of {front.size} points, {front_s:.3f} s, {row['ratio']} times one solve")
+    print(
+        f"{name:20} {len(front.points)} of {front.size} points, {front_s:.3f} s, {row['ratio']}"
+        " times one solve"
+    )
     return row
 
 

@@ -1,11 +1,13 @@
-"""Solve partitions by every formulation; rewrites `benchmarks/partition.csv` and the table of `docs/partition.md`.
+"""Solve partitions by every formulation; rewrites `benchmarks/partition.csv` and the table of
+`docs/partition.md`.
 
-One row for case and formulation: options listed and kept by the filter, objective, proven gap, nodes, and seconds of
-processor time on one thread, which other programs on the machine disturb least: those of listing, of the filter, of
-building the model, and of the search. `sets` is the search as coopt runs it, which builds as it goes; the others hand
-one model to HiGHS. All get the filtered options. In cases of all options nothing is dropped while islands are listed:
-there `sets` filters them, and `naive` gets them all. `--case` solves some cases again and leaves the rows of the others
-as they are; `--once` solves a small one and writes nothing.
+One row for case and formulation: options listed and kept by the filter, objective, proven gap,
+nodes, and seconds of processor time on one thread, which other programs on the machine disturb
+least: those of listing, of the filter, of building the model, and of the search. `sets` is the
+search as coopt runs it, which builds as it goes; the others hand one model to HiGHS. All get the
+filtered options. In cases of all options nothing is dropped while islands are listed: there `sets`
+filters them, and `naive` gets them all. `--case` solves some cases again and leaves the rows of the
+others as they are; `--once` solves a small one and writes nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +49,13 @@ COLUMNS = (
 )
 ALL = ", all options"
 FLEETS = ["fleet-131k-w8", "fleet-131k-w8-core", "fleet-131k-w16", "fleet-131k-w64"]
-CASES = [*FLEETS, *("fleet-131k-w8" + ALL, "fleet-131k-w16" + ALL), "made-up 8", "made-up 16", "made-up 64"]
+CASES = [
+    *FLEETS,
+    *("fleet-131k-w8" + ALL, "fleet-131k-w16" + ALL),
+    "made-up 8",
+    "made-up 16",
+    "made-up 64",
+]
 NAIVELY = "naive"
 SETS = "sets"  # the search as coopt runs it: a part for each set of products
 FORMS: dict[str, tuple[Equation, ...]] = {SETS: (), **FORMULATIONS, NAIVELY: NAIVE}
@@ -59,8 +67,12 @@ GAP, COARSE = 1e-6, 1e-4
 def main() -> None:
     """Run the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--once", action="store_true", help="solve the smallest case, write nothing")
-    parser.add_argument("--case", action="append", choices=CASES, help="a case to solve again; all without it")
+    parser.add_argument(
+        "--once", action="store_true", help="solve the smallest case, write nothing"
+    )
+    parser.add_argument(
+        "--case", action="append", choices=CASES, help="a case to solve again; all without it"
+    )
     arguments = parser.parse_args()
     chosen = ["made-up 4"] if arguments.once else arguments.case or CASES
     found = {case: _rows(case) for case in chosen}
@@ -68,7 +80,10 @@ def main() -> None:
         rows = [row for case in CASES for row in found.get(case) or recorded(case)]
         write_text(RECORD, csv_text(rows))
         text = PAGE.read_text("utf-8")
-        write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 12 + "|", *map(_line, rows), ""]))
+        write_text(
+            PAGE,
+            "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 12 + "|", *map(_line, rows), ""]),
+        )
 
 
 def recorded(case: str) -> list[Row]:
@@ -89,7 +104,12 @@ def _rows(case: str) -> list[Row]:
     for form in (SETS, NAIVELY) if case.endswith(ALL) else FORMS:
         whole = case.endswith(ALL) and form == NAIVELY
         used, limit_s = (data, LONG_LIMIT_S) if whole else (few, LIMIT_S)
-        row = {"case": case, "options": len(data.workload), "kept": len(used.workload), "list_s": round(list_s, 2)}
+        row = {
+            "case": case,
+            "options": len(data.workload),
+            "kept": len(used.workload),
+            "list_s": round(list_s, 2),
+        }
         row |= {"filter_s": 0.0 if whole else round(filter_s, 3)} | _solved(used, form, limit_s)
         rows.append(row)
         print(_line(row), flush=True)
@@ -150,7 +170,11 @@ def _line(r: Row) -> str:
     value, list_s, filter_s, build_s, solve_s = (
         float(str(r[name])) for name in ("objective", "list_s", "filter_s", "build_s", "solve_s")
     )
-    found = f"{value / 1e6:.3f} | {r['gap']} | {r['nodes']}" if value < np.inf else f"none | | {r['nodes']}"
+    found = (
+        f"{value / 1e6:.3f} | {r['gap']} | {r['nodes']}"
+        if value < np.inf
+        else f"none | | {r['nodes']}"
+    )
     return f"| {case} | {found} | {list_s:.1f} | {filter_s:.2f} | {build_s:.2f} | {solve_s:.2f} |"
 
 

@@ -1,4 +1,6 @@
-"""All islands that were looked at, as somebody would list them who drops nothing that meets its bound."""
+"""All islands that were looked at, as somebody would list them who drops nothing that meets its
+bound.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def every_island(instance: Instance) -> IslandOptions:
     for workload in instance.workload:
         coupling = Remembering(market=Market(instance=instance))
         islands_of(coupling, workload, lambda: None)
-        found.append(_once(reduce(Islands.followed_by, coupling.shown, coupling.market.no_islands())))
+        found.append(
+            _once(reduce(Islands.followed_by, coupling.shown, coupling.market.no_islands()))
+        )
     return IslandOptions(
         workload=np.repeat(np.arange(len(found)), [len(islands) for islands in found]),
         islands=reduce(Islands.followed_by, found),
@@ -50,6 +54,17 @@ def every_island(instance: Instance) -> IslandOptions:
 
 def _once(islands: Islands) -> Islands:
     """The same without repetitions."""
-    built = ("gpus", "hb", "active", "fabric", "nic", "nics_per_gpu", "switch", "optics", "turn", "uplinks")
+    built = (
+        "gpus",
+        "hb",
+        "active",
+        "fabric",
+        "nic",
+        "nics_per_gpu",
+        "switch",
+        "optics",
+        "turn",
+        "uplinks",
+    )
     columns = np.stack([getattr(islands, name) for name in built], axis=1)
     return islands.take(np.sort(np.unique(columns, axis=0, return_index=True)[1]))

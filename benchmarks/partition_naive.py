@@ -34,12 +34,14 @@ def add_each_product_used(m: pyo.ConcreteModel) -> None:
 
 
 def add_bills(m: pyo.ConcreteModel) -> None:
-    r"""Of the bracket that is chosen, the bill is paid and the threshold bought; M makes the others slack.
+    r"""Of the bracket that is chosen, the bill is paid and the threshold bought; M makes the others
+    slack.
 
-    .. math:: c_p \ge g_b + p_b Q_p - M_{pb} (1 - v_{pb}), \qquad Q_p \ge t_{pb} v_{pb}, \qquad \sum_b v_{pb} = 1
+    .. math:: c_p \ge g_b + p_b Q_p - M_{pb} (1 - v_{pb}), \qquad Q_p \ge t_{pb} v_{pb},
+        \qquad \sum_b v_{pb} = 1
 
-    :math:`M_{pb} = g_b + p_b \max_b \overline{t}_{pb}`, the largest bill there is at that price. The bill is
-    what cost and budget then count.
+    :math:`M_{pb} = g_b + p_b \max_b \overline{t}_{pb}`, the largest bill there is at that price.
+    The bill is what cost and budget then count.
     """
     m.bill = pyo.Var(m.D, domain=pyo.NonNegativeReals, doc="[USD]")
     m.units = pyo.Var(m.D, domain=pyo.NonNegativeReals, doc="[units]")
@@ -48,11 +50,15 @@ def add_bills(m: pyo.ConcreteModel) -> None:
         item = m.data.products[p]
         most = float(max(m.ends_of[p]))
         held = sum(float(m.data.quantity[o, p]) * m.z[o] for o in m.O if m.data.quantity[o, p])
-        held = held + sum(core.quantity * m.n[c] for c, core in enumerate(m.data.cores) if core.product == p)
+        held = held + sum(
+            core.quantity * m.n[c] for c, core in enumerate(m.data.cores) if core.product == p
+        )
         m.naive.add(m.units[p] >= held)
         m.naive.add(m.units[p] <= most)
         m.naive.add(sum(m.v[p, b] for b in range(len(item.usd))) == 1)
-        for b, (given, usd, start) in enumerate(zip(item.offsets, item.usd, item.start, strict=True)):
+        for b, (given, usd, start) in enumerate(
+            zip(item.offsets, item.usd, item.start, strict=True)
+        ):
             big = float(given + usd * most)
             m.naive.add(m.bill[p] >= float(given) + float(usd) * m.units[p] - big * (1 - m.v[p, b]))
             m.naive.add(m.units[p] >= float(start) * m.v[p, b])

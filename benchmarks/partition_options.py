@@ -1,4 +1,6 @@
-"""Made-up options of workloads with the spread of real ones: HB domains, NICs, switches, optics, taper, mappings."""
+"""Made-up options of workloads with the spread of real ones: HB domains, NICs, switches, optics,
+taper, mappings.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from itertools import combinations, product
 import numpy as np
 
 from coopt.solving.partition.arrays import worth
-from formulations.partition_data import CoreLayer, Floats, Ints, Kind, LimitedUse, PartitionData, Product
+from formulations.partition_data import (
+    CoreLayer,
+    Floats,
+    Ints,
+    Kind,
+    LimitedUse,
+    PartitionData,
+    Product,
+)
 
 # name, GPUs, USD, W of everything inside, racks
 DOMAINS = [
@@ -44,23 +54,39 @@ FIRST = dict(zip(EACH_KIND, np.cumsum([0, *EACH_KIND.values()]).tolist(), strict
 
 def products(scale: float) -> tuple[Product, ...]:
     """The products; discounts begin at shares of what a cluster of `scale` GPUs buys."""
-    found = [_product(d[0], d[2], scale / d[1], (0.2, 0.5), (0.04, 0.08), "incremental") for d in DOMAINS]
+    found = [
+        _product(d[0], d[2], scale / d[1], (0.2, 0.5), (0.04, 0.08), "incremental") for d in DOMAINS
+    ]
     found += [_product(n[0], n[2], scale, (0.25, 0.6), (0.07, 0.15), "all-units") for n in NICS]
-    found += [_product(s[0], s[3], scale / 40, (0.25, 0.6), (0.08, 0.2), "all-units") for s in SWITCHES]
-    return (*found, *(_product(o[0], o[2], 3 * scale, (0.25, 0.6), (0.1, 0.25), "incremental") for o in OPTICS))
-
-
-def _product(name: str, usd: float, much: float, at: tuple[float, ...], off: tuple[float, ...], kind: str) -> Product:
-    start = [0.0, *(float(round(share * much)) for share in at)]
-    return Product(
-        name=name, start=np.array(start), usd=np.array([usd, *(round(usd * (1 - o)) for o in off)]), discount=kind
+    found += [
+        _product(s[0], s[3], scale / 40, (0.25, 0.6), (0.08, 0.2), "all-units") for s in SWITCHES
+    ]
+    return (
+        *found,
+        *(_product(o[0], o[2], 3 * scale, (0.25, 0.6), (0.1, 0.25), "incremental") for o in OPTICS),
     )
 
 
-def workload_options(rng: np.random.Generator, gpus: float, talk: float, mappings: int) -> tuple[Floats, Floats]:
-    """Units of each product (n, P) and (GPUs, W, racks, core ports) of each option (n, 4) of one workload.
+def _product(
+    name: str, usd: float, much: float, at: tuple[float, ...], off: tuple[float, ...], kind: str
+) -> Product:
+    start = [0.0, *(float(round(share * much)) for share in at)]
+    return Product(
+        name=name,
+        start=np.array(start),
+        usd=np.array([usd, *(round(usd * (1 - o)) for o in off)]),
+        discount=kind,
+    )
 
-    `gpus` meet the bound with the best network, `talk` says how fast a slower one costs more of them.
+
+def workload_options(
+    rng: np.random.Generator, gpus: float, talk: float, mappings: int
+) -> tuple[Floats, Floats]:
+    """Units of each product (n, P) and (GPUs, W, racks, core ports) of each option (n, 4) of one
+    workload.
+
+    `gpus` meet the bound with the best network, `talk` says how fast a slower one costs more of
+    them.
     """
     units, uses = [], []
     for h, (_, size, _, watts, racks) in enumerate(DOMAINS):
@@ -105,7 +131,9 @@ def _parts(h, i, s, far, domains, g, radix, taper, joins):
 
 
 def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01) -> PartitionData:
-    """A partition problem with all couplings; caps leave `slack` to a choice of few dollars, watts and GPUs."""
+    """A partition problem with all couplings; caps leave `slack` to a choice of few dollars, watts
+    and GPUs.
+    """
     rng = np.random.default_rng(seed)
     sizes = np.round(2 ** rng.uniform(8, 12.5, size=workloads))
     talks = rng.uniform(0.05, 0.5, size=workloads)
@@ -119,26 +147,39 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
         quantity=units,
         products=products(float(sizes.sum()) * 1.3),
         kinds=tuple(
-            Kind(name=kind, products=np.arange(FIRST[kind], FIRST[kind] + EACH_KIND[kind]), max_products=most)
+            Kind(
+                name=kind,
+                products=np.arange(FIRST[kind], FIRST[kind] + EACH_KIND[kind]),
+                max_products=most,
+            )
             for kind, most in MOST.items()
         ),
         limits=tuple(
             LimitedUse(name=name, key=name, use=uses[:, j], cap=np.inf, core=(core,))
-            for j, (name, core) in enumerate([("gpus", 0.0), ("watts", SWITCHES[-1][4]), ("racks", 1 / 32)])
+            for j, (name, core) in enumerate(
+                [("gpus", 0.0), ("watts", SWITCHES[-1][4]), ("racks", 1 / 32)]
+            )
         ),
         cores=(
             CoreLayer(
-                product=CORE_SWITCH, ports=SWITCHES[-1][1], up=uses[:, 3], opex=round(SWITCHES[-1][4] * USD_PER_W)
+                product=CORE_SWITCH,
+                ports=SWITCHES[-1][1],
+                up=uses[:, 3],
+                opex=round(SWITCHES[-1][4] * USD_PER_W),
             ),
         ),
     )
     spent = worth(free, _thrifty(free))
-    limits = tuple(replace(a, cap=float(np.ceil(spent.uses[a.name] * (1 + slack)))) for a in free.limits)
+    limits = tuple(
+        replace(a, cap=float(np.ceil(spent.uses[a.name] * (1 + slack)))) for a in free.limits
+    )
     return replace(free, limits=limits, budget=float(round(spent.capex_usd * (1 + slack))))
 
 
 def _thrifty(data: PartitionData) -> Ints:
-    """The options of least dollars, watts and GPUs together among the products allowed, the core's switch included."""
+    """The options of least dollars, watts and GPUs together among the products allowed, the core's
+    switch included.
+    """
     usd = data.quantity @ np.array([p.usd[0] for p in data.products])
     scores = sum(
         values / sum(values[data.workload == w].min() for w in range(data.workloads))
@@ -146,7 +187,9 @@ def _thrifty(data: PartitionData) -> Ints:
     )
     bought = np.array([data.uses(p) for p in range(len(data.products))]).T
     best, least = None, np.inf
-    for allowed in product(*(combinations(range(FIRST[k], FIRST[k] + EACH_KIND[k]), most) for k, most in MOST.items())):
+    for allowed in product(
+        *(combinations(range(FIRST[k], FIRST[k] + EACH_KIND[k]), most) for k, most in MOST.items())
+    ):
         barred = np.setdiff1d(np.arange(FIRST["optic"]), np.concatenate(allowed))
         shown = np.where(bought[:, barred].any(axis=1), np.inf, scores)
         mine = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]

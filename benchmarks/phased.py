@@ -1,9 +1,11 @@
-"""Solve clusters that grow by several methods; rewrites `benchmarks/phased.csv` and the table of `docs/phased.md`.
+"""Solve clusters that grow by several methods; rewrites `benchmarks/phased.csv` and the table of
+`docs/phased.md`.
 
-One row for instance and method, in seconds of processor time on one thread. All methods get the same lines with the
-same uplinks; listing the mappings that decide these comes before and is a row of its own. Enumeration goes through all
-uplinks that never fall and every phase to buy in; where there are more than `SAMPLE` of them its time is that of a
-sample, times how many there are, and the row says so. `--once` takes the smallest instance and writes nothing.
+One row for instance and method, in seconds of processor time on one thread. All methods get the
+same lines with the same uplinks; listing the mappings that decide these comes before and is a row
+of its own. Enumeration goes through all uplinks that never fall and every phase to buy in; where
+there are more than `SAMPLE` of them its time is that of a sample, times how many there are, and the
+row says so. `--once` takes the smallest instance and writes nothing.
 """
 
 from __future__ import annotations
@@ -44,17 +46,24 @@ Found = tuple[float, float, int, str]  # objective, bound, nodes, note
 def main() -> None:
     """Run the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--once", action="store_true", help="solve the smallest instance, write nothing")
+    parser.add_argument(
+        "--once", action="store_true", help="solve the smallest instance, write nothing"
+    )
     once = parser.parse_args().once
     rows = [row for name in INSTANCES[: 1 if once else None] for row in _rows(name)]
     if not once:
         write_text(HERE / "phased.csv", csv_text(rows))
         text = PAGE.read_text("utf-8")
-        write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 7 + "|", *map(_line, rows), ""]))
+        write_text(
+            PAGE,
+            "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 7 + "|", *map(_line, rows), ""]),
+        )
 
 
 def _rows(name: str) -> list[dict[str, object]]:
-    """An instance by every method; those that prove an optimum agree to the gap that is asked for."""
+    """An instance by every method; those that prove an optimum agree to the gap that is asked
+    for.
+    """
     instance = coopt.load(HERE.parent / "instances" / f"{name}.toml")
     every = tuple(lines(instance))
     started = time.process_time()
@@ -96,7 +105,11 @@ def _by_lines(instance: Instance, chosen: list[Line], data: PhasedData) -> Found
 def _program(data: PhasedData, formulation: tuple[Equation, ...]) -> Found:
     """All lines in one program."""
     unit = float(line_bounds(data).min()) / 1e3
-    answer = solve(build(scaled(data, unit), formulation), time_limit_s=LIMIT_S, settings=options(gap=0.0, threads=1))
+    answer = solve(
+        build(scaled(data, unit), formulation),
+        time_limit_s=LIMIT_S,
+        settings=options(gap=0.0, threads=1),
+    )
     value = math.nan if answer.value is None else answer.value * unit
     return value, answer.bound * unit, answer.nodes, answer.outcome
 
@@ -117,11 +130,19 @@ def _enumeration(data: PhasedData) -> tuple[float, Found]:
     seconds = time.process_time() - started
     if total <= SAMPLE:
         return seconds, (best, best, 0, f"all {total:,}")
-    return seconds * total / SAMPLE, (math.nan, math.nan, 0, f"extrapolated: {SAMPLE:,} of {total:,}")
+    return seconds * total / SAMPLE, (
+        math.nan,
+        math.nan,
+        0,
+        f"extrapolated: {SAMPLE:,} of {total:,}",
+    )
 
 
 def _ranges(data: PhasedData, f: int) -> list[range]:
-    return [range(int(a), int(b) + 1) for a, b in zip(data.min_uplinks[f], data.max_uplinks[f], strict=True)]
+    return [
+        range(int(a), int(b) + 1)
+        for a, b in zip(data.min_uplinks[f], data.max_uplinks[f], strict=True)
+    ]
 
 
 def _every(data: PhasedData, f: int) -> list[tuple[int, ...]]:
@@ -151,13 +172,17 @@ def _cost(data: PhasedData, f: int, u: tuple[int, ...]) -> float:
     value = 0.0
     for i in items:
         placed = [
-            int(data.fixed[f, t, i]) + int(data.uplink[f, t, i]) * u[t] + int(data.spine[f, t, i]) * spines[t]
+            int(data.fixed[f, t, i])
+            + int(data.uplink[f, t, i]) * u[t]
+            + int(data.spine[f, t, i]) * spines[t]
             for t in phases
         ]
         added = [b - a for a, b in zip([0, *placed], placed, strict=False)]
         times = product(*(range(t + 1) for t in phases))
         price = data.price[:, i].tolist()
-        value += min(sum(price[when] * n for when, n in zip(one, added, strict=True)) for one in times)
+        value += min(
+            sum(price[when] * n for when, n in zip(one, added, strict=True)) for one in times
+        )
         value += sum(float(data.run[t, i]) * placed[t] for t in phases)
     for t in phases[1:]:
         links = int(data.stood[f, t]) * (u[t] - u[t - 1]) + int(data.trunks[f, t]) * u[t - 1]
@@ -185,7 +210,8 @@ def _line(r: dict[str, Any]) -> str:
     """A row as a line of the page."""
     money = f"{r['objective'] / 1e6:.3f}" if r["objective"] != "" else ""
     return (
-        f"| {r['instance']} | {r['method']} | {r['cpu_s']:,.2f} | {money} | {r['gap']} | {r['nodes']} | {r['note']} |"
+        f"| {r['instance']} | {r['method']} | {r['cpu_s']:,.2f} | {money} | {r['gap']} |"
+        f" {r['nodes']} | {r['note']} |"
     )
 
 

@@ -1,6 +1,8 @@
-"""Growth in phases as one would first write it: every line in one program, held apart by large constants.
+"""Growth in phases as one would first write it: every line in one program, held apart by large
+constants.
 
-Not for use: benchmarks compare it with `formulations.phased`, and tests hold it to the same optimum.
+Not for use: benchmarks compare it with `formulations.phased`, and tests hold it to the same
+optimum.
 """
 
 from __future__ import annotations
@@ -17,11 +19,16 @@ def add_loose_uplinks(m: pyo.ConcreteModel) -> None:
     bounds = [(f, t) for f in m.F for t in m.T]
     m.loose_uplinks = pyo.ConstraintList(doc="[links]")
     for f, t in bounds:
-        m.loose_uplinks.add(m.u[f, t] >= int(m.data.min_uplinks[f, t]) - int(m.data.max_uplinks.max()) * (1 - m.y[f]))
+        m.loose_uplinks.add(
+            m.u[f, t]
+            >= int(m.data.min_uplinks[f, t]) - int(m.data.max_uplinks.max()) * (1 - m.y[f])
+        )
 
 
 def add_loose_purchases(m: pyo.ConcreteModel) -> None:
-    """What stands on the line that is taken was bought; the constant is the most that stands on any line."""
+    """What stands on the line that is taken was bought; the constant is the most that stands on any
+    line.
+    """
     m.loose_purchases = pyo.ConstraintList(doc="[units]")
     for f in m.F:
         for t in m.T:
@@ -33,12 +40,16 @@ def add_loose_purchases(m: pyo.ConcreteModel) -> None:
 
 
 def add_loose_spending(m: pyo.ConcreteModel) -> None:
-    """What is bought, with electricity and labour of the line that is taken; the constant is the most of all lines."""
+    """What is bought, with electricity and labour of the line that is taken; the constant is the
+    most of all lines.
+    """
     d = m.data
     m.extra = pyo.Var(domain=pyo.NonNegativeReals, bounds=(0.0, _most(m)))
     m.loose_extra = pyo.ConstraintList(doc="[cost]")
     for f in m.F:
-        run = sum(float(d.run[t, i]) * _standing(m, f, t, i) for t in m.T for i in m.I if d.run[t, i])
+        run = sum(
+            float(d.run[t, i]) * _standing(m, f, t, i) for t in m.T for i in m.I if d.run[t, i]
+        )
         labour = sum(float(d.labour[t]) * _added(m, f, t) for t in m.T if t)
         m.loose_extra.add(m.extra >= run + labour - _most(m) * (1 - m.y[f]))
     m.spending = pyo.Objective(
@@ -53,7 +64,11 @@ def _added(m: pyo.ConcreteModel, f: int, t: int) -> Any:
 
 def _standing(m: pyo.ConcreteModel, f: int, t: int, i: int) -> Any:
     d = m.data
-    return int(d.fixed[f, t, i]) + int(d.uplink[f, t, i]) * m.u[f, t] + int(d.spine[f, t, i]) * m.s[f, t]
+    return (
+        int(d.fixed[f, t, i])
+        + int(d.uplink[f, t, i]) * m.u[f, t]
+        + int(d.spine[f, t, i]) * m.s[f, t]
+    )
 
 
 def _most(m: pyo.ConcreteModel) -> float:
@@ -65,5 +80,10 @@ def _most(m: pyo.ConcreteModel) -> float:
 
 
 NAIVE: tuple[Equation, ...] = (
-    add_loose_spending, add_one_line, add_loose_uplinks, add_growth, add_spines_of_phases, add_loose_purchases,
-)  # fmt: skip
+    add_loose_spending,
+    add_one_line,
+    add_loose_uplinks,
+    add_growth,
+    add_spines_of_phases,
+    add_loose_purchases,
+)

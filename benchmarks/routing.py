@@ -1,8 +1,9 @@
-"""Route random rings by every algorithm; rewrites `benchmarks/routing.csv` and the table that ends `docs/routing.md`.
+"""Route random rings by every algorithm; rewrites `benchmarks/routing.csv` and the table that ends
+`docs/routing.md`.
 
-One row for hosts of a leaf, failed cores, jobs and algorithm: flows per link on the worst link (mean and largest over
-the seeds), the bound, efficiency and milliseconds (the fastest run of a seed, the median over seeds). `--once` routes
-one seed once and writes nothing.
+One row for hosts of a leaf, failed cores, jobs and algorithm: flows per link on the worst link
+(mean and largest over the seeds), the bound, efficiency and milliseconds (the fastest run of a
+seed, the median over seeds). `--once` routes one seed once and writes nothing.
 """
 
 from __future__ import annotations
@@ -57,17 +58,24 @@ def main() -> None:
     """Run the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="route one seed once, write nothing")
-    parser.add_argument("--runs", type=int, default=5, help="runs of a routing below a second; the fastest counts")
+    parser.add_argument(
+        "--runs", type=int, default=5, help="runs of a routing below a second; the fastest counts"
+    )
     arguments = parser.parse_args()
     seeds, runs = (SEEDS[:1], 1) if arguments.once else (SEEDS, arguments.runs)
     rows = [_row(case, name, seeds, runs) for case in CASES for name in ROUTERS]
     if not arguments.once:
         write_text(HERE / "routing.csv", csv_text(rows))
         text = PAGE.read_text("utf-8")
-        write_text(PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *map(_line, rows), ""]))
+        write_text(
+            PAGE,
+            "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *map(_line, rows), ""]),
+        )
 
 
-def _row(case: tuple[int, int, int, int], name: str, seeds: tuple[int, ...], runs: int) -> dict[str, object]:
+def _row(
+    case: tuple[int, int, int, int], name: str, seeds: tuple[int, ...], runs: int
+) -> dict[str, object]:
     hosts, failed, jobs, share = case
     alphas, bounds, worth, seconds = [], [], [], []
     for seed in seeds:
@@ -79,7 +87,9 @@ def _row(case: tuple[int, int, int, int], name: str, seeds: tuple[int, ...], run
         worth.append(efficiency(group_rates(flows.group, flow_rates(hops(clos, flows, cores)))))
         seconds.append(min(took))
     if name in ("colouring", "sheltered", "best", "exact") and alphas != bounds:
-        sys.exit(f"{name}: {hosts} hosts, {failed} failed, {jobs} jobs: alpha {alphas}, bounds {bounds}")
+        sys.exit(
+            f"{name}: {hosts} hosts, {failed} failed, {jobs} jobs: alpha {alphas}, bounds {bounds}"
+        )
     row: dict[str, object] = {
         "leaves": LEAVES,
         "cores": CORES,
@@ -97,16 +107,20 @@ def _row(case: tuple[int, int, int, int], name: str, seeds: tuple[int, ...], run
         "efficiency": round(statistics.mean(worth), 4),
         "median_ms": round(1e3 * statistics.median(seconds), 2),
         "commit": commit(),
-        "machine": f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}",
+        "machine": (
+            f"{platform.machine()} Python {platform.python_version()} numpy {np.__version__}"
+        ),
     }
     print(
-        f"{hosts:2} hosts {failed} failed {jobs} jobs {name:9} alpha {row['alpha_mean']:6} bound {row['bound_mean']:5} "
-        f"efficiency {row['efficiency']:6} {row['median_ms']:9} ms"
+        f"{hosts:2} hosts {failed} failed {jobs} jobs {name:9} alpha {row['alpha_mean']:6} bound"
+        f" {row['bound_mean']:5} efficiency {row['efficiency']:6} {row['median_ms']:9} ms"
     )
     return row
 
 
-def _timed(name: str, clos: TwoLayer, flows: Flows, seed: int, runs: int) -> tuple[Ints, list[float]]:
+def _timed(
+    name: str, clos: TwoLayer, flows: Flows, seed: int, runs: int
+) -> tuple[Ints, list[float]]:
     """Routes, and the seconds of each run; slow ones run once."""
     seconds: list[float] = []
     while len(seconds) < runs and max(seconds, default=0) < 1:
@@ -118,8 +132,14 @@ def _timed(name: str, clos: TwoLayer, flows: Flows, seed: int, runs: int) -> tup
 
 def _line(r: dict[str, object]) -> str:
     """A row as a line of the page."""
-    case = f"{r['hosts_per_leaf']} | {r['failed_cores']} | {r['jobs']} of {r['hosts_of_a_job']} | {r['algorithm']}"
-    worth = f"{r['alpha_mean']:.1f} | {r['bound_mean']:.1f} | {r['efficiency']:.2f} | {r['median_ms']:.1f}"
+    case = (
+        f"{r['hosts_per_leaf']} | {r['failed_cores']} | {r['jobs']} of {r['hosts_of_a_job']} |"
+        f" {r['algorithm']}"
+    )
+    worth = (
+        f"{r['alpha_mean']:.1f} | {r['bound_mean']:.1f} | {r['efficiency']:.2f} |"
+        f" {r['median_ms']:.1f}"
+    )
     return f"| {case} | {worth} |"
 
 

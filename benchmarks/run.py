@@ -1,7 +1,7 @@
 """Solve named instances with every formulation and rewrite `benchmarks/results.csv`.
 
-One row a case: instance, formulation, commit, versions, machine, plan, bound, gap, nodes and seconds by stage (the
-median of several runs). `--once` runs each case once and writes nothing.
+One row a case: instance, formulation, commit, versions, machine, plan, bound, gap, nodes and
+seconds by stage (the median of several runs). `--once` runs each case once and writes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="runs of a case; the median counts")
     arguments = parser.parse_args()
     runs = 1 if arguments.once else arguments.runs
-    rows = [_row(name, bound_s, formulation, runs) for name, bound_s in CASES for formulation in FORMULATIONS]
+    rows = [
+        _row(name, bound_s, formulation, runs)
+        for name, bound_s in CASES
+        for formulation in FORMULATIONS
+    ]
     if not arguments.once:
         write_text(HERE / "results.csv", csv_text(rows))
 
@@ -76,9 +80,15 @@ def _row(name: str, bound_s: float | None, formulation: str, runs: int) -> dict[
         "kept": plan.solver.columns_kept,
         "families": plan.solver.families,
     }
-    row |= {f"{stage}_s": round(statistics.median(getattr(p.timing_s, stage) for p in plans), 4) for stage in STAGES}
+    row |= {
+        f"{stage}_s": round(statistics.median(getattr(p.timing_s, stage) for p in plans), 4)
+        for stage in STAGES
+    }
     value = f"{plan.objective.value or 0:14,.0f}"
-    print(f"{name:20} {row['deadline_s']:8.3f} s {formulation:8} {plan.status:10} {value} {row['total_s']:.3f} s")
+    print(
+        f"{name:20} {row['deadline_s']:8.3f} s {formulation:8} {plan.status:10} {value}"
+        f" {row['total_s']:.3f} s"
+    )
     return row
 
 

@@ -1,7 +1,9 @@
-"""How fast the planner's page answers: a bound that moves to the new plan, the first byte, and sessions side by side.
+"""How fast the planner's page answers: a bound that moves to the new plan, the first byte, and
+sessions side by side.
 
-`python benchmarks/serve.py` prints a table; `--once` makes one move and few requests. Times are those of the wire, from
-the edit that is sent to the event that holds the plan, on this machine with whatever else it does.
+`python benchmarks/serve.py` prints a table; `--once` makes one move and few requests. Times are
+those of the wire, from the edit that is sent to the event that holds the plan, on this machine with
+whatever else it does.
 """
 
 from __future__ import annotations
@@ -30,14 +32,18 @@ SWEEP = 0.3
 def server(name: str) -> Iterator[int]:
     """The port of a server that has the instance on its page."""
     words = [sys.executable, "-m", "coopt", "serve", str(INSTANCES / f"{name}.toml"), "--port", "0"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         yield int(urlsplit(process.stdout.readline().strip()).port or 0)
         process.terminate()
 
 
 def ask(port: int, path: str, given: object, until: str) -> tuple[str, float, float]:
-    """The answer up to the event that is waited for, and how long its first byte and all of it took (s)."""
+    """The answer up to the event that is waited for, and how long its first byte and all of it took
+    (s).
+    """
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=300)) as connection:
         began = time.perf_counter()
         connection.request("POST", path, json.dumps(given), {"content-type": "application/json"})
@@ -71,7 +77,8 @@ def drag(name: str, moves: int) -> str:
         moved(port, text, start)  # what a planner sees before anything moves
         values = [round(start * (1 + SWEEP * n / moves), 4) for n in range(1, moves + 1)]
         firsts, plans = zip(*(moved(port, text, value) for value in values), strict=True)
-    return f"{name:<22}{share(firsts, 0.95) * 1e3:>14.0f}{share(plans, 0.5):>12.2f}{share(plans, 0.95):>12.2f}"
+    first_ms = share(firsts, 0.95) * 1e3
+    return f"{name:<22}{first_ms:>14.0f}{share(plans, 0.5):>12.2f}{share(plans, 0.95):>12.2f}"
 
 
 def share(values: tuple[float, ...], part: float) -> float:
@@ -80,7 +87,9 @@ def share(values: tuple[float, ...], part: float) -> float:
 
 
 def sessions(requests: int) -> str:
-    """Sessions side by side, each with a question of its own name; how many answers were wrong or another's."""
+    """Sessions side by side, each with a question of its own name; how many answers were wrong or
+    another's.
+    """
     text = (INSTANCES / "tiny-64.toml").read_text("utf-8")
     with server("tiny-64") as port, ThreadPoolExecutor(SESSIONS) as pool:
 
@@ -90,15 +99,17 @@ def sessions(requests: int) -> str:
                 answer, _, _ = ask(port, "/plan", {"text": asked}, "plan")
             except (OSError, RuntimeError, http.client.HTTPException):
                 return False, True
-            return True, f'"session-{number}"' in answer and answer.count('"session-') == answer.count(
-                f'"session-{number}"'
-            )
+            return True, f'"session-{number}"' in answer and answer.count(
+                '"session-'
+            ) == answer.count(f'"session-{number}"')
 
         began = time.perf_counter()
         found = list(pool.map(session, range(requests)))
         took_s = time.perf_counter() - began
     errors, leaks = (sum(not one[place] for one in found) for place in (0, 1))
-    return f"{SESSIONS} sessions, {requests} requests: {errors} errors, {leaks} leaks, {took_s:.1f} s"
+    return (
+        f"{SESSIONS} sessions, {requests} requests: {errors} errors, {leaks} leaks, {took_s:.1f} s"
+    )
 
 
 def main() -> None:

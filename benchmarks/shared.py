@@ -1,9 +1,10 @@
 """Solve shared networks by every formulation and the usual ways; rewrites `benchmarks/shared.csv`.
 
-One row for instance and way: columns, outcome, what it claims, what the design it chose really costs, whether that
-meets every bound, nodes, and seconds of processor time for building and solving (the median of several runs). Ours get
-one column for each workload and context. The usual ways get these, and every mapping that no other beats in every
-respect, where those are few enough to be written down. `--once` runs the smallest case and writes nothing.
+One row for instance and way: columns, outcome, what it claims, what the design it chose really
+costs, whether that meets every bound, nodes, and seconds of processor time for building and solving
+(the median of several runs). Ours get one column for each workload and context. The usual ways get
+these, and every mapping that no other beats in every respect, where those are few enough to be
+written down. `--once` runs the smallest case and writes nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ DEFAULTS = {"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "threads": 1, "output_flag":
 class Way:
     """A formulation with the options HiGHS runs with.
 
-    `start` hands over the best design by a pass over families, `usual` asks for the columns of the usual ways and
-    `once` for a single run.
+    `start` hands over the best design by a pass over families, `usual` asks for the columns of the
+    usual ways and `once` for a single run.
     """
 
     name: str
@@ -72,23 +73,41 @@ def ways() -> Iterator[Way]:
     for name, equations in NAIVE.items():
         yield Way(name=name, equations=equations, settings=OURS, usual=True, once=True)
         yield Way(name=f"{name} on our columns", equations=equations, settings=OURS, once=True)
-    yield Way(name="big-m, options of HiGHS", equations=NAIVE["big-m"], settings=DEFAULTS, usual=True, once=True)
+    yield Way(
+        name="big-m, options of HiGHS",
+        equations=NAIVE["big-m"],
+        settings=DEFAULTS,
+        usual=True,
+        once=True,
+    )
 
 
 def main() -> None:
     """Run the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--once", action="store_true", help="run the smallest case once, write nothing")
-    parser.add_argument("--runs", type=int, default=5, help="runs of a formulation of ours; the median counts")
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of the clock for a solve")
+    parser.add_argument(
+        "--once", action="store_true", help="run the smallest case once, write nothing"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=5, help="runs of a formulation of ours; the median counts"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT_S, help="seconds of the clock for a solve"
+    )
     wishes = parser.parse_args()
     runs = 1 if wishes.once else wishes.runs
-    rows = [row for case in CASES[: 1 if wishes.once else None] for row in _rows(*case, runs, wishes.limit)]
+    rows = [
+        row
+        for case in CASES[: 1 if wishes.once else None]
+        for row in _rows(*case, runs, wishes.limit)
+    ]
     if not wishes.once:
         write_text(HERE / "shared.csv", csv_text(rows))
 
 
-def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterator[dict[str, object]]:
+def _rows(
+    name: str, bound_s: float | None, runs: int, limit_s: float
+) -> Iterator[dict[str, object]]:
     # the usual ways charge the ratio of a leaf, and take any number of uplinks
     overrides = {"network.charge": "ratio", "network.bundles": "any"}
     overrides |= {} if bound_s is None else {"workload.max_iteration_time_s": bound_s}
@@ -100,14 +119,24 @@ def _rows(name: str, bound_s: float | None, runs: int, limit_s: float) -> Iterat
     columns_s = time.process_time() - started
     optimum = coopt.solve(instance).objective.value
     for way in ways():
-        row: dict[str, object] = {"instance": name, "deadline_s": instance.workload[0].bound_s, "way": way.name}
+        row: dict[str, object] = {
+            "instance": name,
+            "deadline_s": instance.workload[0].bound_s,
+            "way": way.name,
+        }
         row |= {"columns_s": round(columns_s, 3), "optimum": optimum, "limit_s": limit_s}
         row |= _measured(instance, problem, table, way, 1 if way.once else runs, limit_s)
         if not way.once and row["verdict"] != "optimal":
             sys.exit(f"{name}: {way.name} is {row['verdict']}")
-        row |= {"commit": commit(), "machine": f"{platform.machine()} Python {platform.python_version()}"}
+        row |= {
+            "commit": commit(),
+            "machine": f"{platform.machine()} Python {platform.python_version()}",
+        }
         row["highs"] = version()
-        print(*(f"{row[key]!s:>24}" for key in ("instance", "way", "columns", "verdict", "seconds")), flush=True)
+        print(
+            *(f"{row[key]!s:>24}" for key in ("instance", "way", "columns", "verdict", "seconds")),
+            flush=True,
+        )
         yield row
 
 
@@ -115,7 +144,9 @@ def _measured(
     instance: Instance, problem: SharedProblem, table: Columns, way: Way, runs: int, limit_s: float
 ) -> dict[str, object]:
     data = unfiltered(problem, table) if way.usual else with_slowdowns(problem, table)
-    empty = dict.fromkeys(("outcome", "claimed", "bound", "true", "nodes", "build_s", "solve_s", "seconds"), "")
+    empty = dict.fromkeys(
+        ("outcome", "claimed", "bound", "true", "nodes", "build_s", "solve_s", "seconds"), ""
+    )
     if len(data.need) > MOST_COLUMNS and way.usual:
         return {"columns": len(data.need), "verdict": "not written down"} | empty
     seconds = []
@@ -129,7 +160,11 @@ def _measured(
         answer = solve(model, time_limit_s=limit_s, settings=way.settings, start=first is not None)
         seconds.append((built - started, time.process_time() - built))
     build_s, solve_s = (statistics.median(times) for times in zip(*seconds, strict=True))
-    times = {"build_s": round(build_s, 4), "solve_s": round(solve_s, 4), "seconds": round(build_s + solve_s, 4)}
+    times = {
+        "build_s": round(build_s, 4),
+        "solve_s": round(solve_s, 4),
+        "seconds": round(build_s + solve_s, 4),
+    }
     verdict, true = _judged(instance, problem, table, model, answer)
     claimed = None if answer.value is None else answer.value * problem.scale
     return {
@@ -144,9 +179,15 @@ def _measured(
 
 
 def _judged(
-    instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel, answer: SolverAnswer
+    instance: Instance,
+    problem: SharedProblem,
+    table: Columns,
+    model: pyo.ConcreteModel,
+    answer: SolverAnswer,
 ) -> tuple[str, float | None]:
-    """What the answer is worth, and the true cost of its design, recomputed from the rounded decisions."""
+    """What the answer is worth, and the true cost of its design, recomputed from the rounded
+    decisions.
+    """
     if answer.value is None:
         return "none found", None
     f = max(model.F, key=lambda i: model.y[i].value)
@@ -155,7 +196,11 @@ def _judged(
         return "breaks a bound", None
     found = recomputed(instance, table, family, max(uplinks, family.uplink_choices[0]))
     true = found.cost.of(instance.objective.minimize)
-    if max(found.shares) > 1 or not within_limits(instance, family, found.cost) or uplinks < family.uplink_choices[0]:
+    if (
+        max(found.shares) > 1
+        or not within_limits(instance, family, found.cost)
+        or uplinks < family.uplink_choices[0]
+    ):
         return "breaks a bound", true
     best = coopt.solve(instance).objective.value
     assert best is not None

@@ -1,10 +1,12 @@
 """How much of two cores a suite of 1,000 cases turns into answers; rewrites `benchmarks/suite.csv`.
 
-The same questions are first answered one by one in this process, then by `coopt suite` with a process for each core,
-from the start of the first to the last row of the table. `efficiency` is the time one by one over cores times the time
-of the suite, and means something on a machine that does nothing else. `useful_share` is the processor time that workers
-spent on cases over that of all processes of the suite, their start and the writing included; it holds on a busy machine
-as well. `load_before` is the load of the machine in the minute before. `--once` runs 20 cases and writes nothing.
+The same questions are first answered one by one in this process, then by `coopt suite` with a
+process for each core, from the start of the first to the last row of the table. `efficiency` is the
+time one by one over cores times the time of the suite, and means something on a machine that does
+nothing else. `useful_share` is the processor time that workers spent on cases over that of all
+processes of the suite, their start and the writing included; it holds on a busy machine as well.
+`load_before` is the load of the machine in the minute before. `--once` runs 20 cases and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def timed(name: str, bounds: int, runs: int) -> dict[str, object]:
     """One row of the table."""
     cores, load = available_cores(), os.getloadavg()[0]
     found = [_run(name, bounds, cores) for _ in range(runs)]
-    alone_s, alone_cpu_s, suite_s, suite_cpu_s, cases_cpu_s = map(statistics.median, zip(*found, strict=True))
+    alone_s, alone_cpu_s, suite_s, suite_cpu_s, cases_cpu_s = map(
+        statistics.median, zip(*found, strict=True)
+    )
     row: dict[str, object] = {
         "instance": name,
         "cases": 20 * bounds,
@@ -80,15 +84,21 @@ def timed(name: str, bounds: int, runs: int) -> dict[str, object]:
         "machine": f"{platform.machine()} Python {platform.python_version()}",
     }
     print(
-        f"{20 * bounds:,} cases of {name} on {cores} cores: {alone_s:.1f} s one by one, {suite_s:.1f} s as a suite,",
+        f"{20 * bounds:,} cases of {name} on {cores} cores: {alone_s:.1f} s one by one,"
+        f" {suite_s:.1f} s as a suite,",
         end=" ",
     )
-    print(f"efficiency {row['efficiency']:.1%}, {row['useful_share']:.1%} of processor time spent on cases")
+    print(
+        f"efficiency {row['efficiency']:.1%}, {row['useful_share']:.1%} of processor time spent on"
+        " cases"
+    )
     return row
 
 
 def _run(name: str, bounds: int, workers: int) -> tuple[float, float, float, float, float]:
-    """Wall and processor seconds one by one, of the suite with all its processes, and of its cases alone."""
+    """Wall and processor seconds one by one, of the suite with all its processes, and of its cases
+    alone.
+    """
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "thousand.toml"
         gpus, least_s = STUDIES[name]

@@ -22,11 +22,20 @@ SIZES = {
 def draw(rows: list[dict[str, object]], place: Path) -> None:
     """Write the picture; only series of at least three sizes are drawn."""
     mine = [row for row in rows if row["way"] == "coopt"]
-    kinds = [kind for kind in dict.fromkeys(row["kind"] for row in mine) if len(_series(mine, kind)) >= 3]
-    figure, panels = plt.subplots(2, -(-len(kinds) // 2), figsize=(4 * -(-len(kinds) // 2), 6), layout="constrained")
+    kinds = [
+        kind for kind in dict.fromkeys(row["kind"] for row in mine) if len(_series(mine, kind)) >= 3
+    ]
+    figure, panels = plt.subplots(
+        2, -(-len(kinds) // 2), figsize=(4 * -(-len(kinds) // 2), 6), layout="constrained"
+    )
     for panel, kind in zip(panels.flat, kinds, strict=False):
         series = _series(mine, kind)
-        panel.plot([size for size, _ in series], [seconds for _, seconds in series], marker="o", color="#1f4e79")
+        panel.plot(
+            [size for size, _ in series],
+            [seconds for _, seconds in series],
+            marker="o",
+            color="#1f4e79",
+        )
         panel.set_title(str(kind), fontsize=10)
         panel.set_xlabel(SIZES.get(str(kind), "GPUs"))
         panel.set_ylabel("processor time (s)")
@@ -41,5 +50,7 @@ def draw(rows: list[dict[str, object]], place: Path) -> None:
 
 
 def _series(rows: list[dict[str, object]], kind: object) -> list[tuple[int, float]]:
-    found = [(int(str(row["size"])), float(str(row["cpu_s"]))) for row in rows if row["kind"] == kind]
+    found = [
+        (int(str(row["size"])), float(str(row["cpu_s"]))) for row in rows if row["kind"] == kind
+    ]
     return sorted(pair for pair in found if pair[0])

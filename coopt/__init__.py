@@ -1,4 +1,5 @@
-"""Plan a GPU training cluster: HB domains, the network between them and the split of each workload, with proof.
+"""Plan a GPU training cluster: HB domains, the network between them and the split of each workload,
+with proof.
 
 >>> import coopt
 >>> instance = coopt.load("instances/tiny-64.toml")
@@ -6,8 +7,8 @@
 >>> coopt.verify(instance, plan).accepted
 True
 
-Instances and plans round-trip through JSON, and everything can be pickled; docs/embedding.md says what else a program
-that embeds coopt may rely on.
+Instances and plans round-trip through JSON, and everything can be pickled; docs/embedding.md says
+what else a program that embeds coopt may rely on.
 
 >>> coopt.Plan.model_validate_json(plan.model_dump_json(by_alias=True)) == plan
 True
@@ -138,7 +139,9 @@ _HOMES = {
 
 
 def public(name: str) -> Any:
-    """The public object of that name, whatever package of `coopt` has it too (`coopt._interpreter`)."""
+    """The public object of that name, whatever package of `coopt` has it too
+    (`coopt._interpreter`).
+    """
     if name not in _HOMES:
         raise AttributeError(f"module 'coopt' has no attribute {name!r}")
     module, attribute = _HOMES[name]

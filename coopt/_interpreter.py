@@ -1,7 +1,8 @@
-"""What `coopt` changes in how Python runs it: rooms that can be called, and how often cycles are looked for.
+"""What `coopt` changes in how Python runs it: rooms that can be called, and how often cycles are
+looked for.
 
-A package becomes an attribute of `coopt` as soon as anything in it is imported, and so would hide the function of its
-name: calling the room calls the function, as `coopt.report(...)` does.
+A package becomes an attribute of `coopt` as soon as anything in it is imported, and so would hide
+the function of its name: calling the room calls the function, as `coopt.report(...)` does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from types import ModuleType
 from typing import Any
 
 OBJECTS = 300_000
-"""Objects after which Python looks for cycles: 700 by itself, which takes a tenth of the time of a search.
+"""Objects after which Python looks for cycles: 700 by itself, which takes a tenth of the time of a
+search.
 
 The modules of a search alone hold more than 100,000, none of which is ever free.
 """
@@ -33,5 +35,7 @@ def answer_calls(room: str) -> None:
 
 
 def collect_rarely() -> None:
-    """Look for cycles rarely in a process that does nothing else; programs that embed coopt decide for themselves."""
+    """Look for cycles rarely in a process that does nothing else; programs that embed coopt decide
+    for themselves.
+    """
     gc.set_threshold(OBJECTS, 20, 20)

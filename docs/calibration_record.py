@@ -1,4 +1,5 @@
-"""What docs/model.md shows of measurements: errors of a calibration as a small table, and how far repeats lie apart.
+"""What docs/model.md shows of measurements: errors of a calibration as a small table, and how far
+repeats lie apart.
 
 The table is kept so that its errors can be shown without fitting again, which takes minutes.
 """
@@ -20,9 +21,16 @@ from coopt.validation.runs import MeasuredRun, outcome_of, runs_among
 
 WHOLE = "all"
 COLUMNS = (
-    "set", "parameters", "rows", "fitted_mean", "fitted_median", "held_out_mean",
-    "left_out_rows", "left_out_mean", "left_out_median",
-)  # fmt: skip
+    "set",
+    "parameters",
+    "rows",
+    "fitted_mean",
+    "fitted_median",
+    "held_out_mean",
+    "left_out_rows",
+    "left_out_mean",
+    "left_out_median",
+)
 APART = ("id", "source_url", "notes", *MEASURED)
 
 
@@ -48,10 +56,17 @@ def subjects(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[Subjec
     kinds = [architecture_of(run) for run in every]
     return [
         *(
-            Subject(name=set_name(asked), parameters=len(asked.parameters), rows=len(runs_used(asked, runs)))
+            Subject(
+                name=set_name(asked),
+                parameters=len(asked.parameters),
+                rows=len(runs_used(asked, runs)),
+            )
             for asked in feasible
         ),
-        *(Subject(name=kind, parameters=count, rows=kinds.count(kind)) for kind in dict.fromkeys(kinds)),
+        *(
+            Subject(name=kind, parameters=count, rows=kinds.count(kind))
+            for kind in dict.fromkeys(kinds)
+        ),
         Subject(name=WHOLE, parameters=count, rows=len(every)),
     ]
 
@@ -60,7 +75,9 @@ def record_lines(found: Calibration) -> Iterator[dict[str, str]]:
     """The lines of the table: fits, architectures, all."""
     count = sum(len(fit.parameters) for fit in found.fits)
     for fit in found.fits:
-        yield _line(fit.name, len(fit.parameters), fit.fitted, fit.held_out, fit.leave_one_group_out)
+        yield _line(
+            fit.name, len(fit.parameters), fit.fitted, fit.held_out, fit.leave_one_group_out
+        )
     for kind in found.architecture:
         yield _line(kind.name, count, kind.fitted, None, kind.leave_one_group_out)
     yield _line(WHOLE, count, found.fitted, None, found.leave_one_group_out)
@@ -78,12 +95,20 @@ def read_record(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def _line(name: str, parameters: int, fitted: Score, held_out: Score | None, left_out: Score | None) -> dict[str, str]:
+def _line(
+    name: str, parameters: int, fitted: Score, held_out: Score | None, left_out: Score | None
+) -> dict[str, str]:
     values = (
-        name, str(parameters), str(fitted.n), _share(fitted.mean_abs_error), _share(fitted.median_abs_error),
-        _share(held_out.mean_abs_error) if held_out else "", str(left_out.n) if left_out else "0",
-        _share(left_out.mean_abs_error) if left_out else "", _share(left_out.median_abs_error) if left_out else "",
-    )  # fmt: skip
+        name,
+        str(parameters),
+        str(fitted.n),
+        _share(fitted.mean_abs_error),
+        _share(fitted.median_abs_error),
+        _share(held_out.mean_abs_error) if held_out else "",
+        str(left_out.n) if left_out else "0",
+        _share(left_out.mean_abs_error) if left_out else "",
+        _share(left_out.median_abs_error) if left_out else "",
+    )
     return dict(zip(COLUMNS, values, strict=True))
 
 
@@ -92,10 +117,11 @@ def _share(error: float) -> str:
 
 
 def spreads(rows: Iterable[Measurement]) -> list[tuple[float, tuple[str, ...]]]:
-    """Slowest over fastest measurement of every configuration that was published more than once, with its ids.
+    """Slowest over fastest measurement of every configuration that was published more than once,
+    with its ids.
 
-    Rows are of one configuration where all columns but the measurement, the id, the address and the notes are equal;
-    the largest ratio comes first.
+    Rows are of one configuration where all columns but the measurement, the id, the address and the
+    notes are equal; the largest ratio comes first.
     """
     alike: dict[object, list[tuple[float, str]]] = {}
     for row in rows:
@@ -104,5 +130,7 @@ def spreads(rows: Iterable[Measurement]) -> list[tuple[float, tuple[str, ...]]]:
             key = tuple(value for name, value in asdict(row).items() if name not in APART)
             alike.setdefault(key, []).append((outcome.measured_s, row.id))
     many = [sorted(members) for members in alike.values() if len(members) > 1]
-    found = [(members[-1][0] / members[0][0], tuple(name for _, name in members)) for members in many]
+    found = [
+        (members[-1][0] / members[0][0], tuple(name for _, name in members)) for members in many
+    ]
     return sorted(found, reverse=True)

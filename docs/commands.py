@@ -15,8 +15,8 @@ PLACE = Path(__file__).parent / "reference" / "cli.md"
 HEAD = """\
 # Commands
 
-What `coopt COMMAND --help` says. The answer goes to stdout, the story to stderr; `--json` prints one document and
-nothing else.
+What `coopt COMMAND --help` says. The answer goes to stdout, the story to stderr; `--json` prints
+one document and nothing else.
 """
 
 
@@ -28,7 +28,9 @@ def main() -> None:
 def page() -> str:
     """The whole page: a section for each command."""
     root = click.Context(coopt, info_name="coopt")
-    return "\n".join([HEAD, prose(coopt.help or ""), "", *(section(context) for context in below(root))])
+    return "\n".join(
+        [HEAD, prose(coopt.help or ""), "", *(section(context) for context in below(root))]
+    )
 
 
 def below(context: click.Context) -> Iterator[click.Context]:
@@ -51,8 +53,14 @@ def section(context: click.Context) -> str:
     form = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     options = [one for one in command.params if isinstance(one, click.Option)]
     records = [record for option in options if (record := option.get_help_record(context))]
-    rows = [("option", "does"), ("---", "---"), *((f"`{name}`", meaning) for name, meaning in records)]
-    table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    rows = [
+        ("option", "does"),
+        ("---", "---"),
+        *((f"`{name}`", meaning) for name, meaning in records),
+    ]
+    table = "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
+    )
     parts = [f"## {context.command_path}", f"```text\n{form}\n```", prose(command.help or "")]
     return "\n\n".join([*parts, *([table] if records else [])]) + "\n"
 

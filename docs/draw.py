@@ -1,7 +1,8 @@
 """Draw the networks of docs/network.md into docs/pictures/, from graphs of small examples.
 
-Only those are drawn anew that show something else than their graph; `--all` draws every one, after a change of how they
-are painted. `--check` writes nothing and exits 1 when one is out of date. `--png FOLDER` draws them there as PNG.
+Only those are drawn anew that show something else than their graph; `--all` draws every one, after
+a change of how they are painted. `--check` writes nothing and exits 1 when one is out of date.
+`--png FOLDER` draws them there as PNG.
 """
 
 from __future__ import annotations
@@ -26,9 +27,23 @@ PICTURES = Path(__file__).parent / "pictures"
 SWITCHED = {
     "one-tier": ("rail-only", 4, 4, 8, 1, "One tier: two rails share each switch of 8 ports"),
     "rail-only": ("rail-only", 8, 2, 4, 2, "Rail-only: a network of its own for every rail"),
-    "rail-optimized": ("rail-optimized", 4, 4, 8, 2, "Rail-optimized: leaves by rail, spines join all"),
+    "rail-optimized": (
+        "rail-optimized",
+        4,
+        4,
+        8,
+        2,
+        "Rail-optimized: leaves by rail, spines join all",
+    ),
     "clos-2": ("clos", 4, 4, 8, 2, "Clos, two tiers: leaves by HB domain, spines join all"),
-    "clos-3": ("clos", 8, 2, 4, 3, "Clos, three tiers: pods of leaves and aggregation switches, cores join them"),
+    "clos-3": (
+        "clos",
+        8,
+        2,
+        4,
+        3,
+        "Clos, three tiers: pods of leaves and aggregation switches, cores join them",
+    ),
 }
 DIRECT = {
     "ring": ("ring:8", "Ring of 8 HB domains"),
@@ -50,20 +65,31 @@ MEMBERS = 2.5  # from one domain of a group to the next
 CLEAR = 1.15  # from the middle of a domain to a link that passes it
 BENDS = {1: 0.0, 2: CLEAR, 3: 1.65}
 ROW, COLUMN, INSIDE, BETWEEN, ANY = "row", "column", "inside", "between", "link"
-NAMES = {ROW: "link along a row", COLUMN: "link along a column", INSIDE: "link inside a group",
-         BETWEEN: "link between groups", ANY: "link between HB domains"}  # fmt: skip
+NAMES = {
+    ROW: "link along a row",
+    COLUMN: "link along a column",
+    INSIDE: "link inside a group",
+    BETWEEN: "link between groups",
+    ANY: "link between HB domains",
+}
 
 
 def main() -> None:
     """Draw or check."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when a picture is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 when a picture is out of date"
+    )
     parser.add_argument("--all", action="store_true", help="draw every picture anew")
     parser.add_argument("--png", metavar="FOLDER", type=Path, help="draw PNG files there instead")
     wishes = parser.parse_args()
     stale = [name for name, drawing in drawings() if not current(name, drawing)]
     if wishes.check:
-        sys.exit(f"docs/pictures/: {', '.join(stale)} out of date, `make docs` draws them" if stale else 0)
+        sys.exit(
+            f"docs/pictures/: {', '.join(stale)} out of date, `make docs` draws them"
+            if stale
+            else 0
+        )
     for name, drawing in drawings():
         if wishes.png:
             paint(drawing, wishes.png / f"{name}.png")
@@ -74,7 +100,9 @@ def main() -> None:
 def drawings() -> Iterator[tuple[str, Drawing]]:
     """Every picture by the name of its file."""
     for name, (kind, domains, size, radix, tiers, title) in SWITCHED.items():
-        (family,) = (one for one in families(example(kind, domains, size, radix)) if one.domains == domains)
+        (family,) = (
+            one for one in families(example(kind, domains, size, radix)) if one.domains == domains
+        )
         assert family.tiers == tiers
         yield name, switched_drawing(whole_graph(family, family.uplink_choices[-1]), title)
     for name, (shape, title) in DIRECT.items():
@@ -97,7 +125,12 @@ def example(kind: str, domains: int, size: int, radix: int) -> Instance:
             "name": "example",
             "cluster": {"gpu": "h100-sxm", "gpus": domains * size},
             "workload": [
-                {"name": "w", "model": "gpt-22b", "global_batch": domains * size, "max_iteration_time_s": 1.0}
+                {
+                    "name": "w",
+                    "model": "gpt-22b",
+                    "global_batch": domains * size,
+                    "max_iteration_time_s": 1.0,
+                }
             ],
             "network": {
                 "hb_domains": hb,
@@ -113,10 +146,14 @@ def example(kind: str, domains: int, size: int, radix: int) -> Instance:
 
 
 def switched_drawing(graph: Graph, title: str) -> Drawing:
-    """The drawing of a network with every part; NICs are left out, each link of a GPU is that of one of its NICs."""
+    """The drawing of a network with every part; NICs are left out, each link of a GPU is that of
+    one of its NICs.
+    """
     gpus = {name: data for name, data in graph.nodes(data=True) if data["kind"] == "gpu"}
     size = 1 + max(data["rank"] for data in gpus.values())
-    places = {name: (data["domain"] * (size + GAP) + data["rank"], 0.0) for name, data in gpus.items()}
+    places = {
+        name: (data["domain"] * (size + GAP) + data["rank"], 0.0) for name, data in gpus.items()
+    }
     width = max(x for x, _ in places.values())
     down = _down(graph)
     rails = {leaf: sorted({gpus[gpu]["rank"] for gpu in ends}) for leaf, ends in down.items()}
@@ -135,7 +172,10 @@ def switched_drawing(graph: Graph, title: str) -> Drawing:
         legend={_rail(rank): f"rail {rank}" for rank in range(size)} | several,
         rows=(
             (0.0, "GPUs"),
-            *((part.y, ROWS[part.name.split("/")[0]]) for part in {s.y: s for s in switches}.values()),
+            *(
+                (part.y, ROWS[part.name.split("/")[0]])
+                for part in {s.y: s for s in switches}.values()
+            ),
         ),
     )
 
@@ -177,7 +217,9 @@ def _row(graph: Graph, level: int, width: float, rails: dict[str, list[int]]) ->
 
 
 def _called(name: str, rails: list[int], shared: bool) -> tuple[str, str]:
-    """Label and colour of a switch above some rails; `shared` where the planes of these rails share it."""
+    """Label and colour of a switch above some rails; `shared` where the planes of these rails share
+    it.
+    """
     kind, _, number = name.split("/")
     called = f"{'agg.' if kind == 'aggregation' else kind} {number}"
     if len(rails) == 1:
@@ -189,12 +231,20 @@ def _gpu_parts(gpus: dict[str, Any], places: dict[str, tuple[float, float]]) -> 
     for name, data in gpus.items():
         x, y = places[name]
         yield Shape(
-            name=name, kind="gpu", x=x, y=y, width=DISC, height=DISC, label=str(data["rank"]),
+            name=name,
+            kind="gpu",
+            x=x,
+            y=y,
+            width=DISC,
+            height=DISC,
+            label=str(data["rank"]),
             colour="idle" if data["idle"] else _rail(data["rank"]),
-        )  # fmt: skip
+        )
 
 
-def _domain_frames(places: dict[str, tuple[float, float]], gpus: dict[str, Any], size: int) -> Iterator[Frame]:
+def _domain_frames(
+    places: dict[str, tuple[float, float]], gpus: dict[str, Any], size: int
+) -> Iterator[Frame]:
     for name, data in gpus.items():
         if data["rank"] == 0:
             yield Frame(
@@ -212,15 +262,21 @@ def _pod_frames(graph: Graph, places: dict[str, tuple[float, float]]) -> Iterato
     pods: dict[tuple[str, ...], set[str]] = {}
     for name, kind in graph.nodes(data="kind"):
         if kind == "leaf" and graph.graph["tiers"] == 3:
-            middle = tuple(sorted(n for n in graph[name] if graph.nodes[n]["kind"] == "aggregation"))
+            middle = tuple(
+                sorted(n for n in graph[name] if graph.nodes[n]["kind"] == "aggregation")
+            )
             pods.setdefault(middle, set(middle)).add(name)
     for number, pod in enumerate(pods.values()):
         left, right = min(places[n][0] for n in pod), max(places[n][0] for n in pod)
         edge = max(0.8, 0.46 * (right - left) / max(1, len(pod) // 2 - 1))
         yield Frame(
-            x=left - edge, y=STOREY - 0.62, width=right - left + 2 * edge, height=STOREY + 1.24, label=f"pod {number}",
+            x=left - edge,
+            y=STOREY - 0.62,
+            width=right - left + 2 * edge,
+            height=STOREY + 1.24,
+            label=f"pod {number}",
             kind="pod",
-        )  # fmt: skip
+        )
 
 
 def _first_links(
@@ -231,12 +287,16 @@ def _first_links(
             x, y = places[gpu]
             to_x, to_y = places[leaf]
             yield Stroke(
-                start=(x, y + DISC / 2), end=(to_x, to_y - SWITCH_HEIGHT / 2), links=ends.count(gpu),
+                start=(x, y + DISC / 2),
+                end=(to_x, to_y - SWITCH_HEIGHT / 2),
+                links=ends.count(gpu),
                 colour=_rail(gpus[gpu]["rank"]),
-            )  # fmt: skip
+            )
 
 
-def _further_links(graph: Graph, places: dict[str, tuple[float, float]], colour: dict[str, str]) -> Iterator[Stroke]:
+def _further_links(
+    graph: Graph, places: dict[str, tuple[float, float]], colour: dict[str, str]
+) -> Iterator[Stroke]:
     for one, other, edge in graph.edges(data=True):
         if edge["level"] > 1:
             low, high = sorted((one, other), key=lambda name: places[name][1])
@@ -249,7 +309,9 @@ def _further_links(graph: Graph, places: dict[str, tuple[float, float]], colour:
 
 
 def direct_drawing(graph: Graph, title: str) -> Drawing:
-    """The drawing of a fabric without switches: flat grids as grids, groups as groups, others on a circle."""
+    """The drawing of a fabric without switches: flat grids as grids, groups as groups, others on a
+    circle.
+    """
     names, shape = domains_of(graph), grid_of(graph)
     grouped = shape is None and all("." in name for name in names)
     if shape is not None and len(shape) == 2:
@@ -262,7 +324,11 @@ def direct_drawing(graph: Graph, title: str) -> Drawing:
         parts=tuple(part for name in names for part in _direct_domain(name, places[name])),
         frames=tuple(_group_frames(places)) if grouped else (),
         lines=lines,
-        legend={colour: NAMES[colour] for colour in NAMES if any(line.colour == colour for line in lines)},
+        legend={
+            colour: NAMES[colour]
+            for colour in NAMES
+            if any(line.colour == colour for line in lines)
+        },
     )
 
 
@@ -278,7 +344,8 @@ def _on_circle(
     radius = pitch / (2 * sin(pi / len(names))) if len(names) > 1 else 0.0
     angles = [pi / 2 - turn - 2 * pi * i / len(names) for i in range(len(names))]
     return {
-        name: (around[0] + radius * cos(a), around[1] + radius * sin(a)) for name, a in zip(names, angles, strict=True)
+        name: (around[0] + radius * cos(a), around[1] + radius * sin(a))
+        for name, a in zip(names, angles, strict=True)
     }
 
 
@@ -290,7 +357,9 @@ def _members(names: list[str]) -> dict[str, list[str]]:
 
 
 def _on_circles(names: list[str]) -> dict[str, Place]:
-    """Groups on a large circle, their members on small ones, so that links to the next group start beside it."""
+    """Groups on a large circle, their members on small ones, so that links to the next group start
+    beside it.
+    """
     groups = _members(names)
     centres = _on_circle(list(groups), pitch=2.3 * max(map(_reach, groups.values())))
     found: dict[str, Place] = {}
@@ -310,20 +379,38 @@ def _group_frames(places: dict[str, Place]) -> Iterator[Frame]:
         x, y = (sum(places[name][axis] for name in members) / len(members) for axis in (0, 1))
         reach = _reach(members)
         yield Frame(
-            x=x - reach, y=y - reach, width=2 * reach, height=2 * reach, label=f"group {group[1:]}", kind="group"
+            x=x - reach,
+            y=y - reach,
+            width=2 * reach,
+            height=2 * reach,
+            label=f"group {group[1:]}",
+            kind="group",
         )
 
 
 def _direct_domain(name: str, place: Place) -> Iterator[Shape]:
     x, y = place
     yield Shape(
-        name=name, kind="domain", x=x, y=y, width=BOX, height=BOX, label=name[1:].replace(".", ","), colour="domain"
+        name=name,
+        kind="domain",
+        x=x,
+        y=y,
+        width=BOX,
+        height=BOX,
+        label=name[1:].replace(".", ","),
+        colour="domain",
     )
     for number, (right, up) in enumerate(GPUS):
         yield Shape(
-            name=f"{name}/{number}", kind="gpu", x=x + right * BOX / 3.4, y=y + up * BOX / 3.4, width=0.3 * BOX,
-            height=0.3 * BOX, label="", colour="gpu",
-        )  # fmt: skip
+            name=f"{name}/{number}",
+            kind="gpu",
+            x=x + right * BOX / 3.4,
+            y=y + up * BOX / 3.4,
+            width=0.3 * BOX,
+            height=0.3 * BOX,
+            label="",
+            colour="gpu",
+        )
 
 
 def _direct_link(graph: Graph, places: dict[str, Place], one: str, other: str) -> Stroke:
@@ -341,7 +428,13 @@ def _direct_link(graph: Graph, places: dict[str, Place], one: str, other: str) -
         colour = INSIDE if one.split(".")[0] == other.split(".")[0] else BETWEEN
     else:
         bend = _inwards(places, one, other)
-    return Stroke(start=(x, y), end=(to_x, to_y), links=graph.edges[one, other]["links"], colour=colour, bend=bend)
+    return Stroke(
+        start=(x, y),
+        end=(to_x, to_y),
+        links=graph.edges[one, other]["links"],
+        colour=colour,
+        bend=bend,
+    )
 
 
 def _inwards(places: dict[str, Place], one: str, other: str) -> float:

@@ -1,7 +1,9 @@
-"""Write the constants and tables of docs/model.md: from the code, from the catalog and from `coopt validate`.
+"""Write the constants and tables of docs/model.md: from the code, from the catalog and from `coopt
+validate`.
 
-`--check` writes nothing and exits 1 when the page is not what it would be. `--calibrate` first fits everything again,
-which takes minutes, and rewrites the errors on sources left out: benchmarks/calibration.csv, and left_out.csv by rows.
+`--check` writes nothing and exits 1 when the page is not what it would be. `--calibrate` first fits
+everything again, which takes minutes, and rewrites the errors on sources left out:
+benchmarks/calibration.csv, and left_out.csv by rows.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from coopt.validation.comparison import Comparison, GroupResult, comparison_of
 from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
 from docs import kernel_errors
-from docs.calibration_record import COLUMNS, fitted_runs, read_record, record_lines, spreads, unseen_lines
+from docs.calibration_record import (
+    COLUMNS,
+    fitted_runs,
+    read_record,
+    record_lines,
+    spreads,
+    unseen_lines,
+)
 from docs.regions import filled, write_or_check
 
 HERE = Path(__file__).parent
@@ -44,7 +53,10 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "= SM · {BLOCK}/2 · (n_max",
     "· 2·2·{REFERENCE_HEAD}/(2·{REFERENCE_HEAD} + {SOFTMAX_FORWARD}) / (ea",
     "ê_v + {SOFTMAX_FORWARD} forward;",
-    "2·ê_v + {WIDE_BACKWARD}·(3·max(ê - {WIDE_HEAD}, 0) + 2·max(ê_v - {WIDE_HEAD}, 0)) + {SOFTMAX_BACKWARD} backward",
+    (
+        "2·ê_v + {WIDE_BACKWARD}·(3·max(ê - {WIDE_HEAD}, 0) + 2·max(ê_v - {WIDE_HEAD}, 0)) +"
+        " {SOFTMAX_BACKWARD} backward"
+    ),
     "k_s = {START_FORWARD} keys forward and {START_BACKWARD} backward",
     "multiples of {HEAD_STEP}; the softmax",
     "costs {SOFTMAX_FORWARD} and {SOFTMAX_BACKWARD} columns;",
@@ -78,7 +90,10 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "convolution moves {CONVOLVED_FORWARD} and {CONVOLVED_BACKWARD} bytes for",
     "norm move {MIXED_FORWARD} and {MIXED_BACKWARD} for each",
     "moves {TURNED} bytes an",
-    "gives, {TURNED} bytes forward. {SCAN_KERNELS_FORWARD}δ forward and {SCAN_KERNELS_BACKWARD}δ backward.",
+    (
+        "gives, {TURNED} bytes forward. {SCAN_KERNELS_FORWARD}δ forward and"
+        " {SCAN_KERNELS_BACKWARD}δ backward."
+    ),
     "· η · ({HOST_KERNELS} + {HOST_EXPERT_KERNELS}·E_x) · ({OVERLAP_STARTS} with `ep_overlap`,",
     "norms, μ·{NORMS_AGAIN}·n·h/z bytes and {NORMS}δ.",
     "false`) move {ACCUMULATE_BYTES} bytes",
@@ -104,7 +119,9 @@ BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
 def main() -> None:
     """Write or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when the page is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 when the page is out of date"
+    )
     parser.add_argument("--calibrate", action="store_true", help="fit everything again before")
     wishes = parser.parse_args()
     if wishes.calibrate:
@@ -117,7 +134,9 @@ def main() -> None:
 def page() -> str:
     """The whole page."""
     rows = read_measurements(ROWS)
-    values = constants() | measured_kernels() | tables(comparison_of(rows)) | held_out() | spread(rows)
+    values = (
+        constants() | measured_kernels() | tables(comparison_of(rows)) | held_out() | spread(rows)
+    )
     text = PLACE.read_text("utf-8")
     for passage in FIGURES:
         pattern = re.sub(r"\\\{[A-Z_0-9]+\\\}", ".+?", re.escape(passage))
@@ -135,7 +154,10 @@ def constants() -> dict[str, str]:
         if name.isupper() and isinstance(value, int | float)
     }
     tiles = ", ".join(f"({rows},{columns},{share:g})" for rows, columns, share in kernels.TILES)
-    shares = {f"{name.upper()}_SHARE": f"{share:.2f}" for name, share in collectives.TRANSPORT_SHARE.items()}
+    shares = {
+        f"{name.upper()}_SHARE": f"{share:.2f}"
+        for name, share in collectives.TRANSPORT_SHARE.items()
+    }
     defaults = {
         "RESERVE_GIB": f"{Software(name='any').reserve_gib:g}",
         "STATE_BYTES": str(Software(name="any").state_bytes),
@@ -147,7 +169,9 @@ def measured_kernels() -> dict[str, str]:
     """Errors of the laws of kernels."""
     kernels = kernel_errors.read_kernels()
     lines = kernel_errors.table_lines(kernels, kernel_errors.fits(kernels))
-    return kernel_errors.constants(kernels) | {"KERNEL_ERRORS": table(("kernels", "n", "mean", "largest"), lines)}
+    return kernel_errors.constants(kernels) | {
+        "KERNEL_ERRORS": table(("kernels", "n", "mean", "largest"), lines)
+    }
 
 
 def tables(found: Comparison) -> dict[str, str]:
@@ -155,19 +179,39 @@ def tables(found: Comparison) -> dict[str, str]:
     assert found.overall is not None
     return {
         "EFFICIENCIES": table(
-            ("GPU", "precision", "eg", "k0", "em", "δ us", "ea", "env", "eib", "es", "λ_s us", "λ us", "α us"),
+            (
+                "GPU",
+                "precision",
+                "eg",
+                "k0",
+                "em",
+                "δ us",
+                "ea",
+                "env",
+                "eib",
+                "es",
+                "λ_s us",
+                "λ us",
+                "α us",
+            ),
             efficiencies(),
         ),
         "PUBLISHED": table(
             ("rows", "n", "mean", "median", "largest", "HFU points, mean", "fitted parameters"),
-            (errors(group) for group in (*found.groups, *found.hardware, *found.architecture, found.overall)),
+            (
+                errors(group)
+                for group in (*found.groups, *found.hardware, *found.architecture, found.overall)
+            ),
         ),
         "DISTRIBUTION": table(("error at most", "rows", "share"), distribution(found)),
         "REFUSED": str(found.memory.refused),
         "STATED": str(found.memory.stated),
         "REFUSED_ROWS": table(("row", "needs GiB", "has GiB", "why it is doubted"), refused(found)),
         "LEAST": str(sum("the least that fits" in " ".join(row.assumptions) for row in found.rows)),
-        "WORST_ROWS": table(("row", "measured s", "predicted s", "error", "most of the predicted time"), worst(found)),
+        "WORST_ROWS": table(
+            ("row", "measured s", "predicted s", "error", "most of the predicted time"),
+            worst(found),
+        ),
         "EVALUATED": str(found.evaluated),
         "ALL_ROWS": str(found.evaluated + found.skipped),
         "MEDIAN": f"{100 * found.overall.median_abs_error:.1f}%",
@@ -189,11 +233,22 @@ def held_out() -> dict[str, str]:
     """Errors on sources that a fit did not see, from the table of the last calibration."""
     lines = read_record(CALIBRATION)
     shown = [[line[name] for name in COLUMNS] for line in lines]
-    measures = ("fitted, mean", "median", "not used, mean", "rows", "source left out, mean", "median")
+    measures = (
+        "fitted, mean",
+        "median",
+        "not used, mean",
+        "rows",
+        "source left out, mean",
+        "median",
+    )
     head = ("set", "parameters", "rows", *measures)
-    cells = [(*line[:3], *map(percent, line[3:6]), line[6], *map(percent, line[7:])) for line in shown]
+    cells = [
+        (*line[:3], *map(percent, line[3:6]), line[6], *map(percent, line[7:])) for line in shown
+    ]
     means = {
-        f"{short}_{column.upper()}": line[column] if column == "left_out_rows" else percent(line[column])
+        f"{short}_{column.upper()}": (
+            line[column] if column == "left_out_rows" else percent(line[column])
+        )
         for short, name in (("ALL", "all"), ("DENSE", "dense"), ("EXPERTS", "mixture of experts"))
         for line in lines
         if line["set"] == name
@@ -250,7 +305,13 @@ def errors(group: GroupResult) -> tuple[str, ...]:
     points = group.mean_abs_hfu_points
     sizes = (group.mean_abs_error, group.median_abs_error, group.max_abs_error)
     shown = tuple(f"{100 * size:.1f}%" for size in sizes)
-    return (group.name, str(group.n), *shown, "-" if points is None else f"{points:.2f}", str(group.fitted_parameters))
+    return (
+        group.name,
+        str(group.n),
+        *shown,
+        "-" if points is None else f"{points:.2f}",
+        str(group.fitted_parameters),
+    )
 
 
 def distribution(found: Comparison) -> Iterable[tuple[str, ...]]:
@@ -258,7 +319,11 @@ def distribution(found: Comparison) -> Iterable[tuple[str, ...]]:
     sizes = np.array([abs(row.error) for row in found.rows if row.error is not None])
     for band in BANDS:
         within = int((sizes <= band).sum())
-        yield ("any" if np.isinf(band) else f"{100 * band:.0f}%", str(within), f"{100 * within / len(sizes):.0f}%")
+        yield (
+            "any" if np.isinf(band) else f"{100 * band:.0f}%",
+            str(within),
+            f"{100 * within / len(sizes):.0f}%",
+        )
 
 
 def refused(found: Comparison) -> Iterable[tuple[str, ...]]:
@@ -276,8 +341,16 @@ def worst(found: Comparison) -> Iterable[tuple[str, ...]]:
         assert row.predicted_s is not None
         assert row.measured_s is not None
         assert row.error is not None
-        most = ", ".join(f"{name} {100 * seconds / row.predicted_s:.0f}%" for name, seconds in parts)
-        yield row.id, f"{row.measured_s:.2f}", f"{row.predicted_s:.2f}", f"{100 * row.error:+.1f}%", most
+        most = ", ".join(
+            f"{name} {100 * seconds / row.predicted_s:.0f}%" for name, seconds in parts
+        )
+        yield (
+            row.id,
+            f"{row.measured_s:.2f}",
+            f"{row.predicted_s:.2f}",
+            f"{100 * row.error:+.1f}%",
+            most,
+        )
 
 
 if __name__ == "__main__":

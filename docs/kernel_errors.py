@@ -1,4 +1,6 @@
-"""How far the laws of kernels are off on measured kernels (benchmarks/kernels-h200.csv), for docs/model.md."""
+"""How far the laws of kernels are off on measured kernels (benchmarks/kernels-h200.csv), for
+docs/model.md.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ LONG = 2**28  # elements that streams move where neither caches nor the host cou
 
 
 class Kernel(NamedTuple):
-    """A measured kernel; `by` is the library, `way` the pass or the precision, `shape` its sizes by name."""
+    """A measured kernel; `by` is the library, `way` the pass or the precision, `shape` its sizes by
+    name.
+    """
 
     kind: str
     by: str
@@ -42,7 +46,9 @@ def read_kernels() -> list[Kernel]:
 def _kernel(row: dict[str, str]) -> Kernel:
     sizes = (part.split("=") for part in row["shape"].split())
     shape = {name: int(size) for name, size in sizes}
-    return Kernel(row["kernel"], row["by"], row["pass"], shape, float(row["seconds"]), float(row["rate"]))
+    return Kernel(
+        row["kernel"], row["by"], row["pass"], shape, float(row["seconds"]), float(row["rate"])
+    )
 
 
 @cache
@@ -84,7 +90,12 @@ def errors(kernels: Sequence[Kernel], law: Callable[[Kernel], float]) -> Floats:
 
 def best(kernels: Sequence[Kernel], law: Callable[[Kernel, float], float], values: Floats) -> float:
     """The value with the least mean size of the error."""
-    return float(min(values, key=lambda value: np.abs(errors(kernels, lambda kernel: law(kernel, value))).mean()))
+    return float(
+        min(
+            values,
+            key=lambda value: np.abs(errors(kernels, lambda kernel: law(kernel, value))).mean(),
+        )
+    )
 
 
 def one_share(kernel: Kernel, attention: float) -> float:
@@ -106,7 +117,9 @@ class KernelFits(NamedTuple):
 def fits(kernels: Sequence[Kernel]) -> KernelFits:
     """Fit one number to each kind of kernels, FlashAttention-2 by heads of 128 alone."""
     gemm = best(of(kernels, "product", way="bf16"), product_s, SHARES)
-    hbm = best(of(kernels, "experts", "grouped"), lambda kernel, x: experts_s(kernel, gemm, x, 0.0), SHARES)
+    hbm = best(
+        of(kernels, "experts", "grouped"), lambda kernel, x: experts_s(kernel, gemm, x, 0.0), SHARES
+    )
     apart = of(kernels, "experts", "cublas")
     heads = [kernel for kernel in of(kernels, "attention", "flash2") if kernel.shape["qk"] == 128]
     return KernelFits(
@@ -126,17 +139,29 @@ def of(kernels: Sequence[Kernel], kind: str, by: str = "", way: str = "") -> lis
 
 def table_lines(kernels: Sequence[Kernel], found: KernelFits) -> Iterator[tuple[str, ...]]:
     """Kind, rows, mean and largest error."""
-    for by, name, share in (("cudnn", "cuDNN", found.cudnn), ("flash2", "FlashAttention-2", found.flash2)):
+    for by, name, share in (
+        ("cudnn", "cuDNN", found.cudnn),
+        ("flash2", "FlashAttention-2", found.flash2),
+    ):
         for way in ("forward", "backward"):
-            part = [kernel for kernel in of(kernels, "attention", by, way) if by == "cudnn" or is_common(kernel)]
-            yield _line(f"attention of {name}, {way}", errors(part, lambda kernel, x=share: attention_s(kernel, x)))
+            part = [
+                kernel
+                for kernel in of(kernels, "attention", by, way)
+                if by == "cudnn" or is_common(kernel)
+            ]
+            yield _line(
+                f"attention of {name}, {way}",
+                errors(part, lambda kernel, x=share: attention_s(kernel, x)),
+            )
     for way, name, gemm in (("bf16", "16-bit", found.gemm), ("fp8", "8-bit", found.gemm_fp8)):
         part = of(kernels, "product", way=way)
         yield _line(f"{name} products", errors(part, lambda kernel, x=gemm: product_s(kernel, x)))
     for by, name in (("grouped", "in one kernel"), ("cublas", "one by one")):
         law = (found.gemm, found.hbm, found.host_us)
         off = errors(of(kernels, "experts", by), lambda kernel, x=law: experts_s(kernel, *x))
-        many = np.array([kernel.shape["rows"] >= MANY_ROWS for kernel in of(kernels, "experts", by)])
+        many = np.array(
+            [kernel.shape["rows"] >= MANY_ROWS for kernel in of(kernels, "experts", by)]
+        )
         yield _line(f"products of experts, {name}, {MANY_ROWS:,} rows each and more", off[many])
         yield _line(f"products of experts, {name}, fewer rows", off[~many])
 
@@ -158,9 +183,14 @@ def constants(kernels: Sequence[Kernel]) -> dict[str, str]:
     share = best(cudnn, one_share, SHARES)
     uneven = errors(cudnn, lambda kernel: one_share(kernel, share))
     odd = errors(
-        [kernel for kernel in flash2 if not is_common(kernel)], lambda kernel: attention_s(kernel, found.flash2)
+        [kernel for kernel in flash2 if not is_common(kernel)],
+        lambda kernel: attention_s(kernel, found.flash2),
     )
-    streams = [k.rate / (1e9 * device().gpu.hbm_gbyte_s) for k in of(kernels, "stream") if k.shape["elements"] == LONG]
+    streams = [
+        k.rate / (1e9 * device().gpu.hbm_gbyte_s)
+        for k in of(kernels, "stream")
+        if k.shape["elements"] == LONG
+    ]
     return {
         "ONE_SHARE_ERROR": f"{100 * np.abs(uneven).mean():.0f}%",
         "FLASH2_SHARE": f"{found.flash2:.3f}",

@@ -1,4 +1,6 @@
-"""Write docs/reference/instance.md, every key of an instance, and the JSON Schema that ships with coopt for editors."""
+"""Write docs/reference/instance.md, every key of an instance, and the JSON Schema that ships with
+coopt for editors.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,33 @@ from coopt.plan.json_schema import CATALOG_NAMES, instance_schema, schema_json
 
 SCHEMA = Path(__file__).parents[1] / "coopt" / "instance" / "instance.schema.json"
 PLACE = Path(__file__).parent / "reference" / "instance.md"
-UNITS = "10^9 bytes", "Gbit", "TFLOP", "USD", "tokens", "hours", "days", "years", "MW", "ms", "s", "m", "W"
+UNITS = (
+    "10^9 bytes",
+    "Gbit",
+    "TFLOP",
+    "USD",
+    "tokens",
+    "hours",
+    "days",
+    "years",
+    "MW",
+    "ms",
+    "s",
+    "m",
+    "W",
+)
 UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
 RANGE = "A range, wherever one may stand"
 EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\
 # Keys of an instance
 
-An instance is a TOML file. These are its keys, as `coopt schema` has them; any other is refused by name.
+An instance is a TOML file. These are its keys, as `coopt schema` has them; any other is
+refused by name.
 
-A list of one may stand without brackets. Where it says "name or table", the name of a catalog entry (`"h100-sxm"`) or a
-table of your own may stand; `coopt catalog list` has the names. Where it says "range",
+A list of one may stand without brackets. Where it says "name or table", the name of a catalog entry
+(`"h100-sxm"`) or a table of your own may stand; `coopt catalog list` has the names. Where it says
+"range",
 `{ least = 256, most = 1024, step = 256 }` may stand in place of the list `[256, 512, 768, 1024]`
 ([leave sizes open](../howto/sizes.md)). Bold keys must be given. What has
 no unit is a count, a share or a word.
@@ -40,13 +58,22 @@ def page() -> str:
     """The whole page: a section for each table, in the order in which a reader meets them."""
     schema = instance_schema()
     first = list(schema["properties"])
-    found = sorted(walk(schema, schema["$defs"]), key=lambda one: (one[1].startswith("A"), first.index(one[0])))
-    sections = [section("Top of the file", schema), *(section(heading, table) for _, heading, table in found)]
+    found = sorted(
+        walk(schema, schema["$defs"]), key=lambda one: (one[1].startswith("A"), first.index(one[0]))
+    )
+    sections = [
+        section("Top of the file", schema),
+        *(section(heading, table) for _, heading, table in found),
+    ]
     return "\n".join([HEAD, *sections, ""])
 
 
-def walk(schema: dict[str, Any], named: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every table below `schema`: its first key, its title, itself; tables come before those inside them."""
+def walk(
+    schema: dict[str, Any], named: dict[str, Any]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every table below `schema`: its first key, its title, itself; tables come before those inside
+    them.
+    """
     waiting, seen = [("", schema)], set()
     while waiting:
         path, table = waiting.pop(0)
@@ -62,7 +89,9 @@ def walk(schema: dict[str, Any], named: dict[str, Any]) -> Iterator[tuple[str, s
 
 
 def title(path: str, part: dict[str, Any]) -> str:
-    """How a table begins in the file: `[cluster]`, `[[workload]]`, or a key that takes a table inline."""
+    """How a table begins in the file: `[cluster]`, `[[workload]]`, or a key that takes a table
+    inline.
+    """
     if path.count(".") == 0 or path in ("workload.mapping", "workload.options"):
         return f"`[[{path}]]`" if "array" in json.dumps(part) else f"`[{path}]`"
     return f"A table in `{path}`"
@@ -75,10 +104,14 @@ def section(heading: str, table: dict[str, Any]) -> str:
     for key, part in table["properties"].items():
         unit = UNIT.search(part["description"])
         needed = key in table.get("required", ())
-        meaning = UNIT.sub(lambda found: f" ({found[2][2:]})" if found[2] else "", part["description"])
+        meaning = UNIT.sub(
+            lambda found: f" ({found[2][2:]})" if found[2] else "", part["description"]
+        )
         name = f"**`{key}`**" if needed else f"`{key}`"
         default = default_of(part)
-        rows.append((name, takes(part), unit[1] if unit else "", default, meaning.replace("|", "\\|")))
+        rows.append(
+            (name, takes(part), unit[1] if unit else "", default, meaning.replace("|", "\\|"))
+        )
     lines = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return f"\n## {heading}\n\n{said}\n\n{lines}"
 
@@ -88,17 +121,25 @@ def default_of(part: dict[str, Any]) -> str:
     value = part.get("default", "")
     if isinstance(value, dict):
         return "that of each key"
-    return {"null": "not set", "[]": "none", '""': ""}.get(json.dumps(value), f"`{json.dumps(value)}`")
+    return {"null": "not set", "[]": "none", '""': ""}.get(
+        json.dumps(value), f"`{json.dumps(value)}`"
+    )
 
 
 def takes(part: dict[str, Any]) -> str:
     """Values a key takes, in words."""
     options = [
-        one for one in part.get("anyOf", [part]) if one.get("type") != "null" and one.get("title") != CATALOG_NAMES
+        one
+        for one in part.get("anyOf", [part])
+        if one.get("type") != "null" and one.get("title") != CATALOG_NAMES
     ]
     said = list(dict.fromkeys(word for one in options for word in [words(one)] if word))
     lists = [word for word in said if f"list of {word}" not in said]
-    return " or ".join(lists).replace("text or table", "name or table").replace("list of table", "tables")
+    return (
+        " or ".join(lists)
+        .replace("text or table", "name or table")
+        .replace("list of table", "tables")
+    )
 
 
 def words(one: dict[str, Any]) -> str:
@@ -111,8 +152,14 @@ def words(one: dict[str, Any]) -> str:
         return ", ".join(f"`{json.dumps(value)}`" for value in one.get("enum", [one.get("const")]))
     if one["type"] == "array":
         fixed = one.get("prefixItems")
-        return f"list of {len(fixed)} x {words(fixed[0])}" if fixed else f"list of {words(one['items'])}"
-    return {"string": "text", "boolean": "`true`, `false`"}.get(one["type"], one["type"]) + limits(one)
+        return (
+            f"list of {len(fixed)} x {words(fixed[0])}"
+            if fixed
+            else f"list of {words(one['items'])}"
+        )
+    return {"string": "text", "boolean": "`true`, `false`"}.get(one["type"], one["type"]) + limits(
+        one
+    )
 
 
 def limits(one: dict[str, Any]) -> str:
@@ -122,7 +169,11 @@ def limits(one: dict[str, Any]) -> str:
     if least is None or most is None:
         return ""
     low = f" above {least:g}" if "exclusiveMinimum" in one else f" from {least:g}"
-    high = "" if most >= 1e6 else (f" below {most:g}" if "exclusiveMaximum" in one else f" to {most:g}")
+    high = (
+        ""
+        if most >= 1e6
+        else (f" below {most:g}" if "exclusiveMaximum" in one else f" to {most:g}")
+    )
     return low + high
 
 

@@ -1,4 +1,5 @@
-"""Write the symbols, equations and tables of docs/mathematics.md from the docstrings of `formulations/`.
+"""Write the symbols, equations and tables of docs/mathematics.md from the docstrings of
+`formulations/`.
 
 `--check` writes nothing and exits 1 when the page is not what it would be.
 """
@@ -20,7 +21,14 @@ import formulations
 from docs.regions import filled, write_or_check
 from formulations import direct, partition, phased, regret, routing, shared, sites
 from formulations.direct_data import DirectData, on_orbits
-from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
+from formulations.partition_data import (
+    CoreLayer,
+    Kind,
+    LimitedUse,
+    PartitionData,
+    PriceOutlook,
+    Product,
+)
 from formulations.phased import PhasedData
 from formulations.regret import RegretData, Scenario
 from formulations.routing import RoutingData
@@ -44,7 +52,9 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
 def main() -> None:
     """Write or check the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 when the page is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, exit 1 when the page is out of date"
+    )
     write_or_check(PLACE, page(), check=parser.parse_args().check)
 
 
@@ -71,8 +81,13 @@ def region(module: ModuleType, named: Formulations, symbols: str, unit: dict[str
 
 def equations(module: ModuleType) -> list[Callable[..., None]]:
     """The functions that add an equation, in the order of their labels."""
-    found = [f for name, f in vars(module).items() if name.startswith("add_") and inspect.isfunction(f)]
-    return sorted(found, key=lambda function: [(part[0], int(part[1:])) for part in label(function).split(", ")])
+    found = [
+        f for name, f in vars(module).items() if name.startswith("add_") and inspect.isfunction(f)
+    ]
+    return sorted(
+        found,
+        key=lambda function: [(part[0], int(part[1:])) for part in label(function).split(", ")],
+    )
 
 
 def label(function: Callable[..., None]) -> str:
@@ -83,11 +98,19 @@ def label(function: Callable[..., None]) -> str:
 
 
 def section(function: Callable[..., None], named: Formulations, unit: dict[str, str]) -> str:
-    """One equation: label, unit, formulations that use it, sentence, mathematics, and what its docstring adds."""
+    """One equation: label, unit, formulations that use it, sentence, mathematics, and what its
+    docstring adds.
+    """
     text = (inspect.getdoc(function) or "").partition(") ")[2]
-    users = ", ".join(f"`{name}`" for name, chosen in named.items() if function in chosen) or "cuts, between solves"
+    users = (
+        ", ".join(f"`{name}`" for name, chosen in named.items() if function in chosen)
+        or "cuts, between solves"
+    )
     first = label(function)
-    return f"**{first}** `{function.__name__}` [{unit[first.split(', ')[0]]}; {users}]. {markdown(text)}"
+    return (
+        f"**{first}** `{function.__name__}` [{unit[first.split(', ')[0]]}; {users}]."
+        f" {markdown(text)}"
+    )
 
 
 def introduction(module: ModuleType) -> str:
@@ -121,7 +144,9 @@ def units() -> dict[str, str]:
 
 
 def markdown(text: str) -> str:
-    """Text of a docstring as Markdown: displayed and inline mathematics, code, paragraphs on one line."""
+    """Text of a docstring as Markdown: displayed and inline mathematics, code, paragraphs on one
+    line.
+    """
     parts = []
     for block in re.split(r"\n\n+(?! )|\n(?=\.\. math::)", text):
         if block.startswith(".. math::"):
@@ -137,14 +162,16 @@ def inline(text: str) -> str:
 
 
 def symbol_tables(text: str) -> Iterator[str]:
-    """The tables of a docstring, each as Markdown; cells end where the rule of `=` above them ends."""
+    """The tables of a docstring as Markdown; cells end where the rule of `=` above them ends."""
     rule = re.compile(r"^=+( +=+)+$")
     lines = text.splitlines()
     marks = [number for number, line in enumerate(lines) if rule.match(line)]
     for top, middle, bottom in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
         starts = [found.start() for found in re.finditer("=+", lines[top])]
         rows = [_cells(line, starts) for line in (lines[top + 1], *lines[middle + 1 : bottom])]
-        yield "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(starts), *rows[1:]))
+        yield "\n".join(
+            "| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(starts), *rows[1:])
+        )
 
 
 def _cells(line: str, starts: list[int]) -> list[str]:
@@ -160,15 +187,25 @@ def _cells(line: str, starts: list[int]) -> list[str]:
 def _network() -> SharedData:
     """A family with uplinks and one without, a column on each."""
     numbers: dict[str, Any] = {name: np.array([1.0, 1.0]) for name in ("fixed", "uplink", "spine")}
-    whole = {"min_uplinks": (1, 0), "max_uplinks": (2, 0), "leaves": (2, 0), "radix": (4, 4), "context": (0, 1)}
+    whole = {
+        "min_uplinks": (1, 0),
+        "max_uplinks": (2, 0),
+        "leaves": (2, 0),
+        "radix": (4, 4),
+        "context": (0, 1),
+    }
     whole |= {"column_workload": (0, 0), "column_context": (0, 1), "need": (1, 0)}
-    return SharedData(workloads=1, contexts=2, **numbers, **{name: np.array(row) for name, row in whole.items()})
+    return SharedData(
+        workloads=1, contexts=2, **numbers, **{name: np.array(row) for name, row in whole.items()}
+    )
 
 
 def _flows() -> RoutingData:
     """One flow between two leaves with a core."""
     one = np.array([1])
-    return RoutingData(src=one - 1, dst=one, flows=one, step=np.array([[1], [1]]), min_load=0, max_load=1)
+    return RoutingData(
+        src=one - 1, dst=one, flows=one, step=np.array([[1], [1]]), min_load=0, max_load=1
+    )
 
 
 def _islands() -> PartitionData:
@@ -185,8 +222,15 @@ def _islands() -> PartitionData:
         kinds=(Kind(name="hb", products=np.array([0]), max_products=1),),
         limits=(LimitedUse(name="gpus", key="gpus", use=both, cap=2.0, core=(1.0, 1.0)),),
         budget=10.0,
-        cores=(CoreLayer(product=0, ports=4, up=both, opex=1.0), CoreLayer(product=0, ports=4, up=both, predecessor=0)),
-        outlooks=(PriceOutlook(usd=both, opex=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), min_value=0.0),),
+        cores=(
+            CoreLayer(product=0, ports=4, up=both, opex=1.0),
+            CoreLayer(product=0, ports=4, up=both, predecessor=0),
+        ),
+        outlooks=(
+            PriceOutlook(
+                usd=both, opex=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), min_value=0.0
+            ),
+        ),
     )
 
 
@@ -215,7 +259,11 @@ def _prices() -> RegretData:
 
 def _growth() -> PhasedData:
     """A line of two phases with spines and one item."""
-    phases, units, money = np.ones((1, 2), dtype=np.int64), np.ones((1, 2, 1), dtype=np.int64), np.ones((2, 1))
+    phases, units, money = (
+        np.ones((1, 2), dtype=np.int64),
+        np.ones((1, 2, 1), dtype=np.int64),
+        np.ones((2, 1)),
+    )
     names = ("min_uplinks", "max_uplinks", "leaves", "ports", "stood", "trunks")
     tables = dict.fromkeys(names, phases) | dict.fromkeys(("fixed", "uplink", "spine"), units)
     return PhasedData(price=money, run=money, labour=np.ones(2), **tables)

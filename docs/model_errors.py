@@ -1,5 +1,6 @@
-"""Write coopt/catalog/model_error.toml from benchmarks/left_out.csv, and for hybrids from what is predicted of their
-published runs, which no fit uses; --check compares."""
+"""Write coopt/catalog/model_error.toml from benchmarks/left_out.csv, and for hybrids from what is
+predicted of their published runs, which no fit uses; --check compares.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ ROWS = ROOT / "benchmarks" / "published.csv"
 UNSEEN = ROOT / "benchmarks" / "left_out.csv"
 WHOLE = "all"
 HEAD = """\
-# How far predicted iteration times are off on published runs that the fit has not seen, nor others of their source; of
-# hybrids, on runs that no fit uses. `python docs/model_errors.py` writes this file. `sources` tags as in gpu.toml.
+# How far predicted iteration times are off on published runs that the fit has not seen, nor others
+# of their source; of hybrids, on runs that no fit uses. `python docs/model_errors.py` writes this
+# file. `sources` tags as in gpu.toml.
 """
 ENTRY = """
 [[model_error]]
@@ -52,21 +54,33 @@ def hybrid_errors() -> list[float]:
     """Sizes of errors on published runs of hybrids."""
     measured = read_measurements(ROWS)
     hybrids = {run.id for run in runs_among(measured) if architecture_of(run) == HYBRID}
-    return [abs(row.error or 0.0) for row in comparison_of([row for row in measured if row.id in hybrids]).rows]
+    return [
+        abs(row.error or 0.0)
+        for row in comparison_of([row for row in measured if row.id in hybrids]).rows
+    ]
 
 
 def page() -> str:
     """The whole file."""
     listed = [(name, own, "benchmarks/left_out.csv") for name, own in sizes(read_rows()).items()]
-    listed.append((HYBRID, hybrid_errors(), "benchmarks/published.csv, of whose hybrids no fit uses any"))
-    lines = (ENTRY.format(name=name, error=fmean(own), runs=len(own), source=source) for name, own, source in listed)
+    listed.append(
+        (HYBRID, hybrid_errors(), "benchmarks/published.csv, of whose hybrids no fit uses any")
+    )
+    lines = (
+        ENTRY.format(name=name, error=fmean(own), runs=len(own), source=source)
+        for name, own, source in listed
+    )
     return HEAD + "".join(lines)
 
 
 def main() -> None:
     """Write the file, or say that it is out of date."""
     if "--check" in sys.argv:
-        sys.exit(None if PLACE.read_text("utf-8") == page() else f"{PLACE.name} is out of date: {__file__} writes it")
+        sys.exit(
+            None
+            if PLACE.read_text("utf-8") == page()
+            else f"{PLACE.name} is out of date: {__file__} writes it"
+        )
     write_text(PLACE, page())
 
 

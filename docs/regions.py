@@ -1,4 +1,6 @@
-"""Regions of a page that generators write: all between `<!-- NAME -->` and `<!-- end -->`; the rest is by hand."""
+"""Regions of a page that generators write: all between `<!-- NAME -->` and `<!-- end -->`; the rest
+is by hand.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     KeyError
         If a region has no value.
     """
-    return REGION.sub(lambda found: f"<!-- {found['name']} -->\n\n{values[found['name']]}\n\n<!-- end -->", text)
+    return REGION.sub(
+        lambda found: f"<!-- {found['name']} -->\n\n{values[found['name']]}\n\n<!-- end -->", text
+    )
 
 
 def write_or_check(place: Path, text: str, *, check: bool) -> None:

@@ -1,8 +1,9 @@
-"""Every sentence that the program may say, in one list to be read in one go: `python docs/sentences.py [FILE]`.
+"""Every sentence that the program may say, in one list to be read in one go: `python
+docs/sentences.py [FILE]`.
 
-A sentence is a text in the code of at least `WORDS` words that is no docstring, help or description (those are in the
-reference pages). Values stand in braces, as the code names them. Below a sentence stands an example, where the
-documentation or a test shows one.
+A sentence is a text in the code of at least `WORDS` words that is no docstring, help or description
+(those are in the reference pages). Values stand in braces, as the code names them. Below a sentence
+stands an example, where the documentation or a test shows one.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def sentences() -> Iterator[Sentence]:
     for file in sorted((ROOT / "coopt").rglob("*.py")):
         name = str(file.relative_to(ROOT))
         found = dict.fromkeys(_of_python(ast.parse(file.read_text("utf-8"))))
-        yield from (Sentence(file=name, line=line, text=text) for line, text in found if _reads(text))
+        yield from (
+            Sentence(file=name, line=line, text=text) for line, text in found if _reads(text)
+        )
     for file in sorted((ROOT / "coopt").rglob("*.js")):
         for line, written in enumerate(file.read_text("utf-8").splitlines(), start=1):
             for texts in SCRIPT.findall(written):
@@ -112,8 +115,12 @@ def page() -> str:
 
 def main() -> None:
     """Write the page to the file that is named, or show it."""
-    parser = argparse.ArgumentParser(description="List every sentence that the program may say, with examples.")
-    parser.add_argument("file", nargs="?", type=Path, help="Markdown file to write; standard output if left out")
+    parser = argparse.ArgumentParser(
+        description="List every sentence that the program may say, with examples."
+    )
+    parser.add_argument(
+        "file", nargs="?", type=Path, help="Markdown file to write; standard output if left out"
+    )
     file = parser.parse_args().file
     if file is None:
         sys.stdout.write(page())

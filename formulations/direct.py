@@ -1,7 +1,9 @@
-"""Direct links between domains, with the flows they carry: equations and the formulations made of them.
+"""Direct links between domains, with the flows they carry: equations and the formulations made of
+them.
 
-An iteration has phases that take turns on the links. Phase k runs at the pace :math:`\\lambda_k` (links): at twice the
-pace it takes half the time. Each has all links to itself, so a link serves as many phases as there are.
+An iteration has phases that take turns on the links. Phase k runs at the pace :math:`\\lambda_k`
+(links): at twice the pace it takes half the time. Each has all links to itself, so a link serves as
+many phases as there are.
 """
 
 from __future__ import annotations
@@ -29,11 +31,19 @@ def build(data: DirectData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     m.K = pyo.RangeSet(0, data.phases - 1)
     m.X = pyo.RangeSet(0, data.flows - 1)
     m.n = pyo.Var(m.P, domain=pyo.NonNegativeIntegers, bounds=(0, max_links), doc="[links]")
-    m.q = pyo.Var(m.W, domain=pyo.NonNegativeIntegers, bounds=lambda m, w: (0, int(data.ports[w])), doc="[links]")
+    m.q = pyo.Var(
+        m.W,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda m, w: (0, int(data.ports[w])),
+        doc="[links]",
+    )
     m.f = pyo.Var(m.K, m.X, domain=pyo.NonNegativeReals, bounds=(0, max_links), doc="[links]")
     min_paces, max_paces = data.min_paces, data.max_paces
-    # A pace may have to be above what ports allow: then no solution is in time, and the model says so by its rows.
-    m.pace = pyo.Var(m.K, bounds=lambda m, k: (min_paces[k], max(max_paces[k], min_paces[k])), doc="[links]")
+    # A pace may have to be above what ports allow: then no solution is in time, and the model says
+    # so by its rows.
+    m.pace = pyo.Var(
+        m.K, bounds=lambda m, k: (min_paces[k], max(max_paces[k], min_paces[k])), doc="[links]"
+    )
     for add in equations:
         add(m)
     return m
@@ -61,7 +71,8 @@ def add_port_budget(m: pyo.ConcreteModel) -> None:
 def add_balance(m: pyo.ConcreteModel) -> None:
     r"""(D2) Of what a source sends, what a domain gets and does not pass on is its own.
 
-    .. math:: \sum_{i} f^k_{s,iv} - \sum_{j} f^k_{s,vj} = \lambda_k \delta^k_{sv} \qquad \forall k, s \ne v
+    .. math:: \sum_{i} f^k_{s,iv} - \sum_{j} f^k_{s,vj} = \lambda_k \delta^k_{sv}
+        \qquad \forall k, s \ne v
     """
     m.B = pyo.RangeSet(0, len(m.data.balance.columns) - 1)
 
@@ -82,13 +93,14 @@ def add_capacity(m: pyo.ConcreteModel) -> None:
 
 
 def add_time(m: pyo.ConcreteModel) -> None:
-    r"""(D4) All phases together keep the time left for them, :math:`\sum_k w_{jk} / \lambda_k \le 1`.
+    r"""(D4) All phases together keep the time left for them, :math:`\sum_k w_{jk} / \lambda_k \le
+    1`.
 
     .. math:: \sum_{k} w_{jk} u_k \le 1 \quad \forall j, \qquad
         u_k \ge 2 / \hat\lambda_k - \lambda_k / \hat\lambda_k^2 \quad \forall k, \hat\lambda_k
 
-    Every tangent holds for all paces, as :math:`1 / \lambda` is convex. With one phase the first is exact; with more,
-    recomputation adds the tangents at the paces found until they are in time.
+    Every tangent holds for all paces, as :math:`1 / \lambda` is convex. With one phase the first is
+    exact; with more, recomputation adds the tangents at the paces found until they are in time.
     """
     m.u = pyo.Var(m.K, domain=pyo.NonNegativeReals, doc="[1/links]")
     m.time = pyo.Constraint(range(len(m.data.weight)), rule=_time, doc="D4 [1]")
@@ -100,15 +112,24 @@ def add_time(m: pyo.ConcreteModel) -> None:
 
 def _time(m: pyo.ConcreteModel, j: int) -> pyo.Expression:
     weights = m.data.weight[j].tolist()
-    return sum(w * m.u[k] for k, w in enumerate(weights)) <= 1.0 if any(weights) else pyo.Constraint.Skip
+    return (
+        sum(w * m.u[k] for k, w in enumerate(weights)) <= 1.0
+        if any(weights)
+        else pyo.Constraint.Skip
+    )
 
 
 def first_paces(min_pace: float, max_pace: float) -> list[float]:
-    """Paces whose tangents are nowhere below the time of a phase by more than its longest over the square of their
-    number; the slowest comes first."""
+    """Paces whose tangents are nowhere below the time of a phase by more than its longest over the
+    square of their number; the slowest comes first.
+    """
     # Spaced so that tangents are equally far below 1 / pace between any two of them.
     paces = [min_pace * (TANGENTS / i) ** 2 for i in range(TANGENTS, 0, -1)]
-    return [pace for pace, previous_pace in zip(paces, [0.0, *paces], strict=False) if previous_pace < max_pace]
+    return [
+        pace
+        for pace, previous_pace in zip(paces, [0.0, *paces], strict=False)
+        if previous_pace < max_pace
+    ]
 
 
 def add_tangent(m: pyo.ConcreteModel, k: int, pace: float) -> None:
@@ -120,7 +141,8 @@ def add_tangent(m: pyo.ConcreteModel, k: int, pace: float) -> None:
 
 
 def add_whole_ends(m: pyo.ConcreteModel) -> None:
-    r"""(D5) A domain has whole links, enough for all it sends; domains of an orbit send alike, so all have that many.
+    r"""(D5) A domain has whole links, enough for all it sends; domains of an orbit send alike, so
+    all have that many.
 
     .. math:: \sum_{p} e_{wp} n_p \ge q_w \ge \lambda_k \delta^k_w \qquad \forall k, w
     """
@@ -135,7 +157,8 @@ def add_whole_ends(m: pyo.ConcreteModel) -> None:
 
 
 def add_pace(m: pyo.ConcreteModel) -> None:
-    r"""(D7) High paces on links that are given; phases do not disturb each other, so each gets its highest.
+    r"""(D7) High paces on links that are given; phases do not disturb each other, so each gets its
+    highest.
 
     .. math:: \max \sum_{k} \lambda_k
     """
@@ -143,7 +166,9 @@ def add_pace(m: pyo.ConcreteModel) -> None:
 
 
 def let_links_be_averages(m: pyo.ConcreteModel) -> None:
-    """Links averaged over an orbit need not be whole: a lower bound for all links, symmetric or not."""
+    """Links averaged over an orbit need not be whole: a lower bound for all links, symmetric or
+    not.
+    """
     for p in m.P:
         m.n[p].domain = pyo.NonNegativeReals
 
@@ -155,7 +180,10 @@ def links_at(m: pyo.ConcreteModel, w: int) -> pyo.Expression:
 
 
 def _row(m: pyo.ConcreteModel, of: Sparse, k: int, row: int) -> pyo.Expression:
-    return sum(v * m.f[k, x] for x, v in zip(of.columns[row].tolist(), of.values[row].tolist(), strict=True))
+    return sum(
+        v * m.f[k, x]
+        for x, v in zip(of.columns[row].tolist(), of.values[row].tolist(), strict=True)
+    )
 
 
 LINKS = (add_link_count, add_port_budget, add_balance, add_capacity, add_time, add_whole_ends)

@@ -1,9 +1,11 @@
 """The numbers of direct links between domains, on orbits of a symmetry.
 
-Orbits of domains, pairs, arcs and flows are those of permutations that leave demands and ports as they are.
+Orbits of domains, pairs, arcs and flows are those of permutations that leave demands and ports as
+they are.
 
-Averaging any links and flows over the group gives links and flows that are alike on every orbit, route the same demands
-and cost the same. So the relaxation over orbits equals the full one, and links that are alike on every orbit are links.
+Averaging any links and flows over the group gives links and flows that are alike on every orbit,
+route the same demands and cost the same. So the relaxation over orbits equals the full one, and
+links that are alike on every orbit are links.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ def keeps(permutation: Ints, ports: Ints, demand: Floats) -> bool:
 
 
 def on_orbits(
-    group: Ints, ports: Ints, demand: Floats, weight: Floats, neighbourhoods: tuple[Bools, Bools] | None = None
+    group: Ints,
+    ports: Ints,
+    demand: Floats,
+    weight: Floats,
+    neighbourhoods: tuple[Bools, Bools] | None = None,
 ) -> DirectData:
     """The problem on the orbits of a group.
 
@@ -53,30 +59,43 @@ def on_orbits(
     weight
         Shape (J, K) [links].
     neighbourhoods
-        Which domains may be joined, and which ones flows of a source may visit, each (D, D) and kept by the group; all
-        where left out.
+        Which domains may be joined, and which ones flows of a source may visit, each (D, D) and
+        kept by the group; all where left out.
     """
     count, firsts, moves = len(ports), group.min(axis=0), _moves(group)
     may_join, may_visit = _within(count, neighbourhoods)
     domain_first, domain_orbit = _orbits(firsts)
-    # Pairs of an orbit are moved to one with the first domain of the orbit, and there to the smallest number.
+    # Pairs of an orbit are moved to one with the first domain of the orbit, and there to the
+    # smallest number.
     codes = np.array(
-        [first_domain * count + move.min(axis=0) for first_domain, move in zip(firsts, moves, strict=True)]
+        [
+            first_domain * count + move.min(axis=0)
+            for first_domain, move in zip(firsts, moves, strict=True)
+        ]
     )
     pair_first, pair_orbit = _orbits(np.minimum(codes, codes.T)[may_join])
     pairs = np.full((count, count), -1)
     pairs[may_join] = pair_orbit
-    arcs, senders = (np.argwhere(among)[_orbits(codes[among])[0]] for among in (may_join, may_visit))
+    arcs, senders = (
+        np.argwhere(among)[_orbits(codes[among])[0]] for among in (may_join, may_visit)
+    )
     flow, flows = flow_orbits(group, neighbourhoods)
-    orbit_row, to_first = np.searchsorted(domain_first, firsts), np.array([move[0] for move in moves])
+    orbit_row, to_first = (
+        np.searchsorted(domain_first, firsts),
+        np.array([move[0] for move in moves]),
+    )
     return DirectData(
         pairs=np.bincount(pair_orbit) // 2,
         domains=np.bincount(domain_orbit),
         ports=ports[domain_first],
-        ends=np.array([np.bincount(pairs[w][may_join[w]], minlength=len(pair_first)) for w in domain_first]),
+        ends=np.array(
+            [np.bincount(pairs[w][may_join[w]], minlength=len(pair_first)) for w in domain_first]
+        ),
         arcs=arcs,
         pair=pairs[arcs[:, 0], arcs[:, 1]],
-        load=_sparse([_present(flow[orbit_row, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows),
+        load=_sparse(
+            [_present(flow[orbit_row, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows
+        ),
         balance=_sparse([_through(flow[orbit_row[s]], v) for s, v in senders], flows),
         demand=demand[:, senders[:, 0], senders[:, 1]],
         sent=demand.sum(axis=2)[:, domain_first],
@@ -107,9 +126,11 @@ def _orbits(codes: Ints) -> tuple[Ints, Ints]:
 
 
 def flow_orbits(group: Ints, neighbourhoods: tuple[Bools, Bools] | None = None) -> tuple[Ints, int]:
-    """The orbit of flow (source, from, to) of the first domain of each orbit, and how many there are.
+    """The orbit of flow (source, from, to) of the first domain of each orbit, and how many there
+    are.
 
-    Shape (W, D, D), -1 where none makes sense: domains that are not joined, or that flows of the source do not visit.
+    Shape (W, D, D), -1 where none makes sense: domains that are not joined, or that flows of the
+    source do not visit.
     """
     count, firsts = group.shape[1], np.unique(group.min(axis=0))
     may_join, may_visit = _within(count, neighbourhoods)
@@ -120,7 +141,9 @@ def flow_orbits(group: Ints, neighbourhoods: tuple[Bools, Bools] | None = None) 
         i, j = np.nonzero(may_join & is_reached[:, None] & may_visit[source][None, :])
         # Flows of one source are alike under the permutations that leave the source where it is.
         stabiliser = group[group[:, source] == source]
-        first_member, orbit = _orbits(np.min([move[i] * count + move[j] for move in stabiliser], axis=0))
+        first_member, orbit = _orbits(
+            np.min([move[i] * count + move[j] for move in stabiliser], axis=0)
+        )
         flow_orbit[orbit_row, i, j] = total + orbit
         total += len(first_member)
     return flow_orbit, total
@@ -141,7 +164,9 @@ def _sparse(rows: Sequence[Ints], width: int) -> Sparse:
     columns, values = [], []
     for row in rows:
         names, place = np.unique(np.where(row >= 0, row, -1 - row), return_inverse=True)
-        total = np.bincount(place.reshape(-1), weights=np.where(row >= 0, 1.0, -1.0), minlength=len(names))
+        total = np.bincount(
+            place.reshape(-1), weights=np.where(row >= 0, 1.0, -1.0), minlength=len(names)
+        )
         columns.append(names[total != 0])
         values.append(total[total != 0])
     return Sparse(columns=tuple(columns), values=tuple(values))
@@ -157,16 +182,19 @@ class Sparse:
 
 @dataclass(frozen=True, kw_only=True)
 class DirectData:
-    """Domains that links join, what they send in each phase of an iteration, and how fast the phases must be.
+    """Domains that links join, what they send in each phase of an iteration, and how fast the
+    phases must be.
 
-    Everything is of an orbit, of which the symmetry makes the rest; without a symmetry each orbit has one member.
+    Everything is of an orbit, of which the symmetry makes the rest; without a symmetry each orbit
+    has one member.
 
-    Pairs of domains (P,): `pairs` in the orbit. Domains (W,): `domains` in the orbit, `ports` of each; `ends` (W, P)
-    says how many pairs of an orbit a domain belongs to. Arcs (E,), pairs with a direction: `pair` is the orbit of
-    pairs, `arcs` (E, 2) the ends of one of them. Flows (X,) go from one source over one arc: `load` (E x X) adds those
-    on an arc, `balance` (B x X) those into a domain less those out of it, by source and domain. In phase k a source
-    sends `demand` (K, B) to a domain for each unit of the pace, and `sent` (K, W) altogether. The paces keep `weight`
-    (J, K) within 1: see D4.
+    Pairs of domains (P,): `pairs` in the orbit. Domains (W,): `domains` in the orbit, `ports` of
+    each; `ends` (W, P) says how many pairs of an orbit a domain belongs to. Arcs (E,), pairs with a
+    direction: `pair` is the orbit of pairs, `arcs` (E, 2) the ends of one of them. Flows (X,) go
+    from one source over one arc: `load` (E x X) adds those on an arc, `balance` (B x X) those into
+    a domain less those out of it, by source and domain. In phase k a source sends `demand` (K, B)
+    to a domain for each unit of the pace, and `sent` (K, W) altogether. The paces keep `weight` (J,
+    K) within 1: see D4.
     """
 
     pairs: Ints

@@ -4,10 +4,11 @@ Each product is bought in one bracket of its prices.
 
 The relaxation of one product is the convex envelope of its bill over what could be bought at all.
 
-An option is whatever a workload may get: an island, or one at some site that grows in phases. All that couples options
-is linear but for the brackets of prices. `TOTALS` gives every bracket of a product a quantity of its own. `SHARES` also
-divides it by workloads: no workload's share of a bracket is more than the workload could ever use, times the bracket,
-which is the tighter relaxation. Both have the same optima.
+An option is whatever a workload may get: an island, or one at some site that grows in phases. All
+that couples options is linear but for the brackets of prices. `TOTALS` gives every bracket of a
+product a quantity of its own. `SHARES` also divides it by workloads: no workload's share of a
+bracket is more than the workload could ever use, times the bracket, which is the tighter
+relaxation. Both have the same optima.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ def add_bracket_range(m: pyo.ConcreteModel) -> None:
 
     .. math:: t_{pb} v_{pb} \le x_{pb} \le \overline{t}_{pb} v_{pb} \qquad \forall p \in D, b
 
-    with :math:`\overline{t}_{pb} = \max(t_{pb}, \min(t_{p,b+1}, \overline{q}_p))`. From the next threshold on the next
-    bracket is as cheap, and nobody needs more than :math:`\overline{q}_p`, the sum over workloads and core of the
-    largest quantity each could use, or, to reach a bracket, its threshold.
+    with :math:`\overline{t}_{pb} = \max(t_{pb}, \min(t_{p,b+1}, \overline{q}_p))`. From the next
+    threshold on the next bracket is as cheap, and nobody needs more than :math:`\overline{q}_p`,
+    the sum over workloads and core of the largest quantity each could use, or, to reach a bracket,
+    its threshold.
 
-    Brackets need not exclude each other. Incremental bills are concave and 0 without units, so two of them are no less
-    than one of both quantities; with prices for all units, the one at the lower price could take in the other's.
+    Brackets need not exclude each other. Incremental bills are concave and 0 without units, so two
+    of them are no less than one of both quantities; with prices for all units, the one at the lower
+    price could take in the other's.
     """
 
     @m.Constraint(m.PB, doc="P7 [units]")
@@ -46,7 +49,9 @@ def add_bracket_range(m: pyo.ConcreteModel) -> None:
 
 
 def core_units(m: pyo.ConcreteModel, c: int) -> Any:
-    """Units of its product that a core takes in its phase: its switches beyond those of the phase before."""
+    """Units of its product that a core takes in its phase: its switches beyond those of the phase
+    before.
+    """
     core = m.data.cores[c]
     return core.quantity * (m.n[c] - (0 if core.predecessor is None else m.n[core.predecessor]))
 
@@ -55,7 +60,8 @@ def add_purchases(m: pyo.ConcreteModel) -> None:
     r"""(P8) What options and core switches hold is bought, in its phase or before.
 
     .. math:: \sum_{\tau \le t} \sum_{b} x_{p_\tau b} \ge
-        \sum_{\tau \le t} \Bigl( \sum_{o} q_{o p_\tau} z_o + \sum_{c} q^c_{p_\tau} (n_c - n_{c-1}) \Bigr)
+        \sum_{\tau
+        \le t} \Bigl( \sum_{o} q_{o p_\tau} z_o + \sum_{c} q^c_{p_\tau} (n_c - n_{c-1}) \Bigr)
         \qquad \forall p_t \in D
     """
 
@@ -63,7 +69,9 @@ def add_purchases(m: pyo.ConcreteModel) -> None:
     def purchases(m, p):
         chain = m.data.chain(p)
         purchases_so_far = sum(m.x[q, b] for q in chain for b in range(len(m.data.products[q].usd)))
-        return purchases_so_far >= sum(_units_held(m, w, q) for q in chain for w in _shareholders(m, q))
+        return purchases_so_far >= sum(
+            _units_held(m, w, q) for q in chain for w in _shareholders(m, q)
+        )
 
 
 def _shareholders(m: pyo.ConcreteModel, p: int) -> list[int]:
@@ -76,26 +84,34 @@ def _units_held(m: pyo.ConcreteModel, w: int, p: int) -> Any:
     """What a shareholder holds of a product."""
     if w == m.data.workloads:
         return sum(core_units(m, c) for c, core in enumerate(m.data.cores) if core.product == p)
-    return sum(float(m.data.quantity[o, p]) * m.z[o] for o in m.options_of[w] if m.data.quantity[o, p])
+    return sum(
+        float(m.data.quantity[o, p]) * m.z[o] for o in m.options_of[w] if m.data.quantity[o, p]
+    )
 
 
 def add_shares(m: pyo.ConcreteModel) -> None:
-    r"""(P9) What each workload holds is its share of the brackets; the core holds a share like a workload.
+    r"""(P9) What each workload holds is its share of the brackets; the core holds a share like a
+    workload.
 
     .. math:: \sum_{b} x_{wpb} \ge \sum_{o \in O_w} q_{op} z_o, \qquad
-        x_{wpb} \le \overline{q}_{wp} v_{pb}, \qquad \sum_{w} x_{wpb} \le x_{pb} \qquad \forall p \in D
+        x_{wpb} \le \overline{q}_{wp} v_{pb}, \qquad \sum_{w} x_{wpb} \le x_{pb}
+        \qquad \forall p \in D
 
-    :math:`\overline{q}_{wp}`, the most that any option of the workload holds, is large enough: it has one option.
-    This is for products of one phase.
+    :math:`\overline{q}_{wp}`, the most that any option of the workload holds, is large enough: it
+    has one option. This is for products of one phase.
     """
-    assert all(product.predecessor is None for product in m.data.products), "shares are for products of one phase"
+    assert all(product.predecessor is None for product in m.data.products), (
+        "shares are for products of one phase"
+    )
     m.WPB = pyo.Set(initialize=[(w, p, b) for p, b in m.PB for w in _shareholders(m, p)], dimen=3)
     m.share = pyo.Var(m.WPB, domain=pyo.NonNegativeReals, doc="[units]")
     m.shared_by = [(w, p) for p in m.D for w in _shareholders(m, p)]
 
     @m.Constraint(m.shared_by, doc="P9 [units]")
     def held_by(m, w, p):
-        return sum(m.share[w, p, b] for b in range(len(m.data.products[p].usd))) >= _units_held(m, w, p)
+        return sum(m.share[w, p, b] for b in range(len(m.data.products[p].usd))) >= _units_held(
+            m, w, p
+        )
 
     @m.Constraint(m.WPB, doc="P9 [units]")
     def share_of_bracket(m, w, p, b):
@@ -104,7 +120,9 @@ def add_shares(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.PB, doc="P9 [units]")
     def shares(m, p, b):
         holders = _shareholders(m, p)
-        return sum(m.share[w, p, b] for w in holders) <= m.x[p, b] if holders else pyo.Constraint.Skip
+        return (
+            sum(m.share[w, p, b] for w in holders) <= m.x[p, b] if holders else pyo.Constraint.Skip
+        )
 
 
 def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
@@ -120,7 +138,11 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     m.P = pyo.Set(initialize=counted_products)
     m.PB = pyo.Set(initialize=[(p, b) for p in m.D for b in range(brackets[p])], dimen=2)
     m.options_of = [np.flatnonzero(data.workload == w).tolist() for w in m.W]
-    m.users_of = {(w, p): np.flatnonzero(data.uses(p) & (data.workload == w)).tolist() for p in m.P for w in m.W}
+    m.users_of = {
+        (w, p): np.flatnonzero(data.uses(p) & (data.workload == w)).tolist()
+        for p in m.P
+        for w in m.W
+    }
     m.WP = pyo.Set(initialize=[key for key, users in m.users_of.items() if users], dimen=2)
     m.ends_of = {p: data.ends(p) for p in m.D}
     m.most_of = {p: data.max_units(p) for p in m.D}
@@ -130,8 +152,14 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     m.x = pyo.Var(m.PB, domain=pyo.NonNegativeReals, doc="[units]")
     m.C = pyo.RangeSet(0, len(data.cores) - 1)
     max_switches = data.most_core
-    # More core switches than the most links need are never worth having, and a bound tightens the relaxation.
-    m.n = pyo.Var(m.C, domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, max_switches[c]), doc="[switches]")
+    # More core switches than the most links need are never worth having, and a bound tightens the
+    # relaxation.
+    m.n = pyo.Var(
+        m.C,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, c: (0, max_switches[c]),
+        doc="[switches]",
+    )
     m.bill_of = {p: _bill(m, p, data.products[p].usd) for p in m.D}
     for add in equations:
         add(m)
@@ -139,13 +167,21 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
 
 
 def _capex(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
-    """Capex at some prices (USD): what has one price by options and core switches, the others by brackets."""
+    """Capex at some prices (USD): what has one price by options and core switches, the others by
+    brackets.
+    """
     d = m.data
     prices = at.prices if isinstance(at, PriceOutlook) else [product.usd for product in d.products]
     # Outlooks keep the brackets of their products: one price in one of them is one price in all.
     flat = {p: float(usd[0]) for p, usd in enumerate(prices) if len(usd) == 1}
-    option_usd = at.usd + sum((d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd)))
-    cores = [core_units(m, c) * flat[core.product] for c, core in enumerate(d.cores) if core.product in flat]
+    option_usd = at.usd + sum(
+        (d.quantity[:, p] * usd for p, usd in flat.items()), np.zeros(len(d.usd))
+    )
+    cores = [
+        core_units(m, c) * flat[core.product]
+        for c, core in enumerate(d.cores)
+        if core.product in flat
+    ]
     bills = [_bill(m, p, prices[p]) if isinstance(at, PriceOutlook) else m.bill_of[p] for p in m.D]
     return sum(float(option_usd[o]) * m.z[o] for o in m.O) + sum(bills) + sum(cores)
 
@@ -153,8 +189,12 @@ def _capex(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
 def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
     """The bill of a product whose brackets have these prices (USD)."""
     product = m.data.products[p]
-    brackets = enumerate(zip(bracket_offsets(product.start, usd, product.discount), usd, strict=True))
-    return sum(float(beside) * m.v[p, b] + float(unit) * m.x[p, b] for b, (beside, unit) in brackets)
+    brackets = enumerate(
+        zip(bracket_offsets(product.start, usd, product.discount), usd, strict=True)
+    )
+    return sum(
+        float(beside) * m.v[p, b] + float(unit) * m.x[p, b] for b, (beside, unit) in brackets
+    )
 
 
 def _cost(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
@@ -168,22 +208,25 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     r"""(P0) What is bought costs its bills, by the weight of capex, and what else counts.
 
     .. math:: \min \alpha K + \sum_{o} h_o z_o + \sum_c h^c n_c, \qquad
-        K = \sum_{o} k_o z_o + \sum_{p \in D} \sum_{b} (g_{pb} v_{pb} + p_{pb} x_{pb}) + \sum_c k^c (n_c - n_{c-1})
+        K = \sum_{o} k_o z_o + \sum_{p \in D} \sum_{b} (g_{pb} v_{pb} + p_{pb} x_{pb})
+        + \sum_c k^c (n_c - n_{c-1})
 
-    where :math:`k_o` and :math:`k^c` hold all products of one price and :math:`c - 1` is core c in the phase before.
+    where :math:`k_o` and :math:`k^c` hold all products of one price and :math:`c - 1` is core c in
+    the phase before.
     """
     m.cost = pyo.Objective(expr=_cost(m, m.data), doc="P0 [of the objective]")
 
 
 def add_least_regret(m: pyo.ConcreteModel) -> None:
-    r"""(P12) In place of P0: the largest excess over the best choice, however prices turn out, is as small as possible.
+    r"""(P12) In place of P0: the largest excess over the best choice, however prices turn out, is
+    as small as possible.
 
     .. math:: \min \delta, \qquad \delta \ge 0, \qquad
         \delta \ge \alpha K^q + \sum_{o} h^q_o z_o + \sum_c h^{qc} n_c - b^q \qquad \forall q
 
-    with :math:`K^q` the capex at the prices of outlook q and :math:`b^q` its least objective. All outlooks share the
-    purchases :math:`x`: prices of a product are one factor times those of another outlook, so that the cheapest
-    brackets of one are those of all.
+    with :math:`K^q` the capex at the prices of outlook q and :math:`b^q` its least objective. All
+    outlooks share the purchases :math:`x`: prices of a product are one factor times those of
+    another outlook, so that the cheapest brackets of one are those of all.
     """
     m.Q = pyo.RangeSet(0, len(m.data.outlooks) - 1)
     m.regret = pyo.Var(domain=pyo.NonNegativeReals, doc="[of the objective]")
@@ -210,7 +253,8 @@ def add_products_used(m: pyo.ConcreteModel) -> None:
 
     .. math:: \sum_{o \in O_{wp}} z_o \le y_p \qquad \forall w, p
 
-    A workload has one option, so its options add up: tighter than a row for each of them, and fewer rows.
+    A workload has one option, so its options add up: tighter than a row for each of them, and fewer
+    rows.
     """
 
     @m.Constraint(m.WP, doc="P2 [1]")
@@ -293,7 +337,14 @@ def add_cut_list(m: pyo.ConcreteModel) -> None:
     m.cuts = pyo.ConstraintList(doc="P10, P11 [1]")
 
 
-COUPLINGS = (add_products_used, add_distinct_products, add_limits, add_budget, add_core_ports, add_core_growth)
+COUPLINGS = (
+    add_products_used,
+    add_distinct_products,
+    add_limits,
+    add_budget,
+    add_core_ports,
+    add_core_growth,
+)
 CHOICE = (add_cost, add_one_option, *COUPLINGS)
 TOTALS = (*CHOICE, add_bracket_range, add_purchases, add_cut_list)
 SHARES = (*CHOICE, add_bracket_range, add_shares, add_cut_list)

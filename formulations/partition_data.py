@@ -19,19 +19,24 @@ Bracket = tuple[float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    r"""What a product costs by the quantity bought over all workloads, in one phase where a cluster grows in phases.
+    r"""What a product costs by the quantity bought over all workloads, in one phase where a cluster
+    grows in phases.
 
-    Bracket b begins at the quantity `start[b]` and has the unit price `usd[b]`; the first begins at 0, and prices do
-    not rise. An "all-units" price holds for every unit bought, an "incremental" one for the units of its bracket only:
+    Bracket b begins at the quantity `start[b]` and has the unit price `usd[b]`; the first begins at
+    0, and prices do not rise. An "all-units" price holds for every unit bought, an "incremental"
+    one for the units of its bracket only:
 
     .. math:: \text{bill}(q) = \min_b \; g_b + p_b \max(q, t_b), \qquad
-        g_b = \begin{cases} 0 & \text{all units} \\ g_{b-1} + (p_{b-1} - p_b) \, t_b & \text{incremental} \end{cases}
+        g_b = \begin{cases} 0 & \text{all units} \\
+            g_{b-1} + (p_{b-1} - p_b) \, t_b & \text{incremental} \end{cases}
 
-    For an incremental discount this is the concave bill itself. With all units it is the least bill of q units or more:
-    whoever needs fewer than a threshold may buy the threshold and leave the rest aside, so more never costs less.
+    For an incremental discount this is the concave bill itself. With all units it is the least bill
+    of q units or more: whoever needs fewer than a threshold may buy the threshold and leave the
+    rest aside, so more never costs less.
 
-    `predecessor` is the position of the same product in the phase before: units bought there may wait for this one. A
-    product of one price then has the least price so far, which is what units first needed in its phase cost.
+    `predecessor` is the position of the same product in the phase before: units bought there may
+    wait for this one. A product of one price then has the least price so far, which is what units
+    first needed in its phase cost.
     """
 
     name: str
@@ -48,18 +53,24 @@ class Product:
     @cached_property
     def brackets(self) -> tuple[Bracket, ...]:
         """Price of a unit, threshold and g_b of each bracket."""
-        return tuple(zip(self.usd.tolist(), self.start.tolist(), self.offsets.tolist(), strict=True))
+        return tuple(
+            zip(self.usd.tolist(), self.start.tolist(), self.offsets.tolist(), strict=True)
+        )
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """What a unit adds to the bill at least and at most (USD): nothing where it reaches a price for all units."""
-        # One unit less may miss the threshold of the last price for all units, which saves nothing for sure.
+        """What a unit adds to the bill at least and at most (USD): nothing where it reaches a price
+        for all units.
+        """
+        # One unit less may miss the threshold of the last price for all units, which saves nothing
+        # for sure.
         spare = self.discount == "all-units" and len(self.usd) > 1
         return 0.0 if spare else float(self.usd[-1]), float(self.usd[0])
 
     def bill(self, quantity: float) -> float:
         """The least bill of this many units or more (USD)."""
-        # In a bracket at least its threshold is bought, spare units at its price too, so the least bracket wins.
+        # In a bracket at least its threshold is bought, spare units at its price too, so the least
+        # bracket wins.
         return float((self.offsets + self.usd * np.maximum(quantity, self.start)).min())
 
 
@@ -72,7 +83,9 @@ def bracket_offsets(start: Floats, usd: Floats, discount: Discount) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Products of which at most `max_products` may be in use; in phases those of the last one stand for all."""
+    """Products of which at most `max_products` may be in use; in phases those of the last one stand
+    for all.
+    """
 
     name: str
     products: Ints
@@ -81,11 +94,12 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedUse:
-    """A limited resource: its use by each option (O,) and by one switch of each core, in the order of the cores.
+    """A limited resource: its use by each option (O,) and by one switch of each core, in the order
+    of the cores.
 
-    Where a cluster grows, each phase has such a limit on the same `resource`. `scale` is what one of the resource's own
-    unit is in that of the limit, as 1e-6 for watts in MW. Limits of one `key` are one number, which holds in each of
-    their phases.
+    Where a cluster grows, each phase has such a limit on the same `resource`. `scale` is what one
+    of the resource's own unit is in that of the limit, as 1e-6 for watts in MW. Limits of one `key`
+    are one number, which holds in each of their phases.
     """
 
     name: str
@@ -102,9 +116,9 @@ class LimitedUse:
 class CoreLayer:
     """Switches of a layer shared by the workloads that join it, at one site and in one phase.
 
-    `up` (O,) counts the core ports an option needs, 0 for one that does not join. A core switch has `ports` of them, is
-    `quantity` units of `product`, and adds `opex` to the objective beside its capex. `predecessor` is the position of
-    the same core in the phase before, whose switches stay.
+    `up` (O,) counts the core ports an option needs, 0 for one that does not join. A core switch has
+    `ports` of them, is `quantity` units of `product`, and adds `opex` to the objective beside its
+    capex. `predecessor` is the position of the same core in the phase before, whose switches stay.
     """
 
     product: int
@@ -119,8 +133,8 @@ class CoreLayer:
 class PriceOutlook:
     """One way prices may turn out, and the least objective then.
 
-    Shapes as in `PartitionData`: `usd` and `opex` (O,), `prices` the brackets of each product, `core` what a switch of
-    each core adds to the objective beside its capex.
+    Shapes as in `PartitionData`: `usd` and `opex` (O,), `prices` the brackets of each product,
+    `core` what a switch of each core adds to the objective beside its capex.
     """
 
     usd: Floats
@@ -134,10 +148,11 @@ class PriceOutlook:
 class PartitionData:
     """Options of workloads, one of which each workload gets, and what couples them.
 
-    Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products, `opex` the objective
-    beside capex, `quantity` (O, P) the units of each product; in a phase, units beyond those of the phase before. The
-    objective is `weight` times capex, plus `other`; with `outlooks` it is the largest excess over the best in any of
-    them. Nothing here is negative but `opex`.
+    Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products,
+    `opex` the objective beside capex, `quantity` (O, P) the units of each product; in a phase,
+    units beyond those of the phase before. The objective is `weight` times capex, plus `other`;
+    with `outlooks` it is the largest excess over the best in any of them. Nothing here is negative
+    but `opex`.
     """
 
     workloads: int
@@ -157,7 +172,10 @@ class PartitionData:
     def products_by_outlook(self) -> tuple[tuple[Product, ...], ...]:
         """The products at the prices of each outlook."""
         return tuple(
-            tuple(replace(one, usd=usd) for one, usd in zip(self.products, outlook.prices, strict=True))
+            tuple(
+                replace(one, usd=usd)
+                for one, usd in zip(self.products, outlook.prices, strict=True)
+            )
             for outlook in self.outlooks
         )
 
@@ -165,7 +183,9 @@ class PartitionData:
     def growths(self) -> tuple[tuple[int, ...], ...]:
         """Each product in all its phases, the first one first."""
         earlier = {product.predecessor for product in self.products}
-        return tuple(tuple(self.chain(p)[::-1]) for p in range(len(self.products)) if p not in earlier)
+        return tuple(
+            tuple(self.chain(p)[::-1]) for p in range(len(self.products)) if p not in earlier
+        )
 
     def chain(self, product: int) -> list[int]:
         """A product in its phase and in those before, the last phase first."""
@@ -176,7 +196,9 @@ class PartitionData:
         return chain
 
     def uses(self, product: int) -> Bools:
-        """Which options use a product, in its phase or before; joining the core is to use its product (O,)."""
+        """Which options use a product, in its phase or before; joining the core is to use its
+        product (O,).
+        """
         columns = self.chain(product)
         is_used = np.asarray((self.quantity[:, columns] > 0).any(axis=1))
         for core in self.cores:
@@ -198,14 +220,17 @@ class PartitionData:
     def max_units(self, product: int) -> Floats:
         """The most units each workload could use, and last the cores (W + 1,)."""
         pairs = zip(self.cores, self.most_core, strict=True)
-        cores = sum(core.quantity * max_switches for core, max_switches in pairs if core.product == product)
+        cores = sum(
+            core.quantity * max_switches for core, max_switches in pairs if core.product == product
+        )
         return np.append(self.largest(self.quantity[:, product]), cores)
 
     def ends(self, product: int) -> Floats:
         """Where each bracket of a product ends (units), by equation (P7)."""
         start, following = self.products[product].start, self.following(product)
         total = sum(float(self.max_units(p).sum()) for p in following)
-        # Beyond the next threshold the next bracket is no dearer, and beyond the total nobody needs any.
+        # Beyond the next threshold the next bracket is no dearer, and beyond the total nobody needs
+        # any.
         end: Floats = np.maximum(start, np.minimum(np.append(start[1:], np.inf), total))
         return end
 

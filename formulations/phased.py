@@ -1,8 +1,8 @@
 """A cluster that grows in phases: what to buy now and what later.
 
-A line is a network that is taken once and then grows: its leaves, and what joins them, are known for every phase, but
-for the uplinks of a leaf and the spines of a plane. Units of an item may be bought in any phase up to the one that
-needs them. Nothing is thrown away, so uplinks never fall.
+A line is a network that is taken once and then grows: its leaves, and what joins them, are known
+for every phase, but for the uplinks of a leaf and the spines of a plane. Units of an item may be
+bought in any phase up to the one that needs them. Nothing is thrown away, so uplinks never fall.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ Floats = NDArray[np.float64]
 class PhasedData:
     """Lines of growth, of which one is taken, and what their phases need.
 
-    Shapes: (F, T) for `min_uplinks`, `max_uplinks` (of a leaf), `leaves` (of one plane, 0 without spines), `ports` (of
-    a spine), `stood` (leaves of all planes that stood before a phase), `trunks` (links up that are added to switches
-    that stood before, for each uplink of the phase before); (F, T, I) for `fixed`, `uplink` and `spine`, units of an
-    item in place; (T, I) for `price` of a unit bought in a phase and `run` of a unit in place; (T,) for `labour`, of
-    a link added to a switch that stood before.
+    Shapes: (F, T) for `min_uplinks`, `max_uplinks` (of a leaf), `leaves` (of one plane, 0 without
+    spines), `ports` (of a spine), `stood` (leaves of all planes that stood before a phase),
+    `trunks` (links up that are added to switches that stood before, for each uplink of the phase
+    before); (F, T, I) for `fixed`, `uplink` and `spine`, units of an item in place; (T, I) for
+    `price` of a unit bought in a phase and `run` of a unit in place; (T,) for `labour`, of a link
+    added to a switch that stood before.
     """
 
     min_uplinks: Ints
@@ -56,16 +57,33 @@ def build(data: PhasedData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     m.T = pyo.RangeSet(0, phases - 1)
     m.I = pyo.RangeSet(0, items - 1)
     spines = -(-data.leaves * data.max_uplinks // data.ports)
-    # The most that any line could have in place bounds what is bought: nothing is bought to be thrown away.
-    units = (data.fixed + data.uplink * data.max_uplinks[:, :, None] + data.spine * spines[:, :, None]).max(axis=(0, 1))
+    # The most that any line could have in place bounds what is bought: nothing is bought to be
+    # thrown away.
+    units = (
+        data.fixed + data.uplink * data.max_uplinks[:, :, None] + data.spine * spines[:, :, None]
+    ).max(axis=(0, 1))
     m.y = pyo.Var(m.F, domain=pyo.Binary, doc="line is taken")
     m.u = pyo.Var(
-        m.F, m.T, domain=pyo.NonNegativeIntegers, bounds=lambda _, f, t: (0, int(data.max_uplinks[f, t])), doc="[links]"
+        m.F,
+        m.T,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, f, t: (0, int(data.max_uplinks[f, t])),
+        doc="[links]",
     )
     m.s = pyo.Var(
-        m.F, m.T, domain=pyo.NonNegativeIntegers, bounds=lambda _, f, t: (0, int(spines[f, t])), doc="[switches]"
+        m.F,
+        m.T,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, f, t: (0, int(spines[f, t])),
+        doc="[switches]",
     )
-    m.x = pyo.Var(m.T, m.I, domain=pyo.NonNegativeReals, bounds=lambda _, t, i: (0, int(units[i])), doc="[units]")
+    m.x = pyo.Var(
+        m.T,
+        m.I,
+        domain=pyo.NonNegativeReals,
+        bounds=lambda _, t, i: (0, int(units[i])),
+        doc="[units]",
+    )
     for add in equations:
         add(m)
     return m
@@ -77,7 +95,11 @@ def in_place(m: pyo.ConcreteModel, t: int, i: int) -> Any:
     return sum(
         int(number) * var
         for f in m.F
-        for number, var in ((d.fixed[f, t, i], m.y[f]), (d.uplink[f, t, i], m.u[f, t]), (d.spine[f, t, i], m.s[f, t]))
+        for number, var in (
+            (d.fixed[f, t, i], m.y[f]),
+            (d.uplink[f, t, i], m.u[f, t]),
+            (d.spine[f, t, i], m.s[f, t]),
+        )
         if number
     )
 
@@ -86,17 +108,21 @@ def retrofitted(m: pyo.ConcreteModel, t: int) -> Any:
     """Links added in a phase to switches that stood before it."""
     d = m.data
     return sum(
-        int(d.stood[f, t]) * (m.u[f, t] - m.u[f, t - 1]) + int(d.trunks[f, t]) * m.u[f, t - 1] for f in m.F if t > 0
+        int(d.stood[f, t]) * (m.u[f, t] - m.u[f, t - 1]) + int(d.trunks[f, t]) * m.u[f, t - 1]
+        for f in m.F
+        if t > 0
     )
 
 
 def add_spending(m: pyo.ConcreteModel) -> None:
-    r"""(E0) What is bought, what stands and the labour on what stood cost as little as possible together.
+    r"""(E0) What is bought, what stands and the labour on what stood cost as little as possible
+    together.
 
     .. math:: \min \sum_{t} \left( \sum_{i} p_{ti} x_{ti} + e_{ti} n_{ti} \right) + \rho_t r_t
 
-    with units in place :math:`n_{ti} = \sum_{f} a_{fti} y_f + b_{fti} u_{ft} + c_{fti} s_{ft}` and links added to
-    switches that stood before :math:`r_t = \sum_{f} \ell_{ft} (u_{ft} - u_{f,t-1}) + w_{ft} u_{f,t-1}`.
+    with units in place :math:`n_{ti} = \sum_{f} a_{fti} y_f + b_{fti} u_{ft} + c_{fti} s_{ft}` and
+    links added to switches that stood before :math:`r_t = \sum_{f} \ell_{ft} (u_{ft} - u_{f,t-1}) +
+    w_{ft} u_{f,t-1}`.
     """
     d = m.data
     m.spending = pyo.Objective(
@@ -116,7 +142,8 @@ def add_one_line(m: pyo.ConcreteModel) -> None:
 
 
 def add_uplinks_of_phases(m: pyo.ConcreteModel) -> None:
-    r"""(E2) Only the line taken has uplinks: in every phase enough for its bounds, and no more than ports allow.
+    r"""(E2) Only the line taken has uplinks: in every phase enough for its bounds, and no more than
+    ports allow.
 
     .. math:: \underline{u}_{ft} y_f \le u_{ft} \le \overline{u}_{ft} y_f \qquad \forall f, t
     """
@@ -142,7 +169,8 @@ def add_growth(m: pyo.ConcreteModel) -> None:
 
 
 def add_spines_of_phases(m: pyo.ConcreteModel) -> None:
-    r"""(E4) In every phase the spines of a plane have a port for every uplink; without spines there are none.
+    r"""(E4) In every phase the spines of a plane have a port for every uplink; without spines there
+    are none.
 
     .. math:: R_{ft} s_{ft} \ge N_{ft} u_{ft} \quad \forall f, t : N_{ft} > 0, \qquad
         s_{ft} = 0 \quad \forall f, t : N_{ft} = 0
@@ -169,5 +197,12 @@ def add_purchases(m: pyo.ConcreteModel) -> None:
         return sum(m.x[phase, i] for phase in m.T if phase <= t) >= units
 
 
-PHASES = (add_spending, add_one_line, add_uplinks_of_phases, add_growth, add_spines_of_phases, add_purchases)
+PHASES = (
+    add_spending,
+    add_one_line,
+    add_uplinks_of_phases,
+    add_growth,
+    add_spines_of_phases,
+    add_purchases,
+)
 FORMULATIONS = {"phases": PHASES}

@@ -1,8 +1,9 @@
 """Routes of least worst load in a two-layer Clos: equations and the formulation made of them.
 
-Loads depend on how many flows a pair of leaves sends through a core, and not on which: flows of a pair are equal, and
-any way to deal them out to the cores has the same loads. So one whole variable for each pair and core is as exact as a
-binary for each flow and core, without the symmetry between a pair's flows.
+Loads depend on how many flows a pair of leaves sends through a core, and not on which: flows of a
+pair are equal, and any way to deal them out to the cores has the same loads. So one whole variable
+for each pair and core is as exact as a binary for each flow and core, without the symmetry between
+a pair's flows.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ Ints = NDArray[np.int64]
 class RoutingData:
     """Flows between pairs of leaves, and bundles of links between leaves and cores.
 
-    `src`, `dst` and `flows` have shape (pairs,): leaves of a pair and flows between them, at least 1. `step` has shape
-    (leaves, cores): what one flow adds to the load of a bundle, U over its links, 0 where it has none; U is a common
-    multiple of the numbers of links, so that loads are whole. `min_load` and `max_load` bound the worst
-    load.
+    `src`, `dst` and `flows` have shape (pairs,): leaves of a pair and flows between them, at least
+    1. `step` has shape (leaves, cores): what one flow adds to the load of a bundle, U over its
+    links, 0 where it has none; U is a common multiple of the numbers of links, so that loads are
+    whole. `min_load` and `max_load` bound the worst load.
     """
 
     src: Ints
@@ -44,7 +45,8 @@ def build(data: RoutingData, equations: tuple[Equation, ...]) -> pyo.ConcreteMod
     m.data = data
     m.P = pyo.RangeSet(0, len(data.flows) - 1)
     m.M = pyo.RangeSet(0, data.step.shape[1] - 1)
-    # A flow needs a link up at its source and one down at its target, and a core has both or is of no use to the pair.
+    # A flow needs a link up at its source and one down at its target, and a core has both or is of
+    # no use to the pair.
     has_links = (data.step[data.src] > 0) & (data.step[data.dst] > 0)
     m.cores_of = [np.flatnonzero(row).tolist() for row in has_links]
     m.pairs_from, m.pairs_to = ({}, {})
@@ -53,7 +55,12 @@ def build(data: RoutingData, equations: tuple[Equation, ...]) -> pyo.ConcreteMod
             m.pairs_from.setdefault((int(data.src[p]), core), []).append(p)
             m.pairs_to.setdefault((int(data.dst[p]), core), []).append(p)
     m.PM = pyo.Set(initialize=[(p, core) for p in m.P for core in m.cores_of[p]], dimen=2)
-    m.x = pyo.Var(m.PM, domain=pyo.NonNegativeIntegers, bounds=lambda m, p, k: (0, int(data.flows[p])), doc="[flows]")
+    m.x = pyo.Var(
+        m.PM,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda m, p, k: (0, int(data.flows[p])),
+        doc="[flows]",
+    )
     m.worst = pyo.Var(domain=pyo.NonNegativeIntegers, doc="[1/U]")
     for add in equations:
         add(m)
@@ -87,7 +94,10 @@ def add_load_up(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(list(m.pairs_from), doc="R2 [1/U]")
     def load_up(m, leaf, core):
-        return int(m.data.step[leaf, core]) * sum(m.x[p, core] for p in m.pairs_from[leaf, core]) <= m.worst
+        return (
+            int(m.data.step[leaf, core]) * sum(m.x[p, core] for p in m.pairs_from[leaf, core])
+            <= m.worst
+        )
 
 
 def add_load_down(m: pyo.ConcreteModel) -> None:
@@ -98,7 +108,10 @@ def add_load_down(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(list(m.pairs_to), doc="R3 [1/U]")
     def load_down(m, leaf, core):
-        return int(m.data.step[leaf, core]) * sum(m.x[p, core] for p in m.pairs_to[leaf, core]) <= m.worst
+        return (
+            int(m.data.step[leaf, core]) * sum(m.x[p, core] for p in m.pairs_to[leaf, core])
+            <= m.worst
+        )
 
 
 def add_worst_range(m: pyo.ConcreteModel) -> None:
@@ -106,7 +119,9 @@ def add_worst_range(m: pyo.ConcreteModel) -> None:
 
     .. math:: \underline\omega \le \omega \le \bar\omega
     """
-    m.worst_range = pyo.Constraint(expr=pyo.inequality(m.data.min_load, m.worst, m.data.max_load), doc="R4 [1/U]")
+    m.worst_range = pyo.Constraint(
+        expr=pyo.inequality(m.data.min_load, m.worst, m.data.max_load), doc="R4 [1/U]"
+    )
 
 
 ROUTES = (add_worst_load, add_every_flow, add_load_up, add_load_down, add_worst_range)

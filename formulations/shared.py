@@ -1,7 +1,8 @@
-"""One network, one or more workloads that use it in turn: data, equations and the formulations made of them.
+"""One network, one or more workloads that use it in turn: data, equations and the formulations made
+of them.
 
-`UPLINKS` states what a mapping demands of the network in whole links. `FRONT` has no mappings: what they demand stands
-in the fewest uplinks of each family, which change from bound to bound.
+`UPLINKS` states what a mapping demands of the network in whole links. `FRONT` has no mappings: what
+they demand stands in the fewest uplinks of each family, which change from bound to bound.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Resource:
 class SharedData:
     """One network for workloads that use it in turn.
 
-    Arrays named after families have shape (F,), those of columns (C,). `leaves` is 0 for a family without spines.
+    Arrays named after families have shape (F,), those of columns (C,). `leaves` is 0 for a family
+    without spines.
     """
 
     workloads: int
@@ -63,12 +65,19 @@ def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     m.F = pyo.RangeSet(0, len(data.fixed) - 1)
     m.C = pyo.RangeSet(0, len(data.need) - 1)
     m.K = pyo.RangeSet(0, data.contexts - 1)
-    m.WK = pyo.Set(initialize=[(w, k) for w in range(data.workloads) for k in range(data.contexts)], dimen=2)
+    m.WK = pyo.Set(
+        initialize=[(w, k) for w in range(data.workloads) for k in range(data.contexts)], dimen=2
+    )
     m.families_of = _groups(data.context, range(data.contexts))
     pairs = list(zip(data.column_workload.tolist(), data.column_context.tolist(), strict=True))
     m.columns_of = _groups(pairs, list(m.WK))
     m.y = pyo.Var(m.F, domain=pyo.Binary, doc="family is built")
-    m.u = pyo.Var(m.F, domain=pyo.NonNegativeIntegers, bounds=lambda _, f: (0, int(data.max_uplinks[f])), doc="[links]")
+    m.u = pyo.Var(
+        m.F,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, f: (0, int(data.max_uplinks[f])),
+        doc="[links]",
+    )
     m.s = pyo.Var(
         m.F,
         domain=pyo.NonNegativeIntegers,
@@ -95,12 +104,15 @@ def _groups(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[int]]:
 
 
 def cheapest_design(data: SharedData) -> tuple[int, int] | None:
-    """The family, and its uplinks, of least cost with as few uplinks as all workloads need; None where none serves.
+    """The family, and its uplinks, of least cost with as few uplinks as all workloads need; None
+    where none serves.
 
-    Cost and use of a limited resource never fall as uplinks are added, so no other number of uplinks is better.
+    Cost and use of a limited resource never fall as uplinks are added, so no other number of
+    uplinks is better.
     """
     uplinks_needed = _uplinks_needed(data)[data.context]
-    # A family that cannot serve still gets a number within its range, which `serves` then rules out.
+    # A family that cannot serve still gets a number within its range, which `serves` then rules
+    # out.
     uplinks = np.maximum(data.min_uplinks, np.minimum(uplinks_needed, data.max_uplinks))
     spines = -(-data.leaves * uplinks // data.radix)
     serves = uplinks_needed <= data.max_uplinks
@@ -114,7 +126,9 @@ def cheapest_design(data: SharedData) -> tuple[int, int] | None:
 
 
 def _uplinks_needed(data: SharedData) -> Ints:
-    """The least uplinks with which every workload has a column in time, for each context; shape (K,)."""
+    """The least uplinks with which every workload has a column in time, for each context; shape
+    (K,).
+    """
     never = np.iinfo(np.int64).max
     min_uplinks = np.full((data.workloads, data.contexts), never)
     np.minimum.at(min_uplinks, (data.column_workload, data.column_context), data.need)
@@ -130,7 +144,9 @@ def set_design(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
     m.s.set_values({f: spines * (f == family) for f in m.F})
     k = int(data.context[family])
     # Any column that serves would do; the one that needs fewest uplinks surely does.
-    columns_used = {min(m.columns_of[w, k], key=lambda c: int(data.need[c])) for w in range(data.workloads)}
+    columns_used = {
+        min(m.columns_of[w, k], key=lambda c: int(data.need[c])) for w in range(data.workloads)
+    }
     m.z.set_values({c: int(c in columns_used) for c in m.C})
 
 
@@ -141,7 +157,10 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     """
     d = m.data
     m.cost = pyo.Objective(
-        expr=sum(float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f] for f in m.F),
+        expr=sum(
+            float(d.fixed[f]) * m.y[f] + float(d.uplink[f]) * m.u[f] + float(d.spine[f]) * m.s[f]
+            for f in m.F
+        ),
         doc="N0 [cost]",
     )
 
@@ -170,9 +189,11 @@ def add_uplink_range(m: pyo.ConcreteModel) -> None:
 
 
 def add_spine_ports(m: pyo.ConcreteModel) -> None:
-    r"""(N3) The spines of a plane have a port for every uplink of its leaves; families without spines have none.
+    r"""(N3) The spines of a plane have a port for every uplink of its leaves; families without
+    spines have none.
 
-    .. math:: R_f s_f \ge N_f u_f \quad \forall f \in F : N_f > 0, \qquad s_f = 0 \quad \forall f \in F : N_f = 0
+    .. math:: R_f s_f \ge N_f u_f \quad \forall f \in F : N_f > 0,
+        \qquad s_f = 0 \quad \forall f \in F : N_f = 0
     """
 
     @m.Constraint(m.F, doc="N3 [ports]")
@@ -185,9 +206,11 @@ def add_spine_ports(m: pyo.ConcreteModel) -> None:
 def add_least_spines(m: pyo.ConcreteModel) -> None:
     r"""(N6) The family that is built has the spines that its fewest uplinks need.
 
-    .. math:: s_f \ge \left\lceil \frac{N_f \underline{u}_f}{R_f} \right\rceil y_f \qquad \forall f \in F : N_f > 0
+    .. math:: s_f \ge \left\lceil \frac{N_f \underline{u}_f}{R_f} \right\rceil y_f
+        \qquad \forall f \in F : N_f > 0
 
-    N2 and N3 say so of whole numbers; of fractions they do not, and with this row the cheapest fractions are whole.
+    N2 and N3 say so of whole numbers; of fractions they do not, and with this row the cheapest
+    fractions are whole.
     """
 
     @m.Constraint(m.F, doc="N6 [switches]")
@@ -213,20 +236,24 @@ def add_uplinks_demanded(m: pyo.ConcreteModel) -> None:
 
     .. math:: \sum_{f \in F_k} u_f \ge \sum_{c \in C_{wk}} n_c z_c \qquad \forall w, k
 
-    Exact for any iteration time that does not grow with uplinks: :math:`n_c` is computed from the model itself.
+    Exact for any iteration time that does not grow with uplinks: :math:`n_c` is computed from the
+    model itself.
     """
 
     @m.Constraint(m.WK, doc="M2 [links]")
     def uplinks_demanded(m, w, k):
         if not m.columns_of[w, k]:
             return pyo.Constraint.Skip
-        return sum(m.u[f] for f in m.families_of[k]) >= sum(int(m.data.need[c]) * m.z[c] for c in m.columns_of[w, k])
+        return sum(m.u[f] for f in m.families_of[k]) >= sum(
+            int(m.data.need[c]) * m.z[c] for c in m.columns_of[w, k]
+        )
 
 
 def add_limits(m: pyo.ConcreteModel) -> None:
     r"""(N4) What is built stays within each limited resource.
 
-    .. math:: \sum_{f} a^\ell_f y_f + b^\ell_f u_f + e^\ell_f s_f \le \bar{b}^\ell \qquad \forall \ell \in L
+    .. math:: \sum_{f} a^\ell_f y_f + b^\ell_f u_f + e^\ell_f s_f \le \bar{b}^\ell
+        \qquad \forall \ell \in L
     """
     resources = {resource.name: resource for resource in m.data.resources}
     m.L = pyo.Set(initialize=list(resources))
@@ -234,7 +261,10 @@ def add_limits(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.L, doc="N4 [of the resource]")
     def limits(m, name):
         r = resources[name]
-        use = sum(float(r.fixed[f]) * m.y[f] + float(r.uplink[f]) * m.u[f] + float(r.spine[f]) * m.s[f] for f in m.F)
+        use = sum(
+            float(r.fixed[f]) * m.y[f] + float(r.uplink[f]) * m.u[f] + float(r.spine[f]) * m.s[f]
+            for f in m.F
+        )
         return use <= r.cap
 
 
@@ -253,7 +283,8 @@ def add_uplink_cut(m: pyo.ConcreteModel, column: int, uplinks: int) -> None:
 
 
 def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
-    r"""(N5) Cut: family f with more than u uplinks turned out to exceed a limit; use never falls with uplinks.
+    r"""(N5) Cut: family f with more than u uplinks turned out to exceed a limit; use never falls
+    with uplinks.
 
     .. math:: u_f \le u \, y_f
     """

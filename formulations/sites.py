@@ -1,6 +1,8 @@
-"""A cluster at several sites whose gradients go round one ring: equations and the formulation made of them.
+"""A cluster at several sites whose gradients go round one ring: equations and the formulation made
+of them.
 
-Which sites take part, and in which order the ring joins them, is decided outside: one model for each ring.
+Which sites take part, and in which order the ring joins them, is decided outside: one model for
+each ring.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ class SiteLimit:
 class SitesData:
     """Options of sites, one of which each site of the ring gets, and the links of the ring.
 
-    Arrays of shape (O,) belong to options: the site, its shares, its objective. `need` (O, E) holds the channels with
-    which an option meets its bound on each link. Links have the objective of one channel `channel` (E,) and at most
-    `max_channels` (E,) of them.
+    Arrays of shape (O,) belong to options: the site, its shares, its objective. `need` (O, E) holds
+    the channels with which an option meets its bound on each link. Links have the objective of one
+    channel `channel` (E,) and at most `max_channels` (E,) of them.
     """
 
     sites: int
@@ -59,7 +61,10 @@ def build(data: SitesData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel
     m.options_of = [np.flatnonzero(data.site == s).tolist() for s in m.S]
     m.z = pyo.Var(m.O, domain=pyo.Binary, doc="option is chosen")
     m.c = pyo.Var(
-        m.E, domain=pyo.NonNegativeIntegers, bounds=lambda m, e: (0, int(data.max_channels[e])), doc="[channels]"
+        m.E,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda m, e: (0, int(data.max_channels[e])),
+        doc="[channels]",
     )
     for add in equations:
         add(m)
@@ -73,7 +78,9 @@ def add_cost(m: pyo.ConcreteModel) -> None:
     """
     d = m.data
     options_cost = sum(float(d.cost[o]) * m.z[o] for o in m.O)
-    m.cost = pyo.Objective(expr=options_cost + sum(float(d.channel[e]) * m.c[e] for e in m.E), doc="S0 [cost]")
+    m.cost = pyo.Objective(
+        expr=options_cost + sum(float(d.channel[e]) * m.c[e] for e in m.E), doc="S0 [cost]"
+    )
 
 
 def add_one_option(m: pyo.ConcreteModel) -> None:
@@ -101,8 +108,9 @@ def add_channels(m: pyo.ConcreteModel) -> None:
 
     .. math:: c_e \ge \sum_{o \in O_s} a_{oe} z_o \qquad \forall s, e
 
-    Exact: the ring is as fast as its slowest link, iteration time never grows with channels, and :math:`a_{oe}` is the
-    least number with which the option meets its bound if that link is the slowest.
+    Exact: the ring is as fast as its slowest link, iteration time never grows with channels, and
+    :math:`a_{oe}` is the least number with which the option meets its bound if that link is the
+    slowest.
     """
 
     @m.Constraint(m.S, m.E, doc="S3 [channels]")

@@ -1,15 +1,19 @@
-r"""How often training is interrupted, and what share of the time trains beside checkpoints, losses and restarts.
+r"""How often training is interrupted, and what share of the time trains beside checkpoints, losses
+and restarts.
 
-Rates of parts times their counts say how often a run ends, and how often an HB domain has too few GPUs.
+Rates of parts times their counts say how often a run ends, and how often an HB domain has too few
+GPUs.
 
-Failures come at a rate :math:`\lambda`, at any moment, during restarts and checkpoints too. Between two checkpoints of
-:math:`\delta` seconds lie T seconds of training; what was done since the last one is lost, and R seconds go by before
-training goes on. An interval, with all its failed attempts, then takes (Daly, FGCS 22 (2006), equation 20)
+Failures come at a rate :math:`\lambda`, at any moment, during restarts and checkpoints too. Between
+two checkpoints of
+:math:`\delta` seconds lie T seconds of training; what was done since the last one is lost, and R
+seconds go by before training goes on. An interval, with all its failed attempts, then takes (Daly,
+FGCS 22 (2006), equation 20)
 
 .. math:: E = e^{\lambda R} \frac{e^{\lambda (T + \delta)} - 1}{\lambda}
 
-seconds on average, and T / E of the time trains. That is largest where :math:`\lambda T = 1 - e^{-\lambda (T+\delta)}`;
-for rare failures it is Young's :math:`\sqrt{2 \delta / \lambda}`.
+seconds on average, and T / E of the time trains. That is largest where :math:`\lambda T = 1 -
+e^{-\lambda (T+\delta)}`; for rare failures it is Young's :math:`\sqrt{2 \delta / \lambda}`.
 """
 
 from __future__ import annotations
@@ -36,8 +40,8 @@ TINY = 1e-280  # of probabilities that are nothing, and would be divided by
 
 @dataclass(frozen=True, kw_only=True)
 class PartCounts:
-    """Parts whose failure ends a run: GPUs that train, their NICs, HB domains that train; ends of links and switches
-    where NICs have one port.
+    """Parts whose failure ends a run: GPUs that train, their NICs, HB domains that train; ends of
+    links and switches where NICs have one port.
 
     Numbers, or arrays of one shape: a network has other optics and switches with other uplinks.
     """
@@ -57,8 +61,13 @@ def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
     """
     rate = {name: failures.at(at) for name, failures in rates.of_part.items()}
     of_gpus = counts.gpus * (rate["gpu"] + rate["hbm"] + rate["software"])
-    of_hosts = math.ceil(counts.gpus / rates.gpus_per_host) * rate["host"] + counts.domains * rate["domain"]
-    of_network = counts.nics * rate["nic"] + counts.optics * rate["optic"] + counts.switches * rate["switch"]
+    of_hosts = (
+        math.ceil(counts.gpus / rates.gpus_per_host) * rate["host"]
+        + counts.domains * rate["domain"]
+    )
+    of_network = (
+        counts.nics * rate["nic"] + counts.optics * rate["optic"] + counts.switches * rate["switch"]
+    )
     return (of_gpus + of_hosts + of_network) / HOURS_PER_YEAR
 
 
@@ -67,8 +76,9 @@ def domain_lost(
 ) -> float:
     """Probability that an HB domain has fewer working GPUs than have to train.
 
-    A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the host is, and all of
-    a domain while what they share is. GPUs beyond `active` are hot spares: they stand in for those that are gone.
+    A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the
+    host is, and all of a domain while what they share is. GPUs beyond `active` are hot spares: they
+    stand in for those that are gone.
 
     Parameters
     ----------
@@ -99,7 +109,9 @@ def domain_lost(
 
 
 def _enough_of(gpus: int, most_gone: int, gpu: float, nic: float, gpus_per_nic: int) -> float:
-    """Probability that no more than `most_gone` of some GPUs are gone, alone or with a NIC that they share."""
+    """Probability that no more than `most_gone` of some GPUs are gone, alone or with a NIC that
+    they share.
+    """
     nics = gpus // gpus_per_nic
     return math.fsum(
         binomial_at(nics, nic, lost_nics)
@@ -133,11 +145,15 @@ def binomial_up_to(n: int, p: float, k: int) -> float:
     mean = int(n * p)
     if k <= mean:
         return math.fsum(binomial_at(n, p, i) for i in range(k + 1))
-    return 1.0 - math.fsum(binomial_at(n, p, i) for i in range(k + 1, n + 1) if i <= k + 64 * (1 + math.isqrt(mean)))
+    return 1.0 - math.fsum(
+        binomial_at(n, p, i) for i in range(k + 1, n + 1) if i <= k + 64 * (1 + math.isqrt(mean))
+    )
 
 
 def enough_domains(lost_share: float, domains: int, spares: int) -> float:
-    """Share of the time in which as many domains as train are whole, of those and the ones that stand by."""
+    """Share of the time in which as many domains as train are whole, of those and the ones that
+    stand by.
+    """
     return binomial_up_to(domains + spares, lost_share, spares)
 
 
@@ -146,8 +162,9 @@ def throughput_without(
 ) -> float:
     """Mean share of the replicas that train while a share of the GPUs is gone, at random.
 
-    A domain with fewer working GPUs than train does not train, and a replica needs `of_replica` whole ones: those
-    are packed together, so that there are as many replicas as whole domains allow for.
+    A domain with fewer working GPUs than train does not train, and a replica needs `of_replica`
+    whole ones: those are packed together, so that there are as many replicas as whole domains allow
+    for.
 
     Parameters
     ----------
@@ -171,10 +188,12 @@ def throughput_without(
 
 @lru_cache(maxsize=1 << 16)
 def waiting_variance_s(lost_share: float, domains: int, spares: int, repair_s: float) -> float:
-    r"""Variance of the time in which domains enough are whole, for each second (s), as they are lost and repaired.
+    r"""Variance of the time in which domains enough are whole, for each second (s), as they are
+    lost and repaired.
 
-    With :math:`\pi_i` the probability of i lost domains, :math:`C_i` that of at most i, :math:`\lambda_i` the rate at
-    which another one is lost and A the share of time with domains enough, up to S lost ones,
+    With :math:`\pi_i` the probability of i lost domains, :math:`C_i` that of at most i,
+    :math:`\lambda_i` the rate at which another one is lost and A the share of time with domains
+    enough, up to S lost ones,
 
     .. math:: \sigma^2 = 2 \sum_{i \le S} \frac{(1 - A)^2 C_i^2}{\lambda_i \pi_i}
         + 2 \sum_{i > S} \frac{A^2 (1 - C_i)^2}{\lambda_i \pi_i}
@@ -188,7 +207,10 @@ def waiting_variance_s(lost_share: float, domains: int, spares: int, repair_s: f
     # more are never lost at once
     most_lost = min(all_domains, max(spares, int(mean + FAR_DEVIATIONS * math.sqrt(mean))) + 100)
     probabilities = [binomial_at(all_domains, lost_share, i) for i in range(most_lost + 1)]
-    enough_share, short_share = math.fsum(probabilities[: spares + 1]), math.fsum(probabilities[spares + 1 :])
+    enough_share, short_share = (
+        math.fsum(probabilities[: spares + 1]),
+        math.fsum(probabilities[spares + 1 :]),
+    )
     upto, beyond, total = 0.0, 0.0, []
     for i in range(spares + 1):
         upto += probabilities[i]
@@ -197,7 +219,9 @@ def waiting_variance_s(lost_share: float, domains: int, spares: int, repair_s: f
     for i in range(most_lost - 1, spares, -1):
         beyond += probabilities[i + 1]
         if probabilities[i] > TINY:
-            total.append((enough_share * beyond) ** 2 / ((all_domains - i) * rate * probabilities[i]))
+            total.append(
+                (enough_share * beyond) ** 2 / ((all_domains - i) * rate * probabilities[i])
+            )
     return 2.0 * math.fsum(total)
 
 
@@ -205,22 +229,27 @@ STEPS = 60
 
 
 def best_interval_s(per_s: Any, checkpoint_s: float) -> Floats:
-    """Training between two checkpoints with which most of the time trains (s); infinite without failures.
+    """Training between two checkpoints with which most of the time trains (s); infinite without
+    failures.
 
-    Solves x + ln(1 - x) + c = 0 for x = lambda T and c = lambda delta by Newton steps, which from above the root fall.
+    Solves x + ln(1 - x) + c = 0 for x = lambda T and c = lambda delta by Newton steps, which from
+    above the root fall.
     """
     rate = np.asarray(per_s, dtype=np.float64)
     cost = rate * checkpoint_s
     gap = np.exp(-cost - 1.0)  # the root is above 1 - e^-c, and below 1 - e^-(1 + c)
     x = 1.0 - gap
     for _ in range(STEPS):
-        x = np.clip(x + (x + np.log1p(-x) + cost) * (1.0 - x) / np.maximum(x, 1e-300), 0.0, 1.0 - gap)
+        x = np.clip(
+            x + (x + np.log1p(-x) + cost) * (1.0 - x) / np.maximum(x, 1e-300), 0.0, 1.0 - gap
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(rate > 0, x / rate, np.inf))
 
 
 def trained_share(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: float) -> Floats:
-    """Share of the time that trains, by the equation above; 1 without failures where no checkpoint is ever written.
+    """Share of the time that trains, by the equation above; 1 without failures where no checkpoint
+    is ever written.
 
     Parameters
     ----------
@@ -241,10 +270,12 @@ TERMS, LARGE = 40, 4.0  # of a series, and where its closed form loses no digits
 
 
 def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: float) -> Floats:
-    r"""Variance of what an interval takes with all its failed attempts, for each second that trains (s).
+    r"""Variance of what an interval takes with all its failed attempts, for each second that trains
+    (s).
 
-    An attempt of a seconds fails with :math:`1 - p = 1 - e^{-\lambda a}`, after Y seconds, and so do restarts. Failures
-    before a success follow a geometric law, so that with :math:`N = (1 - p) / p` of them on average
+    An attempt of a seconds fails with :math:`1 - p = 1 - e^{-\lambda a}`, after Y seconds, and so
+    do restarts. Failures before a success follow a geometric law, so that with :math:`N = (1 - p) /
+    p` of them on average
 
     .. math:: \mathrm{Var} = N \, \mathrm{Var}(Y + Z) + \frac{N}{p} \, \mathrm{E}[Y + Z]^2
 
@@ -253,25 +284,36 @@ def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: f
     rate, interval = np.asarray(per_s, dtype=np.float64), np.asarray(interval_s, dtype=np.float64)
     moving = rate > 0
     safe, finite = np.where(moving, rate, 1.0), np.where(moving, interval, 1.0)
-    restarts = _attempts(safe, np.full_like(safe, restart_s), np.zeros_like(safe), np.zeros_like(safe))
+    restarts = _attempts(
+        safe, np.full_like(safe, restart_s), np.zeros_like(safe), np.zeros_like(safe)
+    )
     _, variance = _attempts(safe, finite + checkpoint_s, *restarts)
     return np.asarray(np.where(moving, variance / finite, 0.0))
 
 
-def _attempts(rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of attempts until one succeeds, where each failure takes some more seconds."""
+def _attempts(
+    rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: Floats
+) -> tuple[Floats, Floats]:
+    """Mean and variance of attempts until one succeeds, where each failure takes some more
+    seconds.
+    """
     # exp of far more would overflow, and nothing gets done here already
     u = np.minimum(rate * length_s, HOPELESS)
     fails, mean_failures = -np.expm1(-u), np.expm1(u)
     failed_s = length_s * _partial(u, 1) / np.where(fails > 0, fails, 1.0)
     failed_square = length_s**2 * _partial(u, 2) / np.where(fails > 0, fails, 1.0)
     failure_s = failed_s + extra_s
-    variance = mean_failures * (failed_square - failed_s**2 + extra_variance) + mean_failures * np.exp(u) * failure_s**2
+    variance = (
+        mean_failures * (failed_square - failed_s**2 + extra_variance)
+        + mean_failures * np.exp(u) * failure_s**2
+    )
     return length_s + mean_failures * failure_s, variance
 
 
 def _partial(u: Floats, power: int) -> Floats:
-    """The integral of y^k u exp(-u y) over y from 0 to 1, for k = 1 or 2: by its series where u is not large."""
+    """The integral of y^k u exp(-u y) over y from 0 to 1, for k = 1 or 2: by its series where u is
+    not large.
+    """
     small, term, total = np.minimum(u, LARGE), np.minimum(u, LARGE), np.zeros_like(u)
     for k in range(TERMS):
         total = total + term / (k + power + 1)
@@ -287,11 +329,13 @@ def _partial(u: Floats, power: int) -> Floats:
 def promised_share(
     span_s: float, deviations: float, *, mean: Any, variance_s: Any, running: float, waits_s: float
 ) -> Any:
-    r"""Share of a span that trains with a probability: what is done in it is, with that probability, no less.
+    r"""Share of a span that trains with a probability: what is done in it is, with that
+    probability, no less.
 
-    Work of W seconds takes m W on average, with a variance of v W; domains enough are whole for a share A of the time,
-    whose total has a variance of :math:`\sigma^2` a second. Many intervals add up to a normal law, so that
-    W seconds are done in the span D with z standard deviations to spare where
+    Work of W seconds takes m W on average, with a variance of v W; domains enough are whole for a
+    share A of the time, whose total has a variance of :math:`\sigma^2` a second. Many intervals add
+    up to a normal law, so that W seconds are done in the span D with z standard deviations to spare
+    where
 
     .. math:: \frac{m}{A} W + \frac{z}{A} \sqrt{\left(v + \frac{\sigma^2 m}{A}\right) W} \le D
 
@@ -304,10 +348,11 @@ def promised_share(
 
 @dataclass(frozen=True, kw_only=True)
 class Interruptions:
-    """Failures in a second and the training between checkpoints (s), for each network; checkpoint and restart (s).
+    """Failures in a second and the training between checkpoints (s), for each network; checkpoint
+    and restart (s).
 
-    `trained` is the share of the time that trains while domains enough are whole, `variance_s` how far a second of
-    training spreads.
+    `trained` is the share of the time that trains while domains enough are whole, `variance_s` how
+    far a second of training spreads.
     """
 
     per_s: Floats
@@ -318,26 +363,48 @@ class Interruptions:
     variance_s: Floats
 
 
-def interruptions(availability: Availability, workload: Workload, counts: PartCounts) -> Interruptions:
+def interruptions(
+    availability: Availability, workload: Workload, counts: PartCounts
+) -> Interruptions:
     """What interrupts a workload on networks with so many parts."""
     per_s = np.asarray(failures_per_hour(availability.rates, availability.at, counts)) / HOUR_S
-    transfer_s = checkpoint_bytes(workload) / (availability.checkpoint_gbyte_s_per_gpu * 1e9 * counts.gpus)
+    transfer_s = checkpoint_bytes(workload) / (
+        availability.checkpoint_gbyte_s_per_gpu * 1e9 * counts.gpus
+    )
     checkpoint_s = transfer_s if availability.checkpoint_s is None else availability.checkpoint_s
-    restart_s = availability.restart_s + availability.restart_s_per_1000_gpus * counts.gpus / 1000 + transfer_s
+    restart_s = (
+        availability.restart_s
+        + availability.restart_s_per_1000_gpus * counts.gpus / 1000
+        + transfer_s
+    )
     given_interval_s = availability.checkpoint_interval_s
     interval_s: Any = (
-        best_interval_s(per_s, checkpoint_s) if given_interval_s is None else np.full_like(per_s, given_interval_s)
+        best_interval_s(per_s, checkpoint_s)
+        if given_interval_s is None
+        else np.full_like(per_s, given_interval_s)
     )
-    times: dict[str, Any] = {"interval_s": interval_s, "checkpoint_s": checkpoint_s, "restart_s": restart_s}
+    times: dict[str, Any] = {
+        "interval_s": interval_s,
+        "checkpoint_s": checkpoint_s,
+        "restart_s": restart_s,
+    }
     trained = trained_share(per_s, **times)
-    spread = variance_s(per_s, **times) if availability.confidence is not None else np.zeros_like(per_s)
+    spread = (
+        variance_s(per_s, **times) if availability.confidence is not None else np.zeros_like(per_s)
+    )
     return Interruptions(per_s=per_s, **times, trained=trained, variance_s=spread)
 
 
 def promise(
-    availability: Availability, workload: Workload, interruption: Interruptions, running: float, waits_s: float
+    availability: Availability,
+    workload: Workload,
+    interruption: Interruptions,
+    running: float,
+    waits_s: float,
 ) -> Any:
-    """The share of its days that a workload can count on; without a bound on days that of the mean."""
+    """The share of its days that a workload can count on; without a bound on days that of the
+    mean.
+    """
     if availability.confidence is None or workload.train_days is None:
         return running * interruption.trained
     share = promised_share(

@@ -1,4 +1,6 @@
-"""Commands that answer a question: `coopt solve`, `pareto`, `explain`, `evaluate`; `diff` compares two answers."""
+"""Commands that answer a question: `coopt solve`, `pareto`, `explain`, `evaluate`; `diff` compares
+two answers.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +33,45 @@ EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 @click.command()
 @instance_argument
 @click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
-@click.option("--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use.")
+@click.option(
+    "--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use."
+)
 @click.option(
     "--objective",
     type=click.Choice(["capex", "power", "tco", "time", "usd_per_token", "carbon"]),
     help="What to minimise.",
 )
-@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop the search after S seconds.")
-@click.option("--gap", metavar="G", type=GAP, help="Relative gap at which a plan counts as optimal (0.01 is 1%).")
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    metavar="S",
+    type=TIME_LIMIT,
+    help="Stop the search after S seconds.",
+)
+@click.option(
+    "--gap",
+    metavar="G",
+    type=GAP,
+    help="Relative gap at which a plan counts as optimal (0.01 is 1%).",
+)
 @click.option("--threads", metavar="N", type=THREADS, help="Threads of the solver.")
-@click.option("--top", metavar="K", type=TOP, help="Find the K best designs: the plan, and K - 1 runners-up.")
+@click.option(
+    "--top", metavar="K", type=TOP, help="Find the K best designs: the plan, and K - 1 runners-up."
+)
 @click.option("--seed", metavar="N", type=SEED, help="Seed of the solver's random choices.")
-@click.option("--solver", metavar="NAME", help="Solver that Pyomo knows, in place of the built-in HiGHS.")
-@click.option("--witness", type=click.Choice(["scip"]), help="Second solver that searches again: does it agree?")
-@click.option("--full", is_flag=True, help="Print everything: bill, times by component, every bound, the search.")
+@click.option(
+    "--solver", metavar="NAME", help="Solver that Pyomo knows, in place of the built-in HiGHS."
+)
+@click.option(
+    "--witness",
+    type=click.Choice(["scip"]),
+    help="Second solver that searches again: does it agree?",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Print everything: bill, times by component, every bound, the search.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON document.")
 @click.pass_context
 def solve(
@@ -59,12 +86,14 @@ def solve(
 ) -> None:
     """Find the best design for INSTANCE and prove it.
 
-    INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen; --full prints all of
-    it. Options replace what INSTANCE says under [solver] and [objective], --set any value of it; the plan names what it
-    replaced. Ctrl-C ends the search with the best plan so far. Runners-up (--top) are searched for one network of
-    switches, by capex, power or tco: not with sharing.mode = 'partition', sites, phases, [robust] or direct links.
+    INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen;
+    --full prints all of it. Options replace what INSTANCE says under [solver] and [objective],
+    --set any value of it; the plan names what it replaced. Ctrl-C ends the search with the best
+    plan so far. Runners-up (--top) are searched for one network of switches, by capex, power or
+    tco: not with sharing.mode = 'partition', sites, phases, [robust] or direct links.
 
-    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or refuted by the witness.
+    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
+    refuted by the witness.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -84,7 +113,9 @@ def solve(
         check_place(output, instance)
     with progress_shown(note) as on_progress:
         plan = with_replaced(solve(question, on_progress=on_progress, **options), values)
-    decided_question, decided_plan = (question, plan) if plan.cost is None else decided(question, plan)
+    decided_question, decided_plan = (
+        (question, plan) if plan.cost is None else decided(question, plan)
+    )
     try:
         if output is not None:
             write_text(output, plan_json(plan) + "\n")
@@ -113,24 +144,43 @@ def solve(
     second = plan.solver.witness
     if second is not None:
         outcome = f"{second.status}, value {second.value}, bound {second.bound}"
-        note(f"witness {second.name} {second.version} {'agrees' if second.agrees else 'does not agree'}: {outcome}")
+        note(
+            f"witness {second.name} {second.version}"
+            f" {'agrees' if second.agrees else 'does not agree'}: {outcome}"
+        )
     ctx.exit(EXIT_CODES[plan.status if second is None or second.agrees else "feasible"])
 
 
 @click.command()
 @instance_argument
-@click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points to show.")
-@click.option("--slowest", metavar="X", type=PACE, help="Slowest iteration, as a multiple of the bounds.  [no limit]")
+@click.option(
+    "--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points to show."
+)
+@click.option(
+    "--slowest",
+    metavar="X",
+    type=PACE,
+    help="Slowest iteration, as a multiple of the bounds.  [no limit]",
+)
 @click.option(
     "--over",
     metavar="WORKLOAD|days|budget",
     multiple=True,
-    help="Move the bound of this workload only, others stay; repeatable. Or show the least cost for even dates (days), "
-    "the fastest design for even budgets (budget).  [all of them]",
+    help=(
+        "Move the bound of this workload only, others stay; repeatable. Or show the least cost for"
+        " even dates (days), the fastest design for even budgets (budget).  [all of them]"
+    ),
 )
 @click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
-@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop after S seconds.")
-@click.option("-o", "--output", metavar="DIR", help="Write front.json, .csv, .png, .svg and .html into this folder.")
+@click.option(
+    "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop after S seconds."
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="Write front.json, .csv, .png, .svg and .html into this folder.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the front as one JSON document.")
 @click.pass_context
 def pareto(
@@ -144,10 +194,10 @@ def pareto(
 ) -> None:
     """Find the least cost for every iteration time.
 
-    From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every bound is scaled by the
-    same factor; the limits of INSTANCE hold for all points; with [availability] days count interruptions. Ctrl-C keeps
-    the points proven so far. Questions of more than one network are solved at one pace after the other, until there are
-    enough points.
+    From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every
+    bound is scaled by the same factor; the limits of INSTANCE hold for all points; with
+    [availability] days count interruptions. Ctrl-C keeps the points proven so far. Questions of
+    more than one network are solved at one pace after the other, until there are enough points.
 
     Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before.
     """
@@ -175,7 +225,13 @@ def pareto(
 @click.command()
 @instance_argument
 @click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
-@click.option("--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop solving after S seconds.")
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    metavar="S",
+    type=TIME_LIMIT,
+    help="Stop solving after S seconds.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as one JSON document.")
 @click.pass_context
 def explain(
@@ -188,13 +244,14 @@ def explain(
 ) -> None:
     """Tell what binds a plan, or what has to give.
 
-    For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or looser one costs, the
-    best plan with every other HB domain, fabric, NIC and switch and how it differs, the range of each price within
-    which the plan stays optimal, and the runner-up. Where nothing meets the bounds: the limits that conflict, and the
-    least that lets a plan in, one limit at a time and jointly, each confirmed by solving again; where many numbers of
-    GPUs are possible, the least multiple of a step that is told. Questions of more than one network are solved again
-    for each of these, within the time limit for all together (150 s where neither --time-limit nor the instance gives
-    one, 60 s for what has to give); what is left is named.
+    For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or
+    looser one costs, the best plan with every other HB domain, fabric, NIC and switch and how it
+    differs, the range of each price within which the plan stays optimal, and the runner-up. Where
+    nothing meets the bounds: the limits that conflict, and the least that lets a plan in, one limit
+    at a time and jointly, each confirmed by solving again; where many numbers of GPUs are possible,
+    the least multiple of a step that is told. Questions of more than one network are solved again
+    for each of these, within the time limit for all together (150 s where neither --time-limit nor
+    the instance gives one, 60 s for what has to give); what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof, or with something left that is named.
     """
@@ -207,13 +264,22 @@ def explain(
 
     question, given_plan = load(instance, dict(settings)), None if plan is None else read_plan(plan)
     with progress_shown(note) as on_progress:
-        explanation = explain(question, given_plan, time_limit_s=time_limit_s, on_progress=on_progress)
-    left_out = settings_to_compare(question) if explanation.status in ("optimal", "feasible") else ()
+        explanation = explain(
+            question, given_plan, time_limit_s=time_limit_s, on_progress=on_progress
+        )
+    left_out = (
+        settings_to_compare(question) if explanation.status in ("optimal", "feasible") else ()
+    )
     answer(
-        explanation.model_dump_json(by_alias=True, indent=2) if as_json else rendered(explanation_report(explanation))
+        explanation.model_dump_json(by_alias=True, indent=2)
+        if as_json
+        else rendered(explanation_report(explanation))
     )
     for name, values in left_out:
-        note(f"to compare {name}: {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}")
+        note(
+            f"to compare {name}:"
+            f" {with_settings(['coopt', 'explain', instance], (*settings, *values.items()))}"
+        )
     ctx.exit(EXIT_CODES["unknown"] if explanation.untried else EXPLAINED[explanation.status])
 
 
@@ -226,7 +292,13 @@ def explain(
     shell_complete=a_file,
     help="Work out the decisions of this plan, of whatever kind of question.",
 )
-@click.option("--mappings", "count", metavar="N", type=TOP, help="Rank mappings on this network: the N fastest.")
+@click.option(
+    "--mappings",
+    "count",
+    metavar="N",
+    type=TOP,
+    help="Rank mappings on this network: the N fastest.",
+)
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
 def evaluate(
@@ -239,9 +311,10 @@ def evaluate(
 ) -> None:
     """Work out one given design, without a search.
 
-    Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what it leaves open.
-    With --plan the decisions are those of PLAN.json, and --set says what else would change. With --mappings the network
-    alone is given, and the mappings that INSTANCE leaves open are ranked on it.
+    Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what
+    it leaves open. With --plan the decisions are those of PLAN.json, and --set says what else would
+    change. With --mappings the network alone is given, and the mappings that INSTANCE leaves open
+    are ranked on it.
     """
     from coopt.instance.files import load
     from coopt.plan.store import decided, read_plan
@@ -253,8 +326,14 @@ def evaluate(
 
     question = load(instance, dict(settings))
     if count is not None:
-        ranking = mappings(question, None if plan is None else read_plan(plan), most=count, part=part)
-        answer(ranking.model_dump_json(by_alias=True, indent=2) if as_json else rendered(ranking_report(ranking)))
+        ranking = mappings(
+            question, None if plan is None else read_plan(plan), most=count, part=part
+        )
+        answer(
+            ranking.model_dump_json(by_alias=True, indent=2)
+            if as_json
+            else rendered(ranking_report(ranking))
+        )
         return
     if part is not None:
         raise click.UsageError("--part: needs --mappings.")
@@ -280,8 +359,8 @@ def evaluate(
 def diff(before: str, after: str, as_json: bool) -> None:
     """Tell what changes between two plans.
 
-    Design, lines of the bill, mappings, times and cost, from the first PLAN.json to the second. The plans may answer
-    different instances.
+    Design, lines of the bill, mappings, times and cost, from the first PLAN.json to the second. The
+    plans may answer different instances.
     """
     from coopt.plan.difference import difference_of
     from coopt.plan.store import read_plan
@@ -289,4 +368,8 @@ def diff(before: str, after: str, as_json: bool) -> None:
     from coopt.report.tables import rendered
 
     difference = difference_of(read_plan(before), read_plan(after))
-    answer(difference.model_dump_json(by_alias=True, indent=2) if as_json else rendered(difference_report(difference)))
+    answer(
+        difference.model_dump_json(by_alias=True, indent=2)
+        if as_json
+        else rendered(difference_report(difference))
+    )

@@ -1,6 +1,7 @@
 """Arguments that several commands take, and what a shell completes them to.
 
-Answers come part by part: one section each on the terminal, a list in JSON, one part alone by its name.
+Answers come part by part: one section each on the terminal, a list in JSON, one part alone by its
+name.
 """
 
 from __future__ import annotations
@@ -58,12 +59,16 @@ def setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     if equals:
         form_key = re.sub(r"\[[^\]]*\]|\.\d+(?=\.|$)", "", key)
         kind = keys.get(form_key)
-        return [f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)]
+        return [
+            f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)
+        ]
     return [f"{name}=" for name in keys if name.startswith(incomplete)]
 
 
 def dotted_keys(form: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str | None]]:
-    """The keys of a form and of the tables in it, such as `network.max_tiers`, each with the kind of its catalog."""
+    """The keys of a form and of the tables in it, such as `network.max_tiers`, each with the kind
+    of its catalog.
+    """
     from coopt.instance.catalog import KINDS
     from coopt.instance.complaints import model_in
 
@@ -83,7 +88,9 @@ Settings = tuple[tuple[str, Any], ...]
 
 def with_settings(words: Sequence[str], settings: Settings) -> str:
     """A command as one types it, with the same values replaced."""
-    return shlex.join([*words, *(word for pair in settings for word in ("--set", setting_text(*pair)))])
+    return shlex.join(
+        [*words, *(word for pair in settings for word in ("--set", setting_text(*pair)))]
+    )
 
 
 settings_option = click.option(
@@ -92,7 +99,10 @@ settings_option = click.option(
     type=SETTING,
     shell_complete=setting,
     multiple=True,
-    help="Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8; repeatable.",
+    help=(
+        "Replace a value of the instance, such as network.max_tiers=2 or workload.0.mapping.tp=8;"
+        " repeatable."
+    ),
 )
 
 
@@ -133,18 +143,24 @@ def check_single(names: tuple[str, ...], option: str, value: object) -> None:
 
     if value is not None and len(names) > 1:
         raise InstanceError(
-            f"{option}: holds one part and the plan has {len(names)}, needs --part {alternatives(map(repr, names))}"
+            f"{option}: holds one part and the plan has {len(names)}, needs --part"
+            f" {alternatives(map(repr, names))}"
         )
 
 
-def answer_parts(answers: Iterable[tuple[str, R]], text_of: Callable[[R], str], *, as_json: bool) -> None:
+def answer_parts(
+    answers: Iterable[tuple[str, R]], text_of: Callable[[R], str], *, as_json: bool
+) -> None:
     """Print the answer on each part: alone as it is, of several under their names."""
     parts = list(answers)
     if len(parts) == 1:
         _, content = parts[0]
         answer(content.model_dump_json(by_alias=True, indent=2) if as_json else text_of(content))
     elif as_json:
-        rows = [{"part": name, **content.model_dump(mode="json", by_alias=True)} for name, content in parts]
+        rows = [
+            {"part": name, **content.model_dump(mode="json", by_alias=True)}
+            for name, content in parts
+        ]
         answer(json.dumps(rows, indent=2))
     else:
         answer("\n".join(f"Part {name}\n\n{text_of(content)}" for name, content in parts))

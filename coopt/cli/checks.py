@@ -1,4 +1,6 @@
-"""Commands that doubt a plan: `coopt verify`, `prove`, `certify`, and `simulate` beside the closed form."""
+"""Commands that doubt a plan: `coopt verify`, `prove`, `certify`, and `simulate` beside the closed
+form.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coopt.cli.arguments import Settings, check_single, instance_argument, part_option, parts_asked, plan_argument
+from coopt.cli.arguments import (
+    Settings,
+    check_single,
+    instance_argument,
+    part_option,
+    parts_asked,
+    plan_argument,
+)
 from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, note
 
 if TYPE_CHECKING:
@@ -23,7 +32,9 @@ MISSED = 5
 @click.command()
 @instance_argument
 @plan_argument
-@click.option("--routes", metavar="FILE.csv", help="Check these routes, too, where flows are pinned to paths.")
+@click.option(
+    "--routes", metavar="FILE.csv", help="Check these routes, too, where flows are pinned to paths."
+)
 @click.option("--part", metavar="NAME", help="With --routes: one part of several.")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
 @click.pass_context
@@ -38,8 +49,8 @@ def verify(
 ) -> None:
     """Check every claim of PLAN.json without the solver.
 
-    Everything is derived again from INSTANCE and the plan alone. `--routes` takes the table that `coopt export --format
-    routes` writes, and follows every flow on the network.
+    Everything is derived again from INSTANCE and the plan alone. `--routes` takes the table that
+    `coopt export --format routes` writes, and follows every flow on the network.
 
     Exit codes: 0 accepted, 5 rejected.
     """
@@ -62,21 +73,42 @@ def verify(
 @click.command()
 @instance_argument
 @plan_argument
-@click.option("-o", "--output", metavar="PROOF.json", help="Write the proof to this file; else it is the answer.")
 @click.option(
-    "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, default="300", help="Stop after S seconds (300)."
+    "-o",
+    "--output",
+    metavar="PROOF.json",
+    help="Write the proof to this file; else it is the answer.",
 )
 @click.option(
-    "--gap", metavar="G", type=GAP, default="0", help="Prove a bound that is this share below the plan's (0)."
+    "--time-limit",
+    "time_limit_s",
+    metavar="S",
+    type=TIME_LIMIT,
+    default="300",
+    help="Stop after S seconds (300).",
 )
-def prove(instance: str, settings: Settings, plan: str, output: str | None, time_limit_s: float, gap: float) -> None:
+@click.option(
+    "--gap",
+    metavar="G",
+    type=GAP,
+    default="0",
+    help="Prove a bound that is this share below the plan's (0).",
+)
+def prove(
+    instance: str,
+    settings: Settings,
+    plan: str,
+    output: str | None,
+    time_limit_s: float,
+    gap: float,
+) -> None:
     """Find a proof of the bound of PLAN.json.
 
-    The workloads of the plan have islands of their own, or its domains direct links. A proof of islands is a tree of
-    cases, each with multipliers of its limits and purchases; one of direct links has lengths of links and cuts.
-    `coopt certify INSTANCE PLAN.json --proof PROOF.json` checks it in whole numbers and without a
-    solver. Where the time does not suffice, the proof is one of a lower bound, which it names; so it is with a gap,
-    which takes fewer cases.
+    The workloads of the plan have islands of their own, or its domains direct links. A proof of
+    islands is a tree of cases, each with multipliers of its limits and purchases; one of direct
+    links has lengths of links and cuts. `coopt certify INSTANCE PLAN.json --proof PROOF.json`
+    checks it in whole numbers and without a solver. Where the time does not suffice, the proof is
+    one of a lower bound, which it names; so it is with a gap, which takes fewer cases.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -85,7 +117,9 @@ def prove(instance: str, settings: Settings, plan: str, output: str | None, time
 
     if output is not None:
         check_place(output, instance, plan)
-    text = proof_json(prove(load(instance, dict(settings)), plan, time_limit_s=time_limit_s, gap=gap))
+    text = proof_json(
+        prove(load(instance, dict(settings)), plan, time_limit_s=time_limit_s, gap=gap)
+    )
     if output is None:
         answer(text)
     else:
@@ -97,16 +131,26 @@ def prove(instance: str, settings: Settings, plan: str, output: str | None, time
 @instance_argument
 @plan_argument
 @click.option(
-    "--proof", metavar="PROOF.json", help="What proves a bound of islands or direct links; `coopt prove` finds it."
+    "--proof",
+    metavar="PROOF.json",
+    help="What proves a bound of islands or direct links; `coopt prove` finds it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is proven as one JSON document.")
 @click.pass_context
-def certify(ctx: click.Context, instance: str, settings: Settings, plan: str, proof: str | None, as_json: bool) -> None:
+def certify(
+    ctx: click.Context,
+    instance: str,
+    settings: Settings,
+    plan: str,
+    proof: str | None,
+    as_json: bool,
+) -> None:
     """Prove the bound of PLAN.json in exact arithmetic.
 
-    Every design of INSTANCE that would cost less is priced in fractions and shown to miss a bound or a limit. One
-    network is gone through, also in phases, after losses, for least regret, and at several sites. Of islands of several
-    workloads every case of a proof is checked, with islands listed anew.
+    Every design of INSTANCE that would cost less is priced in fractions and shown to miss a bound
+    or a limit. One network is gone through, also in phases, after losses, for least regret, and at
+    several sites. Of islands of several workloads every case of a proof is checked, with islands
+    listed anew.
 
     Exit codes: 0 all that is claimed is proven, 5 not all of it.
     """
@@ -116,7 +160,11 @@ def certify(ctx: click.Context, instance: str, settings: Settings, plan: str, pr
     from coopt.verifier.certificates import certify
 
     certificate = certify(load(instance, dict(settings)), plan, proof)
-    answer(certificate.model_dump_json(indent=2) if as_json else rendered(certificate_report(certificate)))
+    answer(
+        certificate.model_dump_json(indent=2)
+        if as_json
+        else rendered(certificate_report(certificate))
+    )
     ctx.exit(0 if certificate.ok else UNPROVEN)
 
 
@@ -124,8 +172,17 @@ def certify(ctx: click.Context, instance: str, settings: Settings, plan: str, pr
 @instance_argument
 @plan_argument
 @part_option
-@click.option("--trace", metavar="FILE", help="Write what happens when to this file, a Chrome trace for Perfetto.")
-@click.option("--json", "as_json", is_flag=True, help="Print times, bounds and slowdowns as one JSON document.")
+@click.option(
+    "--trace",
+    metavar="FILE",
+    help="Write what happens when to this file, a Chrome trace for Perfetto.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print times, bounds and slowdowns as one JSON document.",
+)
 @click.pass_context
 def simulate(
     ctx: click.Context,
@@ -138,9 +195,10 @@ def simulate(
 ) -> None:
     """Simulate one iteration of PLAN.json.
 
-    Passes and messages of all stages are events, and what crosses HB domains are flows on the network of the plan, with
-    max-min fair rates. Says for every workload the time in the plan, the simulated time, whether that keeps the bound,
-    and where the two differ. docs/simulate.md tells what is assumed.
+    Passes and messages of all stages are events, and what crosses HB domains are flows on the
+    network of the plan, with max-min fair rates. Says for every workload the time in the plan, the
+    simulated time, whether that keeps the bound, and where the two differ. docs/simulate.md tells
+    what is assumed.
 
     Exit codes: 0 every bound is met, 5 one is missed.
     """
@@ -157,7 +215,9 @@ def simulate(
     if trace is not None:
         check_place(trace, instance, plan)
     records: list[TraceRecord] = []
-    simulation = simulate(question, decided_plan, part=part, trace=None if trace is None else records)
+    simulation = simulate(
+        question, decided_plan, part=part, trace=None if trace is None else records
+    )
     if trace is not None:
         write_text(trace, chrome_trace(records))
         note(f"{sum(len(record.events) for record in records):,} events written to {trace}")

@@ -1,7 +1,7 @@
 """Where the command begins: interrupts are heard from here on, before anything else is imported.
 
-An interrupt that arrives while a module is imported waits until it is there, so that no module is left in halves. A
-request to end (SIGTERM) is an interrupt as well.
+An interrupt that arrives while a module is imported waits until it is there, so that no module is
+left in halves. A request to end (SIGTERM) is an interrupt as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ STOPPED = 4
 
 
 def run() -> None:
-    """Run `coopt`; an interrupt at any moment ends it with a word and the code of what was stopped."""
+    """Run `coopt`; an interrupt at any moment ends it with a word and the code of what was
+    stopped.
+    """
     try:
         hear_interrupts()
         from coopt._interpreter import collect_rarely
@@ -31,11 +33,14 @@ def run() -> None:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # nothing is left but to end
-        gc.freeze()  # memory goes back as a whole: looking for cycles in it once more takes a fifth of a second
+        # memory goes back as a whole: looking for cycles in it once more takes a fifth of a second
+        gc.freeze()
 
 
 def hear_interrupts() -> None:
-    """Listen to interrupts; where a shell has them ignored, as for a job in the background, they stay so."""
+    """Listen to interrupts; where a shell has them ignored, as for a job in the background, they
+    stay so.
+    """
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupted)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:

@@ -1,6 +1,7 @@
 """Commands that show plans elsewhere, and those for people who write a question.
 
-`coopt export` to other programs, `report` as a page, `serve` in a browser; `new` and `schema` of the formats.
+`coopt export` to other programs, `report` as a page, `serve` in a browser; `new` and `schema` of
+the formats.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 class Format:
     """One format: endings of its files, and which options it takes; `writers` has what writes it.
 
-    `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements have to be those of
-    the instance, before a file is built on them; `binary` where files hold no text.
+    `any_name` where files may end otherwise, as scripts do; `trusted` where mappings and placements
+    have to be those of the instance, before a file is built on them; `binary` where files hold no
+    text.
     """
 
     endings: tuple[str, ...]
@@ -65,7 +67,10 @@ def check_ending(path: str, name: str) -> None:
     """
     endings = FORMATS[name].endings
     if not (FORMATS[name].any_name or path.lower().endswith(endings)):
-        raise InstanceError(f"{path}: is not the name of a {name} file, needs one that ends in {alternatives(endings)}")
+        raise InstanceError(
+            f"{path}: is not the name of a {name} file, needs one that ends in"
+            f" {alternatives(endings)}"
+        )
 
 
 def _only_part(plan: Plan, workload: str) -> dict[str, str]:
@@ -102,24 +107,40 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
 @click.command()
 @instance_argument
 @plan_argument
-@click.option("--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write.")
+@click.option(
+    "--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option(
     "--compressed",
     is_flag=True,
     help="graphml, dot: one of equal networks, with its copies on every part.",
 )
-@click.option("--workload", metavar="NAME", help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.")
-@click.option("--part", metavar="NAME", help="One part of several; bom-csv writes all of them without.")
-@click.option("--program", type=int, metavar="K", help="lp, mps: one program where the answer is the best of several.")
-def export(instance: str, settings: Settings, plan: str, name: str, output: str | None, **options: Any) -> None:
+@click.option(
+    "--workload",
+    metavar="NAME",
+    help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.",
+)
+@click.option(
+    "--part", metavar="NAME", help="One part of several; bom-csv writes all of them without."
+)
+@click.option(
+    "--program",
+    type=int,
+    metavar="K",
+    help="lp, mps: one program where the answer is the best of several.",
+)
+def export(
+    instance: str, settings: Settings, plan: str, name: str, output: str | None, **options: Any
+) -> None:
     """Write PLAN.json for other programs.
 
-    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-csv: the bill of
-    materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is that of a proven plan. megatron: a
-    script with the arguments of Megatron-LM. ranks: which GPU runs which rank. routes: the path of every flow.
-    ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI reads them. chakra: the messages of every rank
-    for ASTRA-sim, in an archive.
+    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
+    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum
+    is that of a proven plan. megatron: a script with the arguments of Megatron-LM. ranks: which GPU
+    runs which rank. routes: the path of every flow. ns3-topology, ns3-flows: the network and the
+    flows for ns-3, as SimAI reads them. chakra: the messages of every rank for ASTRA-sim, in an
+    archive.
 
     docs/exports.md describes every file.
     """
@@ -156,10 +177,21 @@ def export(instance: str, settings: Settings, plan: str, name: str, output: str 
 @click.command()
 @instance_argument
 @plan_argument
-@click.option("-o", "--output", metavar="REPORT.html", required=True, help="Write the page to this file.")
-@click.option("--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points of the chart.")
 @click.option(
-    "--no-front", is_flag=True, help="Leave out cost against time: a smaller page, and no more solves for it."
+    "-o", "--output", metavar="REPORT.html", required=True, help="Write the page to this file."
+)
+@click.option(
+    "--points",
+    metavar="N",
+    type=POINTS,
+    default=20,
+    show_default=True,
+    help="Most points of the chart.",
+)
+@click.option(
+    "--no-front",
+    is_flag=True,
+    help="Leave out cost against time: a smaller page, and no more solves for it.",
 )
 @click.option(
     "--no-sensitivity",
@@ -179,10 +211,10 @@ def report(
 ) -> None:
     """Write PLAN.json as one HTML page for a meeting.
 
-    Decision, networks, bill, verification and provenance in one file that needs no network. The page of one network
-    also has pictures, sources of prices, cost against time, traffic and sensitivity; `coopt pareto` and `coopt explain`
-    answer these for all others. Where nothing meets the bounds, it says what has to give. SOURCE_DATE_EPOCH fixes the
-    date it carries.
+    Decision, networks, bill, verification and provenance in one file that needs no network. The
+    page of one network also has pictures, sources of prices, cost against time, traffic and
+    sensitivity; `coopt pareto` and `coopt explain` answer these for all others. Where nothing meets
+    the bounds, it says what has to give. SOURCE_DATE_EPOCH fixes the date it carries.
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
@@ -201,19 +233,28 @@ def report(
     check_packages("report")
     check_place(output, instance, plan)
     question, given_plan = load(instance, dict(settings)), read_plan(plan)
-    origin = Origin(command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment())
+    origin = Origin(
+        command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment()
+    )
     verdict = verify(question, given_plan)
     if given_plan.cost is not None:
         question, given_plan = decided(question, given_plan)
     case = PageCase(instance=question, plan=given_plan, verdict=verdict, origin=origin)
-    if case.answered and given_plan.cost is None and question.problem != "shared" and not without["no_sensitivity"]:
+    if (
+        case.answered
+        and given_plan.cost is None
+        and question.problem != "shared"
+        and not without["no_sensitivity"]
+    ):
         case = replace(case, explanation=explain(question, given_plan))
     if case.answered and question.problem == "shared":
         shared_question = overridden("report", question, {}, given_plan.objective.kind)
         traced = has_front(shared_question) and not without["no_front"]
         with progress_shown(note) as on_progress:
             front = pareto(shared_question, points, on_progress=on_progress) if traced else None
-        explanation = explain(shared_question, given_plan) if not without["no_sensitivity"] else None
+        explanation = (
+            explain(shared_question, given_plan) if not without["no_sensitivity"] else None
+        )
         case = replace(case, instance=shared_question, front=front, explanation=explanation)
     write_text(output, page_html(case))
     note(f"page written to {output}")
@@ -223,29 +264,56 @@ def report(
 
 @click.command()
 @click.argument("instance", required=False)
-@click.option("--port", metavar="P", type=click.IntRange(0, 65535), default=8017, show_default=True,
-              help="Port to listen on; 0 takes a free one.")  # fmt: skip
-@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True,
-              help="Address to listen on; one that others reach gets a random token.")  # fmt: skip
 @click.option(
-    "--workers", metavar="N", type=click.IntRange(1, 256), help="Searches side by side.  [one a core, 2 to 4]"
+    "--port",
+    metavar="P",
+    type=click.IntRange(0, 65535),
+    default=8017,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
 )
-@click.option("--time-limit", "limit_s", metavar="S", type=TIME_LIMIT, default=60.0, show_default=True,
-              help="Most time of one search.")  # fmt: skip
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; one that others reach gets a random token.",
+)
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    help="Searches side by side.  [one a core, 2 to 4]",
+)
+@click.option(
+    "--time-limit",
+    "limit_s",
+    metavar="S",
+    type=TIME_LIMIT,
+    default=60.0,
+    show_default=True,
+    help="Most time of one search.",
+)
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
-def serve(instance: str | None, port: int, host: str, workers: int | None, limit_s: float, opened: bool) -> None:
+def serve(
+    instance: str | None, port: int, host: str, workers: int | None, limit_s: float, opened: bool
+) -> None:
     """Serve the planner's page on this machine.
 
-    A question is edited in a browser, and its answer follows. Begins with INSTANCE, or with the question that
-    `coopt new` writes. Prints the address; Ctrl-C ends it. What is edited stays in the browser: no file is written, and
-    none is read but INSTANCE and the catalog files it names.
+    A question is edited in a browser, and its answer follows. Begins with INSTANCE, or with the
+    question that `coopt new` writes. Prints the address; Ctrl-C ends it. What is edited stays in
+    the browser: no file is written, and none is read but INSTANCE and the catalog files it names.
     """
     from importlib.util import find_spec
 
-    absent = [name for name in ("starlette", "tomlkit", "uvicorn", "jinja2") if find_spec(name) is None]
+    absent = [
+        name for name in ("starlette", "tomlkit", "uvicorn", "jinja2") if find_spec(name) is None
+    ]
     if absent:
         are = "are" if len(absent) > 1 else "is"
-        raise InstanceError(f"serve: {both(absent)} {are} not installed, needs `pip install 'coopt[serve]'`")
+        raise InstanceError(
+            f"serve: {both(absent)} {are} not installed, needs `pip install 'coopt[serve]'`"
+        )
     from coopt.serve.running import desk_of, serve
 
     def announce(address: str) -> None:
@@ -275,8 +343,8 @@ def schema(which: str) -> None:
 def new(file: str) -> None:
     """Write a commented instance to start from.
 
-    It loads and solves as it is. Its first line tells editors where the JSON Schema of an instance is, so that they
-    complete keys and catalog names. An existing FILE stays untouched.
+    It loads and solves as it is. Its first line tells editors where the JSON Schema of an instance
+    is, so that they complete keys and catalog names. An existing FILE stays untouched.
     """
     schema = Path(str(files("coopt.instance").joinpath("instance.schema.json"))).resolve().as_uri()
     text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")

@@ -1,4 +1,6 @@
-"""Commands on what flows in the network of a plan: `coopt traffic`, `route`, and `faults` after a part is lost."""
+"""Commands on what flows in the network of a plan: `coopt traffic`, `route`, and `faults` after a
+part is lost.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,14 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
     "--collective",
     type=click.Choice(["ring", "tree"]),
     default="ring",
-    help="How replicas add gradients across domains under ZeRO 0.  [as the plan names it, else ring]",
+    help=(
+        "How replicas add gradients across domains under ZeRO 0.  [as the plan names it, else ring]"
+    ),
 )
 @click.option("--heat-map", metavar="FILE", help="Draw who talks to whom (.png, .pdf, .svg).")
-@click.option("--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks.")
+@click.option(
+    "--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks."
+)
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the traffic as one JSON document.")
 def traffic(
@@ -45,8 +51,9 @@ def traffic(
 ) -> None:
     """Say who sends how much to whom in an iteration of PLAN.json.
 
-    By class of traffic and phase: what stays inside an HB domain, on a leaf, or goes above; what one GPU sends; and
-    how many pairs of GPUs never talk. Goes part by part, where the plan has several.
+    By class of traffic and phase: what stays inside an HB domain, on a leaf, or goes above; what
+    one GPU sends; and how many pairs of GPUs never talk. Goes part by part, where the plan has
+    several.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -68,7 +75,9 @@ def traffic(
     reports = []
     for name in names:
         check_runs(question, decided_plan, "traffic", name)
-        family, sent_demands = demands(question, decided_plan, workload=workload, trees=collective == "tree", part=name)
+        family, sent_demands = demands(
+            question, decided_plan, workload=workload, trees=collective == "tree", part=name
+        )
         reports.append((name, traffic_figures(question, family, sent_demands)))
     (_, figures), *_ = reports
     if matrix is not None:
@@ -76,7 +85,9 @@ def traffic(
         note(f"bytes of {figures.workloads[0].talking_pairs:,} pairs written to {matrix}")
     if heat_map is not None:
         draw_heat_map(
-            cells_of(single_demand(sent_demands, "--heat-map")), traffic_headline(figures.workloads[0]), heat_map
+            cells_of(single_demand(sent_demands, "--heat-map")),
+            traffic_headline(figures.workloads[0]),
+            heat_map,
         )
         note(f"picture written to {heat_map}")
     answer_parts(reports, lambda traffic: rendered(traffic_report(traffic)), as_json=as_json)
@@ -86,7 +97,9 @@ def traffic(
 @instance_argument
 @plan_argument
 @click.option(
-    "--algorithm", type=click.Choice(ALGORITHMS), help="How paths are chosen, if not as network.routing says."
+    "--algorithm",
+    type=click.Choice(ALGORITHMS),
+    help="How paths are chosen, if not as network.routing says.",
 )
 @click.option(
     "--fail-cores",
@@ -95,13 +108,22 @@ def traffic(
     default=0,
     help="Top switches of each rail or plane that are out.",
 )
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of what is random.")
 @click.option(
-    "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, default=60.0, help="Seconds for `exact` (60)."
+    "--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of what is random."
+)
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    metavar="S",
+    type=TIME_LIMIT,
+    default=60.0,
+    help="Seconds for `exact` (60).",
 )
 @click.option("--links", metavar="FILE.csv", help="Write the load of every link to this file.")
 @part_option
-@click.option("--json", "as_json", is_flag=True, help="Print routes and loads as one JSON document.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print routes and loads as one JSON document."
+)
 def route(
     instance: str,
     settings: Settings,
@@ -116,9 +138,9 @@ def route(
 ) -> None:
     """Route the traffic of PLAN.json above the leaves.
 
-    Flows are sprayed over all paths, pinned to one each, or drawn at random, as `network.routing` says. Says how far
-    the busiest link stretches each collective, what no routing can undercut, and the iteration time with these routes.
-    Goes part by part, where the plan has several.
+    Flows are sprayed over all paths, pinned to one each, or drawn at random, as `network.routing`
+    says. Says how far the busiest link stretches each collective, what no routing can undercut, and
+    the iteration time with these routes. Goes part by part, where the plan has several.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -164,8 +186,9 @@ def route(
 def faults(instance: str, settings: Settings, plan: str, part: str | None, as_json: bool) -> None:
     """Take away every link, switch, GPU and domain in turn.
 
-    Says how many such components there are, what becomes of every workload's iteration, what keeps it going, and which
-    spares the plan has; network by network, where the plan has several parts, and core by core.
+    Says how many such components there are, what becomes of every workload's iteration, what keeps
+    it going, and which spares the plan has; network by network, where the plan has several parts,
+    and core by core.
     """
     from coopt.instance.files import load
     from coopt.plan.store import decided, read_plan
@@ -175,6 +198,10 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
 
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
     cores = tuple(decided_plan.couplings.shared_cores)
-    names = (part,) if part in cores else parts_asked(question, decided_plan, part) + (cores if part is None else ())
+    names = (
+        (part,)
+        if part in cores
+        else parts_asked(question, decided_plan, part) + (cores if part is None else ())
+    )
     losses = ((name, plan_faults(question, decided_plan, part=name)) for name in names)
     answer_parts(losses, lambda faults: rendered(faults_report(faults)), as_json=as_json)

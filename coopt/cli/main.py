@@ -46,7 +46,9 @@ STOPPED = 4
 
 
 class LazyGroup(click.Group):
-    """A group whose commands stand in the files beside this one; it turns refused input into sentences."""
+    """A group whose commands stand in the files beside this one; it turns refused input into
+    sentences.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of a planner's work."""
@@ -74,7 +76,9 @@ class LazyGroup(click.Group):
         except click.NoSuchOption as error:
             options = error.ctx.command.params if error.ctx is not None else []
             names = [name for option in options for name in option.opts if name.startswith("--")]
-            raise click.UsageError(_unknown("option", error.option_name, names), error.ctx) from None
+            raise click.UsageError(
+                _unknown("option", error.option_name, names), error.ctx
+            ) from None
         except InstanceError as error:
             for complaint in error.complaints:
                 note(complaint)
@@ -91,21 +95,25 @@ class LazyGroup(click.Group):
 
 def _unknown(kind: str, typed: str, names: Collection[str]) -> str:
     """That there is no such name, and those that begin as typed, or else look like it."""
-    close = [name for name in names if name.startswith(typed)] or get_close_matches(typed, names, n=2)
+    close = [name for name in names if name.startswith(typed)] or get_close_matches(
+        typed, names, n=2
+    )
     meant = f" Did you mean {alternatives(map(repr, close))}?" if close else ""
     return f"No such {kind} {typed!r}.{meant}"
 
 
 @click.group(
-    cls=LazyGroup, name="coopt", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup,
+    name="coopt",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="coopt", message="%(prog)s %(version)s")
 def main() -> None:
     """Plan GPU training clusters: HB domains, network and parallelism chosen together, with proof.
 
-    Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5 rejected
-    (verify: the plan; certify: a bound that is not proven; simulate: a bound is missed; validate: an error over the
-    limit; reproduce: a network that is off).
+    Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5
+    rejected (verify: the plan; certify: a bound that is not proven; simulate: a bound is missed;
+    validate: an error over the limit; reproduce: a network that is off).
     """
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from coopt.network.schedules.schedule_form import Schedule
     from coopt.plan.traffic import Trained
 
-ALGORITHMS = click.Choice(["best", "multitree", "ring", "ring2d", "double-tree", "halving-doubling"])
+ALGORITHMS = click.Choice(
+    ["best", "multitree", "ring", "ring2d", "double-tree", "halving-doubling"]
+)
 PARTS = ("nic", "optic", "panel", "switch")
 ROOTS = click.Choice(["even", "free"])
 
@@ -26,20 +28,52 @@ REFUSED, OFF = 1, 5
 
 @click.command()
 @click.argument("graph")
-@click.option("--algorithm", type=ALGORITHMS, default="best", help="Who sends to whom.  [best, the fastest of all]")
-@click.option("--bytes", "data_bytes", metavar="B", type=BYTES, default=1e9, help="Data to reduce (bytes).  [1e9]")
-@click.option("--gbit-s", metavar="X", type=RATE, help="Rate of every link, each way (Gbit/s).  [400, or the file's]")
-@click.option("--latency-s", metavar="L", type=LATENCY, default=1e-6, help="Start-up time of a step (s).  [1e-6]")
-@click.option("--roots", type=ROOTS, default="even", help="Shards of one size, or of any (multitree).  [even]")
-@click.option("--seed", metavar="N", type=SEED, default=0, help="Seed of randomised constructions.  [0]")
+@click.option(
+    "--algorithm",
+    type=ALGORITHMS,
+    default="best",
+    help="Who sends to whom.  [best, the fastest of all]",
+)
+@click.option(
+    "--bytes",
+    "data_bytes",
+    metavar="B",
+    type=BYTES,
+    default=1e9,
+    help="Data to reduce (bytes).  [1e9]",
+)
+@click.option(
+    "--gbit-s",
+    metavar="X",
+    type=RATE,
+    help="Rate of every link, each way (Gbit/s).  [400, or the file's]",
+)
+@click.option(
+    "--latency-s",
+    metavar="L",
+    type=LATENCY,
+    default=1e-6,
+    help="Start-up time of a step (s).  [1e-6]",
+)
+@click.option(
+    "--roots", type=ROOTS, default="even", help="Shards of one size, or of any (multitree).  [even]"
+)
+@click.option(
+    "--seed", metavar="N", type=SEED, default=0, help="Seed of randomised constructions.  [0]"
+)
 @click.option("--schedule", metavar="FILE.json", help="Write the schedule to this file.")
 @click.option("--export", metavar="FILE", help="Write the graph to this file (.graphml, .dot).")
 @click.option("--nic", metavar="NAME", help="Price the fabric: this NIC at every end,")
 @click.option("--optic", metavar="NAME", help="this transceiver twice a link,")
-@click.option("--panel", metavar="NAME", help="this panel (patch-panel, ocs) with two ports a link,")
+@click.option(
+    "--panel", metavar="NAME", help="this panel (patch-panel, ocs) with two ports a link,"
+)
 @click.option("--switch", metavar="NAME", help="this switch.")
 @click.option(
-    "--train", metavar="INSTANCE PLAN.json", nargs=2, help="Iterations of this plan with GRAPH between its domains."
+    "--train",
+    metavar="INSTANCE PLAN.json",
+    nargs=2,
+    help="Iterations of this plan with GRAPH between its domains.",
 )
 @click.option("--part", metavar="NAME", help="With --train: one part of several.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
@@ -56,8 +90,9 @@ def collective(
 ) -> None:
     """Schedule an all-reduce on GRAPH.
 
-    GRAPH is a shape (ring:8, torus:4x4, mesh:8x8, full:8, hyperx:4x4, dragonfly:9x4, regular:16:4, clos:4x8:2,
-    fattree:4) or a .graphml file. The schedule is replayed on the graph before anything is said about it.
+    GRAPH is a shape (ring:8, torus:4x4, mesh:8x8, full:8, hyperx:4x4, dragonfly:9x4, regular:16:4,
+    clos:4x8:2, fattree:4) or a .graphml file. The schedule is replayed on the graph before anything
+    is said about it.
     """
     from coopt.instance.texts import write_text
     from coopt.network.direct_graphs import catalog_parts, fabric_bill
@@ -70,7 +105,9 @@ def collective(
     from coopt.report.tables import rendered
 
     if roots == "free" and options["algorithm"] not in ("best", "multitree"):
-        raise click.UsageError(f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree.")
+        raise click.UsageError(
+            f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree."
+        )
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None
     check_places((schedule, export), graph, *(train or ()))
@@ -78,11 +115,19 @@ def collective(
         write_text(export, graph_text(wires, export))
         note(f"graph written to {export}")
     outcome, plan = collective(wires, **options, free_roots=roots == "free")
-    trained = None if train is None else _trained(train, part, board_of(wires), plan, options["latency_s"])
+    trained = (
+        None
+        if train is None
+        else _trained(train, part, board_of(wires), plan, options["latency_s"])
+    )
     if schedule is not None:
         write_text(schedule, schedule_json(board_of(wires), plan))
         note(f"schedule written to {schedule}")
-    answer(collective_json(outcome, bill, trained) if as_json else rendered(collective_report(outcome, bill, trained)))
+    answer(
+        collective_json(outcome, bill, trained)
+        if as_json
+        else rendered(collective_report(outcome, bill, trained))
+    )
 
 
 def _trained(
@@ -94,7 +139,9 @@ def _trained(
     from coopt.solving.plan_traffic import train_on
 
     instance, plan = train
-    return train_on(*decided(load(instance), read_plan(plan)), board, schedule, latency_s=latency_s, part=part)
+    return train_on(
+        *decided(load(instance), read_plan(plan)), board, schedule, latency_s=latency_s, part=part
+    )
 
 
 @click.command()
@@ -102,10 +149,20 @@ def _trained(
 @click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
 @settings_option
 @click.option("--design", metavar="ID", help="One design of a file of designs.  [all]")
-@click.option("--beside", metavar="DESIGNS.toml", help="Networks beside that of a plan, for storage and management.")
-@click.option("--against", metavar="DESIGNS.toml", help="Whole designs to compare the network of a plan with.")
-@click.option("--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them.")
-@click.option("--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document.")
+@click.option(
+    "--beside",
+    metavar="DESIGNS.toml",
+    help="Networks beside that of a plan, for storage and management.",
+)
+@click.option(
+    "--against", metavar="DESIGNS.toml", help="Whole designs to compare the network of a plan with."
+)
+@click.option(
+    "--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document."
+)
 def bom(
     source: str,
     plan: str | None,
@@ -118,8 +175,9 @@ def bom(
 ) -> None:
     """Print what networks consist of and cost.
 
-    Takes a plan, an instance whose lists leave one network, or designs without a workload (docs/designs.md), of which
-    the products that are named have a price. An instance and its plan have the lengths of cables, too.
+    Takes a plan, an instance whose lists leave one network, or designs without a workload
+    (docs/designs.md), of which the products that are named have a price. An instance and its plan
+    have the lengths of cables, too.
     """
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
@@ -130,27 +188,41 @@ def bom(
     from coopt.solving.bills import bom
 
     if settings and source.lower().endswith(".json"):
-        raise click.UsageError("--set: changes values of an instance, needs one in place of a plan.")
+        raise click.UsageError(
+            "--set: changes values of an instance, needs one in place of a plan."
+        )
     if table is not None:
         check_place(table, source)
     bill_source = load(source, dict(settings)) if settings else source
-    bill = bom(bill_source, None if plan is None else read_plan(plan), design=design, beside=beside, against=against)
+    bill = bom(
+        bill_source,
+        None if plan is None else read_plan(plan),
+        design=design,
+        beside=beside,
+        against=against,
+    )
     if table is not None:
         write_text(table, procurement_csv(bill))
         note(f"bill written to {table}")
-    answer(bill.model_dump_json(by_alias=True, indent=2) if as_json else rendered(bill_report(bill)))
+    answer(
+        bill.model_dump_json(by_alias=True, indent=2) if as_json else rendered(bill_report(bill))
+    )
 
 
 @click.command()
 @click.argument("designs", metavar="DESIGNS.toml", shell_complete=a_file)
-@click.option("--cheapest", is_flag=True, help="Find the cheapest network of the same end points and bandwidth.")
+@click.option(
+    "--cheapest",
+    is_flag=True,
+    help="Find the cheapest network of the same end points and bandwidth.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON document.")
 @click.pass_context
 def reproduce(ctx: click.Context, designs: str, cheapest: bool, as_json: bool) -> None:
     """Count published networks again.
 
-    DESIGNS.toml holds networks without a workload and the switches and links that their sources count
-    (docs/designs.md); each row says which tier differs.
+    DESIGNS.toml holds networks without a workload and the switches and links that their sources
+    count (docs/designs.md); each row says which tier differs.
 
     Exit codes: 0 all come out exactly, 1 a design cannot be wired, 5 one is off.
     """
@@ -166,7 +238,9 @@ def reproduce(ctx: click.Context, designs: str, cheapest: bool, as_json: bool) -
     )
     for refusal in reproduction.refused:
         note(refusal)
-    ctx.exit(REFUSED if reproduction.refused else OFF if reproduction.exact < reproduction.of else 0)
+    ctx.exit(
+        REFUSED if reproduction.refused else OFF if reproduction.exact < reproduction.of else 0
+    )
 
 
 @click.group()
@@ -192,7 +266,12 @@ def list_(kind: str | None) -> None:
 
 @catalog.command()
 @click.argument("name", shell_complete=catalog_name)
-@click.option("--toml", "form", flag_value="toml", help="Print the entry as a catalog file of your own holds it.")
+@click.option(
+    "--toml",
+    "form",
+    flag_value="toml",
+    help="Print the entry as a catalog file of your own holds it.",
+)
 @click.option("--json", "form", flag_value="json", help="Print the entry as one JSON document.")
 def show(name: str, form: str | None) -> None:
     """Show the figures of the entry NAME.

@@ -1,4 +1,6 @@
-"""Commands on many runs: `coopt suite` of planned cases, `validate` and `calibrate` of measured ones."""
+"""Commands on many runs: `coopt suite` of planned cases, `validate` and `calibrate` of measured
+ones.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ def suite() -> None:
 @suite.command()
 @click.argument("suite", shell_complete=a_file)
 @click.option("-o", "--output", metavar="DIR", help="Keep the results in this folder.  [out/NAME]")
-@click.option("--workers", metavar="N", type=click.IntRange(min=1), help="Local processes.  [one for each core]")
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Local processes.  [one for each core]",
+)
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers do the work.")
 @click.option("--resume", is_flag=True, help="Go on in a folder that holds results of this suite.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as one JSON document.")
@@ -45,8 +52,9 @@ def run(
 ) -> None:
     """Run every case of SUITE, a TOML file (docs/suites.md).
 
-    The answers stay in DIR: results.parquet with a row for each case, and cases/ with a file for each. A run that was
-    ended, in whatever way, goes on with --resume: what is answered is not asked again.
+    The answers stay in DIR: results.parquet with a row for each case, and cases/ with a file for
+    each. A run that was ended, in whatever way, goes on with --resume: what is answered is not
+    asked again.
 
     Exit codes: 0 every case has a row, 4 ended before.
     """
@@ -59,15 +67,30 @@ def run(
     if output is not None:
         check_folder(output)
     with progress_shown(note) as on_progress:
-        summary = run_suite(suite, output, workers=workers, scheduler=scheduler, resume=resume, on_progress=on_progress)
-    answer(json.dumps(summary.document(), indent=2) if as_json else rendered(summary_report(summary)))
+        summary = run_suite(
+            suite,
+            output,
+            workers=workers,
+            scheduler=scheduler,
+            resume=resume,
+            on_progress=on_progress,
+        )
+    answer(
+        json.dumps(summary.document(), indent=2) if as_json else rendered(summary_report(summary))
+    )
     ctx.exit(STOPPED if summary.stopped else 0)
 
 
 @suite.command()
 @click.argument("folder", metavar="DIR")
 @click.option("-o", "--output", metavar="FOLDER", help="Draw the suite's figures into this folder.")
-@click.option("--format", "ending", type=click.Choice(["png", "svg", "pdf"]), default="png", help="Of the pictures.")
+@click.option(
+    "--format",
+    "ending",
+    type=click.Choice(["png", "svg", "pdf"]),
+    default="png",
+    help="Of the pictures.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON document.")
 def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     """Show the tables of the results in DIR, and draw its figures.
@@ -88,17 +111,29 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("table", metavar="CSV", shell_complete=a_file)
-@click.option("--fail-over", metavar="PERCENT", type=PERCENT, help="Exit 5 if a source's mean error is larger.")
-@click.option("--plot", metavar="FILE", help="Draw predicted against measured, and their ratio (.png, .pdf, .svg).")
+@click.option(
+    "--fail-over",
+    metavar="PERCENT",
+    type=PERCENT,
+    help="Exit 5 if a source's mean error is larger.",
+)
+@click.option(
+    "--plot",
+    metavar="FILE",
+    help="Draw predicted against measured, and their ratio (.png, .pdf, .svg).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")
 @click.pass_context
-def validate(ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool) -> None:
+def validate(
+    ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool
+) -> None:
     """Compare the performance model with measurements.
 
-    CSV holds one measured run a row, in the columns of benchmarks/published.csv (docs/measurements.md describes
-    them); rows that say too little are skipped.
+    CSV holds one measured run a row, in the columns of benchmarks/published.csv
+    (docs/measurements.md describes them); rows that say too little are skipped.
 
-    Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be predicted.
+    Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be
+    predicted.
     """
     from coopt.report.pictures import check_picture, draw_scatter
     from coopt.report.tables import rendered
@@ -115,20 +150,33 @@ def validate(ctx: click.Context, table: str, fail_over: float | None, plot: str 
     if plot is not None:
         draw_scatter(comparison, plot)
         note(f"picture written to {plot}")
-    answer(comparison.model_dump_json(indent=2) if as_json else rendered(validation_report(comparison, limit)))
+    answer(
+        comparison.model_dump_json(indent=2)
+        if as_json
+        else rendered(validation_report(comparison, limit))
+    )
     ctx.exit(TOO_FAR_OFF if limit is not None and comparison.fails(limit) else 0)
 
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=a_file)
-@click.option("--generation", metavar="NAME", help="GPU generation to fit (ampere, hopper, ...); all if left out.")
+@click.option(
+    "--generation",
+    metavar="NAME",
+    help="GPU generation to fit (ampere, hopper, ...); all if left out.",
+)
 @click.option("--precision", type=click.Choice(["16-bit", "fp8", "fp4"]), help="Precision to fit.")
 @click.option(
-    "--rows", metavar="GLOB", multiple=True, help="Fit to rows of this id only, such as 'dgxc-*'; repeatable."
+    "--rows",
+    metavar="GLOB",
+    multiple=True,
+    help="Fit to rows of this id only, such as 'dgxc-*'; repeatable.",
 )
 @click.option("--parameters", metavar="NAMES", help="What to fit, such as gemm,hbm; at most four.")
 @click.option(
-    "--posterior", is_flag=True, help="Hold values to the catalog's and print intervals; always so with a log."
+    "--posterior",
+    is_flag=True,
+    help="Hold values to the catalog's and print intervals; always so with a log.",
 )
 @click.option(
     "--set",
@@ -137,8 +185,15 @@ def validate(ctx: click.Context, table: str, fail_over: float | None, plot: str 
     multiple=True,
     help="A column that logs leave out, such as gpu=H100; repeatable.",
 )
-@click.option("--range", "nvtx_range", metavar="NAME", help="NVTX range that is an iteration, in a summary of Nsight.")
-@click.option("--table", metavar="FILE", help="Write what was read from logs as a CSV table to this file.")
+@click.option(
+    "--range",
+    "nvtx_range",
+    metavar="NAME",
+    help="NVTX range that is an iteration, in a summary of Nsight.",
+)
+@click.option(
+    "--table", metavar="FILE", help="Write what was read from logs as a CSV table to this file."
+)
 @click.option("-o", "--output", metavar="FILE", help="Write the catalog lines to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the fits as one JSON document.")
 def calibrate(
@@ -156,12 +211,13 @@ def calibrate(
 ) -> None:
     """Fit hardware parameters to measurements.
 
-    Prints fitted values with their error on rows that were used and on rows that were not, and lines to paste into
-    the catalog or into an instance; the catalog itself stays as it is.
+    Prints fitted values with their error on rows that were used and on rows that were not, and
+    lines to paste into the catalog or into an instance; the catalog itself stays as it is.
 
-    FILE is a CSV as for `coopt validate`, a log of Megatron-LM, Megatron Bridge or NeMo, a trace of PyTorch's profiler
-    (.json, .json.gz), or `nsys stats --report nvtx_sum --format csv`. With a log or a trace, values are held to the
-    catalog's, and intervals and the mapping to run next are printed.
+    FILE is a CSV as for `coopt validate`, a log of Megatron-LM, Megatron Bridge or NeMo, a trace of
+    PyTorch's profiler (.json, .json.gz), or `nsys stats --report nvtx_sum --format csv`. With a log
+    or a trace, values are held to the catalog's, and intervals and the mapping to run next are
+    printed.
     """
     from coopt.instance.texts import write_text
     from coopt.validation.own_runs import measurements_of, table_of
@@ -174,7 +230,9 @@ def calibrate(
     if table is not None:
         write_text(table, table_of(log_rows))
         note(f"{counted(len(log_rows), 'row')} read from logs written to {table}")
-    report, lines, document = (_fitted_to_prior if posterior or log_rows else _fitted)(measured, sets)
+    report, lines, document = (_fitted_to_prior if posterior or log_rows else _fitted)(
+        measured, sets
+    )
     if output is not None:
         write_text(output, lines + "\n")
         note(f"catalog lines written to {output}")
@@ -185,7 +243,9 @@ def _columns(stated: tuple[str, ...]) -> dict[str, str]:
     pairs = [text.partition("=") for text in stated]
     for column, equals, _ in pairs:
         if not equals:
-            raise click.UsageError(f"--set {column!r} needs the form COLUMN=VALUE, such as gpu=H100.")
+            raise click.UsageError(
+                f"--set {column!r} needs the form COLUMN=VALUE, such as gpu=H100."
+            )
     return {column.strip(): value.strip() for column, _, value in pairs}
 
 
@@ -197,7 +257,11 @@ def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str,
     from coopt.validation.runs import runs_among
 
     calibration = calibration_of(runs_among(measured), sets, report=note)
-    return rendered(calibration_report(calibration)), catalog_lines(calibration), calibration.model_dump_json(indent=2)
+    return (
+        rendered(calibration_report(calibration)),
+        catalog_lines(calibration),
+        calibration.model_dump_json(indent=2),
+    )
 
 
 def _fitted_to_prior(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:

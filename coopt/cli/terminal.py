@@ -1,4 +1,6 @@
-"""The terminal: the answer to stdout, the story to stderr, places to write to, values that are typed and refused."""
+"""The terminal: the answer to stdout, the story to stderr, places to write to, values that are
+typed and refused.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,24 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.texts import check_digits, toml_text
 
 TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that turn the direction of a text, so that a terminal shows something else than what is there."""
+"""Characters that turn the direction of a text, so that a terminal shows something else than what
+is there.
+"""
 
 
 def answer(text: str) -> None:
-    """Write the answer to stdout; a reader that has gone away (`| head`) is no error and keeps the exit code."""
+    """Write the answer to stdout; a reader that has gone away (`| head`) is no error and keeps the
+    exit code.
+    """
     try:
         _write(sys.stdout, text)
     except BrokenPipeError:
         _hush(sys.stdout)
     except OSError as error:
         _hush(sys.stdout)
-        raise InstanceError(f"standard output: cannot be written ({error.strerror}), needs another place") from None
+        raise InstanceError(
+            f"standard output: cannot be written ({error.strerror}), needs another place"
+        ) from None
 
 
 def note(text: str) -> None:
@@ -49,7 +57,11 @@ def command_line(ctx: click.Context) -> str:
         name = str(parameter.name)
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             if parameter.type is SETTING:
-                typed += [word for setting in ctx.params[name] for word in ("--set", setting_text(*setting))]
+                typed += [
+                    word
+                    for setting in ctx.params[name]
+                    for word in ("--set", setting_text(*setting))
+                ]
                 continue
             flag = isinstance(parameter, click.Option) and parameter.is_flag
             typed += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
@@ -68,19 +80,28 @@ def check_place(output: str, *others: str) -> None:
     Raises
     ------
     InstanceError
-        When `output` is a folder or a device, one of the others, or lies in a folder that cannot be written to.
+        When `output` is a folder or a device, one of the others, or lies in a folder that cannot be
+        written to.
     """
     file = Path(output)
     try:
         if file.is_dir():
-            raise InstanceError(f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})")
+            raise InstanceError(
+                f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})"
+            )
         if file.exists() and not file.is_file():
             raise InstanceError(
-                f"{output}: is no regular file, needs the name of a file (without one the answer goes to stdout)"
+                f"{output}: is no regular file, needs the name of a file (without one the answer"
+                " goes to stdout)"
             )
         for occupied in map(Path, others):
-            if file == occupied or (file.exists() and occupied.exists() and file.samefile(occupied)):
-                raise InstanceError(f"{output}: is {occupied}, which is needed for something else, needs another name")
+            if file == occupied or (
+                file.exists() and occupied.exists() and file.samefile(occupied)
+            ):
+                raise InstanceError(
+                    f"{output}: is {occupied}, which is needed for something else, needs another"
+                    " name"
+                )
         with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
             pass
     except OSError as error:
@@ -90,7 +111,9 @@ def check_place(output: str, *others: str) -> None:
 
 
 def check_places(outputs: Iterable[str | None], *inputs: str) -> None:
-    """Refuse places to write to, those that are given, as `check_place` does; each has to be another one."""
+    """Refuse places to write to, those that are given, as `check_place` does; each has to be
+    another one.
+    """
     places = [place for place in outputs if place is not None]
     for number, place in enumerate(places):
         check_place(place, *inputs, *places[:number])
@@ -102,10 +125,14 @@ def check_folder(output: str) -> None:
     Raises
     ------
     InstanceError
-        When `output` or a folder above it is a file, or cannot be written to, or `output` is no name at all.
+        When `output` or a folder above it is a file, or cannot be written to, or `output` is no
+        name at all.
     """
     if not output:
-        raise InstanceError("the folder to write to: its name is empty, needs the name of a folder (`.` for this one)")
+        raise InstanceError(
+            "the folder to write to: its name is empty, needs the name of a folder (`.` for this"
+            " one)"
+        )
     folder = Path(os.path.realpath(output))
     while not folder.exists():
         folder = folder.parent
@@ -141,7 +168,9 @@ class FiniteNumber(click.FloatRange):
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         """Refuse what is not finite, then what is out of range."""
         number = float(click.FLOAT.convert(value, param, ctx))
         if not math.isfinite(number):
@@ -154,20 +183,25 @@ class Setting(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
     name = "key=value"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
         """Split at the first `=`."""
         if isinstance(value, tuple):
             return value
         key, equals, text = str(value).partition("=")
         if not equals or not key.strip():
-            self.fail(f"{value!r} needs the form key=value, such as network.max_tiers=2.", param, ctx)
+            self.fail(
+                f"{value!r} needs the form key=value, such as network.max_tiers=2.", param, ctx
+            )
         check_digits(text, f"--set {key.strip()}")
         return key.strip(), toml_value(text)
 
 
 def setting_text(key: str, value: Any) -> str:
     """`key=value` as one types it: text without quotes where it is read as text all the same."""
-    return f"{key}={value if isinstance(value, str) and toml_value(value) == value else toml_text(value)}"
+    is_plain = isinstance(value, str) and toml_value(value) == value
+    return f"{key}={value if is_plain else toml_text(value)}"
 
 
 def toml_value(text: str) -> Any:

@@ -1,4 +1,6 @@
-"""Flows on the busiest of the links that lead up from a switch, where each flow takes a single path; docs/loads.md."""
+"""Flows on the busiest of the links that lead up from a switch, where each flow takes a single
+path; docs/loads.md.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ SURE = 0.95
 
 @cache
 def serving_uplinks(joined_leaves: int, spine_ports: int, most_up: int, at_random: bool) -> Floats:
-    """What each number of uplinks is worth, from 0 up to the most: no more than any larger one, which has other spines.
+    """What each number of uplinks is worth, from 0 up to the most: no more than any larger one,
+    which has other spines.
 
     So more uplinks are never slower. It is exact where no larger number has fewer in common.
     """
@@ -34,17 +37,27 @@ def whole_flows(count: Floats, links: Any) -> Floats:
 
 
 def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
-    """Flows on the busiest link, with probability `SURE` no more, where each takes a path at random."""
-    rates, rate = _numbered(np.asarray(links, dtype=np.float64))  # few differ before they are spread over all counts
-    columns = np.broadcast_arrays(np.rint(count).astype(np.int64), rate, np.asarray(switches, dtype=np.int64))
-    (counts, links_of, switches_of), position = distinct_rows(*(column.ravel() for column in columns))
+    """Flows on the busiest link, with probability `SURE` no more, where each takes a path at
+    random.
+    """
+    rates, rate = _numbered(
+        np.asarray(links, dtype=np.float64)
+    )  # few differ before they are spread over all counts
+    columns = np.broadcast_arrays(
+        np.rint(count).astype(np.int64), rate, np.asarray(switches, dtype=np.int64)
+    )
+    (counts, links_of, switches_of), position = distinct_rows(
+        *(column.ravel() for column in columns)
+    )
     cases = zip(counts.tolist(), rates[links_of].tolist(), switches_of.tolist(), strict=True)
     crowds = np.array([crowd(*case) for case in cases], dtype=np.float64)
     return crowds[position].reshape(columns[0].shape)
 
 
 def _numbered(values: Floats) -> tuple[Floats, Ints]:
-    """Values in rising order, and the number of each of some among them: the value itself where all are whole."""
+    """Values in rising order, and the number of each of some among them: the value itself where all
+    are whole.
+    """
     whole = np.rint(values).astype(np.int64)
     if (whole == values).all():
         return np.arange(whole.max(initial=0) + 1.0), whole
@@ -54,9 +67,11 @@ def _numbered(values: Floats) -> tuple[Floats, Ints]:
 
 @cache
 def crowd(count: int, links: float, switches: int) -> int:
-    r"""The least k so that, with probability `SURE`, none of the flows shares its link with more than k - 1 others.
+    r"""The least k so that, with probability `SURE`, none of the flows shares its link with more
+    than k - 1 others.
 
-    Each of n flows out of a switch takes one of u links at random, and up links as well as down ones count:
+    Each of n flows out of a switch takes one of u links at random, and up links as well as down
+    ones count:
 
     .. math:: 2 \, M n \, P\bigl(\mathrm{Bin}(n - 1, 1/u) \ge k\bigr) \le 1 - 0.95
 

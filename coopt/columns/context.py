@@ -38,7 +38,8 @@ class DomainSet(FilledDomains):
 class Context:
     """Families that look the same to every mapping, but for their uplinks.
 
-    `bundle` is that of `Family`, 0 where it rules out no number of uplinks, and so are `slow_times`.
+    `bundle` is that of `Family`, 0 where it rules out no number of uplinks, and so are
+    `slow_times`.
     """
 
     site: DomainSet
@@ -51,7 +52,9 @@ class Context:
 
 def site_of(family: Family) -> DomainSet:
     """The domains on which a family's jobs run."""
-    return domains_filled(family.gpus, family.hb, family.domains, family.gpus_per_nic if family.tiers else 1)
+    return domains_filled(
+        family.gpus, family.hb, family.domains, family.gpus_per_nic if family.tiers else 1
+    )
 
 
 def domains_filled(gpus: int, hb: HbDomain, domains: int, gpus_per_nic: int) -> DomainSet:
@@ -74,7 +77,9 @@ def context_of(family: Family) -> Context:
 
 
 def context_left(family: Family, site: DomainSet) -> Context:
-    """What a job on some of a family's domains sees of its network, whichever other domain is lost."""
+    """What a job on some of a family's domains sees of its network, whichever other domain is
+    lost.
+    """
     # no block of a job is larger than the job, so that more room lets nothing further shift
     room = min(family.domains - site.domains, site.domains)
     layout = layout_of(family, site, room)
@@ -82,7 +87,8 @@ def context_left(family: Family, site: DomainSet) -> Context:
 
 
 def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
-    """Where the NICs of a job lie on the leaves and in the pods of a family; one of those that no mapping tells apart.
+    """Where the NICs of a job lie on the leaves and in the pods of a family; one of those that no
+    mapping tells apart.
 
     Parameters
     ----------
@@ -99,8 +105,15 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     ratio = family.discipline.charge == "ratio"
     at_random = family.discipline.routing == "ecmp"
     pods: dict[str, float] = {}
-    if family.pods and span < all_domains and (pod_span := _pod_span(family, all_domains)) < all_domains:
-        pods = {"pods": family.pods.count, "pod_span": _canonical(family, pod_span, domains, all_domains)}
+    if (
+        family.pods
+        and span < all_domains
+        and (pod_span := _pod_span(family, all_domains)) < all_domains
+    ):
+        pods = {
+            "pods": family.pods.count,
+            "pod_span": _canonical(family, pod_span, domains, all_domains),
+        }
         pods |= {"ratio": family.pod_ratio} if ratio else {"pod_up": _common_of_pods(family)}
         if pod_span == 0 and not ratio:
             pods |= {"pod_leaves": family.pods.leaves, "leaves": family.leaves, "down": family.down}
@@ -112,9 +125,15 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     ports = {"down": family.down} if span == 0 else {}
     if family.tiers == 2 and not family.bundle:
         most_up = family.switch.radix - family.down
-        ports |= {"joined_leaves": family.leaves, "spine_ports": family.spine_ports, "most_up": most_up}
+        ports |= {
+            "joined_leaves": family.leaves,
+            "spine_ports": family.spine_ports,
+            "most_up": most_up,
+        }
     counts = {"leaves": family.leaves, "planes": family.all_planes} if at_random else {}
-    gpus = site.active if site.alike else 1  # of domains that are filled otherwise each mapping says how many
+    gpus = (
+        site.active if site.alike else 1
+    )  # of domains that are filled otherwise each mapping says how many
     return NicLayout(
         domains=domains,
         span=span,
@@ -133,10 +152,15 @@ def _canonical(family: Family, span: int, domains: int, all_domains: int) -> int
 
 
 def _common_of_pods(family: Family) -> float:
-    """Links up of a switch of a pod, for each link of a leaf to it, which any two pods have in common."""
+    """Links up of a switch of a pod, for each link of a leaf to it, which any two pods have in
+    common.
+    """
     assert family.pods is not None
     at_random = family.discipline.routing == "ecmp"
-    return float(common_links(family.pods.w, core_group(family), at_random=at_random)) / family.pods.each
+    return (
+        float(common_links(family.pods.w, core_group(family), at_random=at_random))
+        / family.pods.each
+    )
 
 
 def _pod_span(family: Family, all_domains: int) -> int:
@@ -167,7 +191,8 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         cp=cp,
         stage=stage,
         stages=stages,
-        # a pipeline that lies inside a domain sends nothing out of it, and counts as one stage there
+        # a pipeline that lies inside a domain sends nothing out of it, and counts as one stage
+        # there
         stages_inside=(stages > 1) * (placements.pp - 1) + 1,
         # where chunks interleave, the last stage goes on to the first
         closes=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),

@@ -1,15 +1,19 @@
-r"""Drop what no optimum needs: rows that another row beats in every respect, and options of a workload.
+r"""Drop what no optimum needs: rows that another row beats in every respect, and options of a
+workload.
 
-Another option of the same workload is never worse than one that is dropped, whatever the other workloads choose.
+Another option of the same workload is never worse than one that is dropped, whatever the other
+workloads choose.
 
-Options of a workload are coupled to the rest by what they use: limited resources, ports of a shared core, products of
-which few may be in use, and the quantity of each product, whose bill :math:`B_p` depends on the total over workloads.
-For any totals :math:`q' \le q` and prices as `formulations.partition_data.Product` has them,
+Options of a workload are coupled to the rest by what they use: limited resources, ports of a shared
+core, products of which few may be in use, and the quantity of each product, whose bill :math:`B_p`
+depends on the total over workloads. For any totals :math:`q' \le q` and prices as
+`formulations.partition_data.Product` has them,
 
 .. math:: \underline{s}_p (q - q') \le B_p(q) - B_p(q') \le \overline{s}_p (q - q')
 
-with :math:`\overline{s}_p` the first price, and :math:`\underline{s}_p` the last one of an incremental discount, 0 for
-all units at several prices: a bill is the least of functions with slopes between those, and continuous.
+with :math:`\overline{s}_p` the first price, and :math:`\underline{s}_p` the last one of an
+incremental discount, 0 for all units at several prices: a bill is the least of functions with
+slopes between those, and continuous.
 
 Option a **dominates** b of the same workload when
 
@@ -17,16 +21,19 @@ Option a **dominates** b of the same workload when
 2. each product it uses of a kind with a limit, b uses as well;
 3. its capex is no larger for any totals of the others:
 
-   .. math:: k_a - k_b + \sum_{p} \overline{s}_p (q_{ap} - q_{bp})^+ - \underline{s}_p (q_{bp} - q_{ap})^+ \le 0
+   .. math:: k_a - k_b
+       + \sum_{p} \overline{s}_p (q_{ap} - q_{bp})^+ - \underline{s}_p (q_{bp} - q_{ap})^+ \le 0
 
-**Optima are kept.** Take a solution with b and put a in its place. By 1 every limit holds, and the core needs no more
-switches, so neither its bill nor its use grows. By 2 no kind has a further product in use. By 3 the bills of all
-products together with :math:`k` do not grow, so the budget holds; with 1 and a weight of capex of at least 0 the
-objective does not grow. Fewer units of every product at no more capex beside them are the plain case of 3.
-The relation is transitive, as increments of bills add up: so what is dropped is dominated by something kept, and
-workload by workload the argument leads to a solution of kept options that is no dearer.
+**Optima are kept.** Take a solution with b and put a in its place. By 1 every limit holds, and the
+core needs no more switches, so neither its bill nor its use grows. By 2 no kind has a further
+product in use. By 3 the bills of all products together with :math:`k` do not grow, so the budget
+holds; with 1 and a weight of capex of at least 0 the objective does not grow. Fewer units of every
+product at no more capex beside them are the plain case of 3. The relation is transitive, as
+increments of bills add up: so what is dropped is dominated by something kept, and workload by
+workload the argument leads to a solution of kept options that is no dearer.
 
-Spare units matter: where a discount on all units may not be had by buying more than needed, bills fall at thresholds,
+Spare units matter: where a discount on all units may not be had by buying more than needed, bills
+fall at thresholds,
 :math:`\underline{s}_p` is negative without bound and an option with fewer units dominates nothing.
 """
 
@@ -46,8 +53,9 @@ PAIRS = 1 << 18  # of options that are compared at once, so that tables stay sma
 def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
     """Rows to keep: of the dropped ones, each has a kept row of its class that is nowhere larger.
 
-    A sieve, exact in what it drops but not in what it keeps: each round takes the undecided row of least sum
-    of every class, keeps it and drops every row it dominates; what is undecided after the last round is kept.
+    A sieve, exact in what it drops but not in what it keeps: each round takes the undecided row of
+    least sum of every class, keeps it and drops every row it dominates; what is undecided after the
+    last round is kept.
 
     Parameters
     ----------
@@ -61,7 +69,8 @@ def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
     keep = np.ones(len(values), dtype=np.bool_)
     if not len(values):
         return keep
-    # what dominates a row has a sum no larger, so that the row of least sum in its class is beaten by none but equals
+    # what dominates a row has a sum no larger, so that the row of least sum in its class is beaten
+    # by none but equals
     scale = values.max(axis=0)
     sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
     _, position = distinct_rows(*classes)
@@ -85,11 +94,13 @@ class Slopes:
     most_usd: Floats
 
 
-def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, slopes: Slopes) -> Ints:
+def needed_options(
+    usd: Floats, uses: Floats, quantity: Floats, joins: Bools, slopes: Slopes
+) -> Ints:
     """Positions of options of one workload that together dominate all others, in the order given.
 
-    Options are swept from the least capex at the dearest prices on: nothing later dominates anything earlier, but for
-    ties, of which more than needed may stay.
+    Options are swept from the least capex at the dearest prices on: nothing later dominates
+    anything earlier, but for ties, of which more than needed may stay.
 
     Parameters
     ----------
@@ -104,17 +115,24 @@ def needed_options(usd: Floats, uses: Floats, quantity: Floats, joins: Bools, sl
     """
     remaining = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
     products = np.flatnonzero(quantity.any(axis=0))
-    units, least_usd, most_usd = quantity.T[products], slopes.least_usd[products], slopes.most_usd[products]
+    units, least_usd, most_usd = (
+        quantity.T[products],
+        slopes.least_usd[products],
+        slopes.most_usd[products],
+    )
     needed, size = list[int](), 1
     while len(remaining):
-        # the first ones drop most others where few are needed; where many are, more and more are compared at once
+        # the first ones drop most others where few are needed; where many are, more and more are
+        # compared at once
         heads = remaining[:size]
         dominates = _at_most(uses[heads], uses[remaining]) & _within(joins[heads], joins[remaining])
         number, place = np.nonzero(dominates)
         head, option = heads[number], remaining[place]
         extra_units = units[:, head] - units[:, option]
         unit_usd = np.where(extra_units > 0, most_usd[:, None], least_usd[:, None])
-        dominates[number, place] = usd[head] - usd[option] + (unit_usd * extra_units).sum(axis=0) <= 0
+        dominates[number, place] = (
+            usd[head] - usd[option] + (unit_usd * extra_units).sum(axis=0) <= 0
+        )
         beaten = np.zeros(len(remaining), dtype=np.bool_)
         for head_number, head_dominates in enumerate(dominates):
             if not beaten[head_number]:
@@ -132,9 +150,11 @@ def beaten_options(
     *,
     cheaper: bool = False,
 ) -> Bools:
-    """Which options some kept rival dominates; both as (uses, quantity, joins), without capex beside products.
+    """Which options some kept rival dominates; both as (uses, quantity, joins), without capex
+    beside products.
 
-    What another option uses at least may stand for it: a larger quantity of it only lowers the left side of 3.
+    What another option uses at least may stand for it: a larger quantity of it only lowers the left
+    side of 3.
 
     Parameters
     ----------
@@ -148,10 +168,14 @@ def beaten_options(
     while start < len(rival_uses) and not beaten.all():
         unbeaten = np.flatnonzero(~beaten)
         batch = slice(start, start + max(1, PAIRS // len(unbeaten)))
-        maybe = _at_most(rival_uses[batch], uses[unbeaten]) & _within(rival_joins[batch], joins[unbeaten])
+        maybe = _at_most(rival_uses[batch], uses[unbeaten]) & _within(
+            rival_joins[batch], joins[unbeaten]
+        )
         rival, option = np.nonzero(maybe)
         extra_units = rival_units[batch][rival] - quantity[unbeaten[option]]
-        rise = np.where(extra_units > 0, slopes.most_usd * extra_units, slopes.least_usd * extra_units).sum(axis=1)
+        rise = np.where(
+            extra_units > 0, slopes.most_usd * extra_units, slopes.least_usd * extra_units
+        ).sum(axis=1)
         beaten[unbeaten[option[rise < 0 if cheaper else rise <= 0]]] = True
         start = batch.stop
     return beaten
@@ -168,6 +192,8 @@ def _at_most(rivals: Floats, options: Floats) -> Bools:
 def _within(rivals: Bools, options: Bools) -> Bools:
     """For each rival and each option: whether the option has every column that the rival has."""
     within = np.ones((len(rivals), len(options)), dtype=np.bool_)
-    for rival_column, option_column in zip(np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True):
+    for rival_column, option_column in zip(
+        np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True
+    ):
         within &= (rival_column[:, None] & option_column) == 0
     return within

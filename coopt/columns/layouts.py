@@ -1,4 +1,6 @@
-"""Where the NICs of a job lie on leaves and in pods, and what leaves pods that hold parts of rails or of domains."""
+"""Where the NICs of a job lie on leaves and in pods, and what leaves pods that hold parts of rails
+or of domains.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.flows import Groups, both_ends, either, exchange, hop_ends, mirrored, ring, sending, tied_ends
+from coopt.columns.flows import (
+    Groups,
+    both_ends,
+    either,
+    exchange,
+    hop_ends,
+    mirrored,
+    ring,
+    sending,
+    tied_ends,
+)
 from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 
@@ -18,15 +30,16 @@ from coopt.perf.mapping import Floats, Ints, distinct_rows
 class NicLayout:
     """Where the NICs of `domains` domains lie on leaves and in pods: numbers, or arrays (n,).
 
-    A leaf holds `span` domains of each rail that it serves: all of them where nothing leaves a leaf, 0 where a domain
-    is larger than a leaf. `nics` of a domain send. They hang on one leaf where leaves hold whole domains with their
-    `ends`, idle ones too; `ends` is 1 where a leaf serves rails one by one. A pod holds `pod_span` domains, or 0 where
-    pods hold parts of rails or of domains and have to be gone through; of `pods` each has `pod_leaves`, whose switches
-    have `pod_up` uplinks. `leaves` are those of one of `planes`, `down` and `ratio` the ports of a leaf below and what
-    a pod adds to their ratio to uplinks. After the loss of a domain `room` domains are to spare, the lost one among
-    them; -1 before it. Where the bundles of two tiers may differ, `joined_leaves` leaves deal uplinks to spines of
-    `spine_ports` each, and none has more than `most_up`; 0 where they are even. `pod_up` are those that switches of
-    pods have in common.
+    A leaf holds `span` domains of each rail that it serves: all of them where nothing leaves a
+    leaf, 0 where a domain is larger than a leaf. `nics` of a domain send. They hang on one leaf
+    where leaves hold whole domains with their `ends`, idle ones too; `ends` is 1 where a leaf
+    serves rails one by one. A pod holds `pod_span` domains, or 0 where pods hold parts of rails or
+    of domains and have to be gone through; of `pods` each has `pod_leaves`, whose switches have
+    `pod_up` uplinks. `leaves` are those of one of `planes`, `down` and `ratio` the ports of a leaf
+    below and what a pod adds to their ratio to uplinks. After the loss of a domain `room` domains
+    are to spare, the lost one among them; -1 before it. Where the bundles of two tiers may differ,
+    `joined_leaves` leaves deal uplinks to spines of `spine_ports` each, and none has more than
+    `most_up`; 0 where they are even. `pod_up` are those that switches of pods have in common.
     """
 
     domains: Any
@@ -58,14 +71,21 @@ class NicLayout:
 
 def stacked(layouts: Collection[NicLayout]) -> NicLayout:
     """Several layouts as one with arrays."""
-    return NicLayout(**{f.name: np.array([getattr(layout, f.name) for layout in layouts]) for f in fields(NicLayout)})
+    return NicLayout(
+        **{
+            f.name: np.array([getattr(layout, f.name) for layout in layouts])
+            for f in fields(NicLayout)
+        }
+    )
 
 
-def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats) -> Floats:
+def most_of_mixed_pods(
+    rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats
+) -> Floats:
     """A bound on the flows that leave any pod of parts; shape (kinds, n).
 
-    A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the ends of an interval is
-    no more than a stride each.
+    A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the
+    ends of an interval is no more than a stride each.
     """
     pod_ports, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
     strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut}
@@ -73,11 +93,15 @@ def most_of_mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str], le
     strides["ep"] = groups.apart * (groups.experts // 2 + 1)
     bound = np.array([rails * 2 * strides[kind] for kind in kinds])
     # where leaves were not counted yet, every port of a pod may send
-    return np.asarray(np.minimum(bound, np.where(leaf > 0, rows.pod_leaves * leaf, rails * pod_ports)))
+    return np.asarray(
+        np.minimum(bound, np.where(leaf > 0, rows.pod_leaves * leaf, rails * pod_ports))
+    )
 
 
 def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
-    """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds, n)."""
+    """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds,
+    n).
+    """
     parts, row_layouts = pod_parts(rows)
     flows: dict[str, Floats] = {}
     for kind, stride, members in groups.rings:
@@ -87,13 +111,20 @@ def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
         flows["ep"] = parts.busiest(exchange, row_layouts, rows.nics, groups.apart, groups.experts)
     line = groups.line, groups.hop, groups.closes
     # stages that share a domain use the rails of its first and its last
-    alone, shared = np.flatnonzero(groups.stages_inside == 1), np.flatnonzero(groups.stages_inside > 1)
+    alone, shared = (
+        np.flatnonzero(groups.stages_inside == 1),
+        np.flatnonzero(groups.stages_inside > 1),
+    )
     for kind, count, count_ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
         if kind in kinds:
-            own, joint = ([column[at] for column in (row_layouts, rows.nics, *line)] for at in (alone, shared))
+            own, joint = (
+                [column[at] for column in (row_layouts, rows.nics, *line)] for at in (alone, shared)
+            )
             flows[kind] = np.zeros(len(row_layouts))
             flows[kind][alone] = parts.busiest(count, *own)
-            flows[kind][shared] = parts.busiest_of_ends(count_ends, groups.stages_inside[shared], *joint)
+            flows[kind][shared] = parts.busiest_of_ends(
+                count_ends, groups.stages_inside[shared], *joint
+            )
     if "tied" in kinds and groups.two_way.any():
         twins = parts.busiest(mirrored, row_layouts, rows.nics, groups.line, groups.hop)
         flows["tied"] = np.where(groups.two_way, twins, flows["tied"])
@@ -112,7 +143,9 @@ class RailSegment(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PodParts:
-    """Segments of the pods of several layouts, one after the other; `start` and `count` say where each layout's are."""
+    """Segments of the pods of several layouts, one after the other; `start` and `count` say where
+    each layout's are.
+    """
 
     pod: Ints
     a: Ints
@@ -127,10 +160,16 @@ class PodParts:
         """The segments of layouts, of which each has some."""
         columns = np.array([segment for parts in layouts for segment in parts], dtype=np.int64).T
         count = np.array([len(parts) for parts in layouts])
-        return cls(**dict(zip(RailSegment._fields, columns, strict=True)), start=np.cumsum(count) - count, count=count)
+        return cls(
+            **dict(zip(RailSegment._fields, columns, strict=True)),
+            start=np.cumsum(count) - count,
+            count=count,
+        )
 
     def busiest(self, count: Any, row_layouts: Ints, nics: Ints, *columns: Ints) -> Floats:
-        """The most that all sending rails of a pod have leaving it, for rows that each have a layout."""
+        """The most that all sending rails of a pod have leaving it, for rows that each have a
+        layout.
+        """
         (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *columns)
         row, segment = self._spread(layout)
         flows = self._rails(segment, 0, send[row]) * count(
@@ -138,47 +177,80 @@ class PodParts:
         )
         return self._busiest(row, segment, flows)[position]
 
-    def busiest_of_ends(self, count_ends: Any, inside: Ints, row_layouts: Ints, nics: Ints, *line: Ints) -> Floats:
-        """As `busiest`, for pipelines of which so many stages lie in a domain; the busier direction counts."""
-        (layout, send, stages, *arguments), position = distinct_rows(row_layouts, nics, inside, *line)
+    def busiest_of_ends(
+        self, count_ends: Any, inside: Ints, row_layouts: Ints, nics: Ints, *line: Ints
+    ) -> Floats:
+        """As `busiest`, for pipelines of which so many stages lie in a domain; the busier direction
+        counts.
+        """
+        (layout, send, stages, *arguments), position = distinct_rows(
+            row_layouts, nics, inside, *line
+        )
         row, segment = self._spread(layout)
         nic, single = send[row], (send // stages)[row]
         ends = count_ends(self.a[segment], self.b[segment], *(column[row] for column in arguments))
-        first_rails, last_rails = self._rails(segment, 0, single), self._rails(segment, nic - single, nic)
+        first_rails, last_rails = (
+            self._rails(segment, 0, single),
+            self._rails(segment, nic - single, nic),
+        )
         out = first_rails * ends.first_out + last_rails * ends.last_out
         into = first_rails * ends.first_in + last_rails * ends.last_in
-        return np.maximum(self._busiest(row, segment, out), self._busiest(row, segment, into))[position]
+        return np.maximum(self._busiest(row, segment, out), self._busiest(row, segment, into))[
+            position
+        ]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
-        """Every row paired with each segment of its layout: the numbers of rows, and of segments."""
+        """Every row paired with each segment of its layout: the numbers of rows, and of
+        segments.
+        """
         count = self.count[layout]
         row = np.repeat(np.arange(len(layout)), count)
-        return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - self.start[layout], count)
+        return row, np.arange(len(row)) - np.repeat(
+            np.cumsum(count) - count - self.start[layout], count
+        )
 
     def _rails(self, segment: Ints, start: Any, stop: Any) -> Ints:
         return np.asarray(
-            np.maximum(np.minimum(self.high_rail[segment], stop) - np.maximum(self.low_rail[segment], start), 0)
+            np.maximum(
+                np.minimum(self.high_rail[segment], stop)
+                - np.maximum(self.low_rail[segment], start),
+                0,
+            )
         )
 
     def _busiest(self, row: Ints, segment: Ints, flows: Any) -> Floats:
         """What leaves the busiest pod of each row, summed over its segments."""
-        # rows follow each other and the pods of each as well, so that a sum ends where either changes
+        # rows follow each other and the pods of each as well, so that a sum ends where either
+        # changes
         pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[segment], prepend=-1))
         sums = np.add.reduceat(flows, pods)
-        return np.asarray(np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))), dtype=np.float64)
+        return np.asarray(
+            np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))),
+            dtype=np.float64,
+        )
 
 
 def pod_parts(rows: NicLayout) -> tuple[PodParts, Ints]:
-    """The parts of rails that the pods of some layouts hold, and the number of each row's layout among them."""
+    """The parts of rails that the pods of some layouts hold, and the number of each row's layout
+    among them.
+    """
     names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
     distinct_layouts, row_layouts = distinct_rows(*(getattr(rows, name) for name in names))
-    return PodParts.of_layouts(
-        [segments(*layout) for layout in zip(*(column.tolist() for column in distinct_layouts), strict=True)]
-    ), row_layouts
+    return (
+        PodParts.of_layouts(
+            [
+                segments(*layout)
+                for layout in zip(*(column.tolist() for column in distinct_layouts), strict=True)
+            ]
+        ),
+        row_layouts,
+    )
 
 
 def most_senders(rows: NicLayout, *ranges: tuple[Ints, Ints]) -> Ints:
-    """The most senders on a leaf that holds a part of a domain; those of `ranges` of the NICs of each domain send."""
+    """The most senders on a leaf that holds a part of a domain; those of `ranges` of the NICs of
+    each domain send.
+    """
     flat = (column for sender_range in ranges for column in sender_range)
     leaves, position = distinct_rows(rows.down, rows.ends, rows.domains * rows.ends, *flat)
     table = zip(*(column.tolist() for column in leaves), strict=True)
@@ -194,17 +266,26 @@ def segments(
     rail_segments = []
     for pod in range(pods):
         if ends == 1:
-            parts = _rail_parts(pod, domains, down, (pod * pod_leaves, min((pod + 1) * pod_leaves, leaves)))
+            parts = _rail_parts(
+                pod, domains, down, (pod * pod_leaves, min((pod + 1) * pod_leaves, leaves))
+            )
         else:
             pod_ends = pod_leaves * down
-            parts = _domain_parts(pod, ends, (pod * pod_ends, min((pod + 1) * pod_ends, domains * ends)))
+            parts = _domain_parts(
+                pod, ends, (pod * pod_ends, min((pod + 1) * pod_ends, domains * ends))
+            )
         rail_segments += [part for part in parts if part.low_rail < nics]
-    # a layout whose pods send nothing keeps one segment without rails, as sums need one for each row
+    # a layout whose pods send nothing keeps one segment without rails, as sums need one for each
+    # row
     return tuple(rail_segments) or (RailSegment(0, 0, domains, 0, 0),)
 
 
-def _rail_parts(pod: int, domains: int, down: int, leaves: tuple[int, int]) -> Iterator[RailSegment]:
-    """Parts of rails on leaves that follow each other: those of a rail, then those of the next one."""
+def _rail_parts(
+    pod: int, domains: int, down: int, leaves: tuple[int, int]
+) -> Iterator[RailSegment]:
+    """Parts of rails on leaves that follow each other: those of a rail, then those of the next
+    one.
+    """
     of_a_rail = -(-domains // down)
     for rail in sorted({leaves[0] // of_a_rail, (leaves[1] - 1) // of_a_rail}):
         a = max(leaves[0] - rail * of_a_rail, 0) * down

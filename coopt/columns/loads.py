@@ -1,7 +1,9 @@
-r"""What links above the leaves carry, in NIC rates, and how far it slows the traffic of a mapping (docs/loads.md).
+r"""What links above the leaves carry, in NIC rates, and how far it slows the traffic of a mapping
+(docs/loads.md).
 
-A leaf has u uplinks. Of a kind of traffic F flows leave the busiest leaf and P the busiest pod, whose switches have w
-uplinks each. Sprayed over all paths, of whose rate flows reach the share e, they are slowed by
+A leaf has u uplinks. Of a kind of traffic F flows leave the busiest leaf and P the busiest pod,
+whose switches have w uplinks each. Sprayed over all paths, of whose rate flows reach the share e,
+they are slowed by
 
 .. math:: \max\left(1, \frac{F}{e\,u}, \frac{P}{e\,u\,w}\right)
 """
@@ -16,7 +18,18 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.busiest_links import flows_at_random, serving_uplinks, whole_flows
-from coopt.columns.flows import APART, BOTH, RAIL, Groups, busiest, exchange, hop, mirrored, ring, tied
+from coopt.columns.flows import (
+    APART,
+    BOTH,
+    RAIL,
+    Groups,
+    busiest,
+    exchange,
+    hop,
+    mirrored,
+    ring,
+    tied,
+)
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
 from coopt.columns.way_loads import WayLoads, loads_by_ways
 from coopt.instance.network import Discipline
@@ -28,10 +41,12 @@ MOST_UPLINKS = 1 << 12  # no switch has more ports
 
 @dataclass(frozen=True, kw_only=True)
 class Crossings:
-    """Flows that leave the busiest leaf and the busiest pod, of some `kinds`; arrays of shape (kinds, n).
+    """Flows that leave the busiest leaf and the busiest pod, of some `kinds`; arrays of shape
+    (kinds, n).
 
-    `peers` are those that a member of an all-to-all divides its bytes among; shape (n,). `ways` are the flows of
-    messages that do not go round a ring; None where the charge does not tell them apart.
+    `peers` are those that a member of an all-to-all divides its bytes among; shape (n,). `ways` are
+    the flows of messages that do not go round a ring; None where the charge does not tell them
+    apart.
     """
 
     kinds: Sequence[str]
@@ -55,7 +70,8 @@ class Crossings:
         )
 
     def slowdowns(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """How far each kind is slowed at u uplinks of a leaf; shape (kinds, n), or (kinds, k, n) for u in (k, 1).
+        """How far each kind is slowed at u uplinks of a leaf; shape (kinds, n), or (kinds, k, n)
+        for u in (k, 1).
 
         Parameters
         ----------
@@ -65,11 +81,16 @@ class Crossings:
         return np.maximum(1.0, self.carried(uplinks, share_left))
 
     def carried(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """What the busiest link carries of each kind, over the rate that it gives; as `slowdowns`."""
-        return self._load_of((self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left)
+        """What the busiest link carries of each kind, over the rate that it gives; as
+        `slowdowns`.
+        """
+        return self._load_of(
+            (self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left
+        )
 
     def carried_by_ways(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k, n).
+        """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k,
+        n).
 
         Whatever goes at random is sure over all rounds of a way.
         """
@@ -77,8 +98,12 @@ class Crossings:
         assert ways is not None
         return self._load_of((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, share_left)
 
-    def _load_of(self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float) -> Floats:
-        """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m, n) or (m, k, n)."""
+    def _load_of(
+        self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float
+    ) -> Floats:
+        """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m,
+        n) or (m, k, n).
+        """
         up = self.layout.pod_up * share_left
         extra = (1,) * (np.ndim(uplinks) - 1)
         uplinks = self._serving(uplinks)
@@ -88,17 +113,24 @@ class Crossings:
             return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
         # counted in whole flows, of which a NIC rate has `rate`, and given back in NIC rates
         if routing == "pinned":
-            load = np.maximum(whole_flows(leaf * rate, uplinks), whole_flows(pod * rate, uplinks * up))
+            load = np.maximum(
+                whole_flows(leaf * rate, uplinks), whole_flows(pod * rate, uplinks * up)
+            )
         else:
             planes_in_rounds = self.layout.planes * rounds
-            leaves, pods = planes_in_rounds * self.layout.leaves, planes_in_rounds * self.layout.pods
+            leaves, pods = (
+                planes_in_rounds * self.layout.leaves,
+                planes_in_rounds * self.layout.pods,
+            )
             load = np.maximum(
-                flows_at_random(leaf * rate, uplinks, leaves), flows_at_random(pod * rate, uplinks * up, pods)
+                flows_at_random(leaf * rate, uplinks, leaves),
+                flows_at_random(pod * rate, uplinks * up, pods),
             )
         return np.asarray(load / rate)
 
     def _serving(self, uplinks: Any) -> Any:
-        """What uplinks are worth where leaves that send to each other may have others in common; shape (n,) or (k, n).
+        """What uplinks are worth where leaves that send to each other may have others in common;
+        shape (n,) or (k, n).
 
         Of a leaf of which some are lost those that are left whole count.
         """
@@ -112,13 +144,23 @@ class Crossings:
 
     @cached_property
     def _menus(self) -> tuple[Floats, Ints]:
-        """What every number of uplinks is worth, for layouts that differ in it, and which of them each row has."""
+        """What every number of uplinks is worth, for layouts that differ in it, and which of them
+        each row has.
+        """
         layout, at_random = self.layout, self.discipline.routing == "ecmp"
         columns = (layout.joined_leaves, layout.spine_ports, layout.most_up)
-        deals, row_menus = distinct_rows(*(np.broadcast_to(column, self.peers.shape) for column in columns))
-        menus = [serving_uplinks(*deal, at_random) for deal in zip(*(column.tolist() for column in deals), strict=True)]
+        deals, row_menus = distinct_rows(
+            *(np.broadcast_to(column, self.peers.shape) for column in columns)
+        )
+        menus = [
+            serving_uplinks(*deal, at_random)
+            for deal in zip(*(column.tolist() for column in deals), strict=True)
+        ]
         length = max(map(len, menus))
-        return np.stack([np.pad(menu, (0, length - len(menu)), "edge") for menu in menus]), row_menus
+        return (
+            np.stack([np.pad(menu, (0, length - len(menu)), "edge") for menu in menus]),
+            row_menus,
+        )
 
     @property
     def identity(self) -> Floats:
@@ -138,7 +180,9 @@ class Crossings:
         return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *way_columns])
 
     def enough_uplinks(self) -> Ints:
-        """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports; shape (n,)."""
+        """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports;
+        shape (n,).
+        """
         routing = self.discipline.routing
         if routing == "ecmp":
             return np.full(self.leaf.shape[1], MOST_UPLINKS)
@@ -146,10 +190,15 @@ class Crossings:
         paths = self._paths if is_pinned else 1
         load = (np.maximum(self.leaf, self.pod / up) * paths).max(axis=0, initial=1.0)
         if self.ways is not None:
-            way_load = np.maximum(self.ways.leaf, self.ways.pod / up) * (self.ways.paths if is_pinned else 1)
+            way_load = np.maximum(self.ways.leaf, self.ways.pod / up) * (
+                self.ways.paths if is_pinned else 1
+            )
             load = np.maximum(load, way_load.max(axis=0, initial=0.0))
-        half = np.where(np.asarray(self.layout.joined_leaves) > 0, 2, 1)  # half of them are in common at least
-        # rounding must not leave it one short; more uplinks than needed only cost a step of a search
+        half = np.where(
+            np.asarray(self.layout.joined_leaves) > 0, 2, 1
+        )  # half of them are in common at least
+        # rounding must not leave it one short; more uplinks than needed only cost a step of a
+        # search
         return np.asarray(np.ceil(load * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
 
     @property
@@ -164,7 +213,8 @@ class Crossings:
         return np.where(np.array(self.kinds)[:, None] == "ep", np.maximum(self.peers, 1), 1)
 
     def reciprocals(self, byte_s: Any, uplinks: Any, share_left: float = 1.0) -> Reciprocals:
-        """Seconds per byte that each kind sees at u uplinks of a leaf; `share_left` as in `slowdowns`.
+        """Seconds per byte that each kind sees at u uplinks of a leaf; `share_left` as in
+        `slowdowns`.
 
         Kinds that were not counted have all of the rate.
         """
@@ -172,7 +222,9 @@ class Crossings:
         s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[-1:]))
         ways: dict[tuple[str, str], Any] | None = None
         if self.ways is not None:
-            way_slowdowns = self.ways.means(np.maximum(1.0, self.carried_by_ways(uplinks, share_left)))
+            way_slowdowns = self.ways.means(
+                np.maximum(1.0, self.carried_by_ways(uplinks, share_left))
+            )
             ways = {way: factor / byte_s for way, factor in way_slowdowns.items()}
         return Reciprocals(**s_byte | dict(zip(self.kinds, slow, strict=True)), ways=ways)
 
@@ -186,12 +238,15 @@ def crossings(
     *,
     exact: bool = False,
 ) -> Crossings:
-    """What some kinds of traffic of groups put on the links of layouts, of as many rows or of one for all.
+    """What some kinds of traffic of groups put on the links of layouts, of as many rows or of one
+    for all.
 
     Pods of parts are left at 0 where leaves are fuller, but if `exact`.
     """
     n = len(groups.tp)
-    rows = NicLayout(**{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)})
+    rows = NicLayout(
+        **{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)}
+    )
     rows = replace(rows, nics=rows.nics * groups.filled)
     leaf, pod, way_loads = np.zeros((len(kinds), n)), np.zeros((len(kinds), n)), None
     if discipline.charge == "ratio":
@@ -201,17 +256,35 @@ def crossings(
             _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         way_loads = loads_by_ways(rows, groups, ways) if ways else None
     peers = groups.experts - 1
-    return Crossings(kinds=kinds, leaf=leaf, pod=pod, peers=peers, layout=layout, discipline=discipline, ways=way_loads)
+    return Crossings(
+        kinds=kinds,
+        leaf=leaf,
+        pod=pod,
+        peers=peers,
+        layout=layout,
+        discipline=discipline,
+        ways=way_loads,
+    )
 
 
-def _by_flows(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats, pod: Floats, *, exact: bool) -> None:
+def _by_flows(
+    rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats, pod: Floats, *, exact: bool
+) -> None:
     """Fill in the flows that leave leaves and pods."""
     after_loss = rows.room >= 0
-    all_domains = rows.domains + after_loss  # a job that fills all that its leaf holds does not fit there any more
+    all_domains = (
+        rows.domains + after_loss
+    )  # a job that fills all that its leaf holds does not fit there any more
     leaves = (rows.span > 0) & (rows.span < all_domains)
     podded = (rows.pods > 1) & (rows.pod_span < all_domains)
-    for table, span, applies in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
-        for count, counted in ((_of_spans, applies & ~after_loss), (_of_windows, applies & after_loss)):
+    for table, span, applies in (
+        (leaf, rows.span, leaves),
+        (pod, rows.pod_span, podded & (rows.pod_span > 0)),
+    ):
+        for count, counted in (
+            (_of_spans, applies & ~after_loss),
+            (_of_windows, applies & after_loss),
+        ):
             if counted.any():
                 at = slice(None) if counted.all() else np.flatnonzero(counted)
                 table[:, at] = count(rows.take(at), groups.take(at), span[at], kinds)
@@ -219,11 +292,16 @@ def _by_flows(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Float
         leaf[:, cut] = _of_parts(rows.take(cut), groups.take(cut), kinds)
     mixed = podded & (rows.pod_span == 0)
     unlike = mixed & after_loss
-    pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]  # no more leaves a pod than leaves its leaves
+    pod[:, unlike] = (
+        leaf[:, unlike] * rows.pod_leaves[unlike]
+    )  # no more leaves a pod than leaves its leaves
     mixed_rows = np.flatnonzero(mixed & ~after_loss)
     if not exact and len(mixed_rows):
-        # a pod matters only where more leaves one of its uplinks than one of its leaves: going through pods is slow
-        bound = most_of_mixed_pods(rows.take(mixed_rows), groups.take(mixed_rows), kinds, leaf[:, mixed_rows])
+        # a pod matters only where more leaves one of its uplinks than one of its leaves: going
+        # through pods is slow
+        bound = most_of_mixed_pods(
+            rows.take(mixed_rows), groups.take(mixed_rows), kinds, leaf[:, mixed_rows]
+        )
         mixed_rows = mixed_rows[(bound > rows.pod_up[mixed_rows] * leaf[:, mixed_rows]).any(axis=0)]
     if len(mixed_rows):
         pod[:, mixed_rows] = mixed_pods(rows.take(mixed_rows), groups.take(mixed_rows), kinds)
@@ -236,7 +314,9 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str])
     flows = _of_rings(rows, groups, span, rails, kinds)
     if "ep" in kinds:
         block = groups.apart * groups.experts
-        flows["ep"] = rails * busiest(exchange, rows.domains, span, block, groups.apart, groups.experts)
+        flows["ep"] = rails * busiest(
+            exchange, rows.domains, span, block, groups.apart, groups.experts
+        )
     way = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
     way_rails = np.where(way == APART, rails // groups.stages_inside, rails)
     for kind, count in (("pp", hop), ("tied", tied)):
@@ -244,21 +324,32 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str])
             flows[kind] = way_rails * _of_lines(count, rows, groups, span, groups.closes, way)
     if "tied" in kinds and groups.two_way.any():
         # NICs that send to the other GPU of a pipeline with the same stages
-        flows["tied"] = np.where(groups.two_way, rails * _of_lines(mirrored, rows, groups, span), flows["tied"])
+        flows["tied"] = np.where(
+            groups.two_way, rails * _of_lines(mirrored, rows, groups, span), flows["tied"]
+        )
     return np.array([flows[kind] for kind in kinds])
 
 
 def _of_lines(count: Any, rows: NicLayout, groups: Groups, span: Ints, *columns: Ints) -> Floats:
-    """NICs of a rail of pipelines out of the busiest interval: those side by side repeat after a line."""
+    """NICs of a rail of pipelines out of the busiest interval: those side by side repeat after a
+    line.
+    """
     leaving, side_by_side = np.zeros(len(span)), groups.step > 1
-    for at, repeats in ((np.flatnonzero(~side_by_side), False), (np.flatnonzero(side_by_side), True)):
+    for at, repeats in (
+        (np.flatnonzero(~side_by_side), False),
+        (np.flatnonzero(side_by_side), True),
+    ):
         if len(at):
             lines = [column[at] for column in (groups.line, groups.hop, *columns)]
-            leaving[at] = busiest(count, rows.domains[at], span[at], lines[0] if repeats else None, *lines)
+            leaving[at] = busiest(
+                count, rows.domains[at], span[at], lines[0] if repeats else None, *lines
+            )
     return leaving
 
 
-def _of_rings(rows: NicLayout, groups: Groups, span: Ints, rails: Ints, kinds: Sequence[str]) -> dict[str, Any]:
+def _of_rings(
+    rows: NicLayout, groups: Groups, span: Ints, rails: Ints, kinds: Sequence[str]
+) -> dict[str, Any]:
     """The flows of the kinds that go round rings, which are counted together."""
     rings = [ring_of_kind for ring_of_kind in groups.rings if ring_of_kind[0] in kinds]
     if not rings:
@@ -271,9 +362,11 @@ def _of_rings(rows: NicLayout, groups: Groups, span: Ints, rails: Ints, kinds: S
 
 
 def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
-    """After the loss of a domain, flows out of any `span` domains that follow each other, wherever blocks begin.
+    """After the loss of a domain, flows out of any `span` domains that follow each other, wherever
+    blocks begin.
 
-    Groups keep to intervals that their block divides if there is room to shift all by a block that holds theirs whole.
+    Groups keep to intervals that their block divides if there is room to shift all by a block that
+    holds theirs whole.
     """
     holds_domains = rows.ends > 1
     rails = np.where(holds_domains, rows.nics, 1)
@@ -296,10 +389,17 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str
     still = stays(experts, np.lcm(groups.tp, experts)) | (members == 1)
     flows["ep"] = np.where(still, 0, rails * np.minimum(span, 2 * groups.apart * halves))
     still = stays(groups.line, groups.line) | (groups.stages == 1)
-    has_own_rails, edges = holds_domains & (groups.stages_inside > 1), np.minimum(span, 2 * groups.cut)
+    has_own_rails, edges = (
+        holds_domains & (groups.stages_inside > 1),
+        np.minimum(span, 2 * groups.cut),
+    )
     stage_nics = rails // groups.stages_inside
-    flows["pp"] = np.where(still, 0, np.where(has_own_rails, 2 * stage_nics * np.minimum(span, stage), rails * edges))
-    flows["tied"] = np.where(still, 0, np.where(has_own_rails, stage_nics, rails) * np.minimum(span, 2 * groups.hop))
+    flows["pp"] = np.where(
+        still, 0, np.where(has_own_rails, 2 * stage_nics * np.minimum(span, stage), rails * edges)
+    )
+    flows["tied"] = np.where(
+        still, 0, np.where(has_own_rails, stage_nics, rails) * np.minimum(span, 2 * groups.hop)
+    )
     flows["tied"] = np.where(groups.two_way & ~still, rails * span, flows["tied"])
     return np.array([flows[kind] for kind in kinds])
 
@@ -309,14 +409,23 @@ def _of_parts(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
     n, zero = rows.nics, np.zeros_like(rows.nics)
     single = n // groups.stages_inside
     all_senders = most_senders(rows, (zero, n))
-    flows: dict[str, Any] = {kind: np.where(members > 1, all_senders, 0) for kind, _, members in groups.rings}
+    flows: dict[str, Any] = {
+        kind: np.where(members > 1, all_senders, 0) for kind, _, members in groups.rings
+    }
     flows["ep"] = np.where(groups.experts > 1, all_senders, 0)
-    first_senders, last_senders = most_senders(rows, (zero, single)), most_senders(rows, (n - single, n))
-    end_senders = np.where(groups.have_one_neighbour, last_senders, most_senders(rows, (zero, single), (n - single, n)))
+    first_senders, last_senders = (
+        most_senders(rows, (zero, single)),
+        most_senders(rows, (n - single, n)),
+    )
+    end_senders = np.where(
+        groups.have_one_neighbour, last_senders, most_senders(rows, (zero, single), (n - single, n))
+    )
     # with an odd number of blocks first and last stage lie at different ends of their domains
     pair = np.where(groups.stages % 2 == 0, first_senders, np.maximum(first_senders, last_senders))
     crosses = groups.stages > 1
-    flows["pp"] = np.where(crosses, np.where(groups.stages_inside == 1, all_senders, end_senders), 0)
+    flows["pp"] = np.where(
+        crosses, np.where(groups.stages_inside == 1, all_senders, end_senders), 0
+    )
     flows["tied"] = np.where(
         crosses, np.where((groups.stages_inside == 1) | (groups.two_way == 1), all_senders, pair), 0
     )
@@ -324,9 +433,13 @@ def _of_parts(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
 
 
 def _by_ratio(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats) -> None:
-    """Fill in the ports of a leaf below for groups that leave it, and what their ratio grows to beyond a pod."""
+    """Fill in the ports of a leaf below for groups that leave it, and what their ratio grows to
+    beyond a pod.
+    """
     blocks = {"tp": groups.tp, "ep": groups.apart * groups.experts}
-    blocks |= dict.fromkeys(("cp", "dp", "edp"), groups.stage) | dict.fromkeys(("pp", "tied"), rows.domains)
+    blocks |= dict.fromkeys(("cp", "dp", "edp"), groups.stage) | dict.fromkeys(
+        ("pp", "tied"), rows.domains
+    )
     shifts = blocks | {"ep": np.lcm(groups.tp, blocks["ep"])}
 
     def stays(span: Ints, kind: str) -> Bools:

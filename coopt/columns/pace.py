@@ -2,8 +2,9 @@
 
 With a bound, mappings can wait some time for gradients from elsewhere and still meet it.
 
-Gradients that are added up with other sites take a time w beside the data-parallel traffic of the site itself, and hide
-as far as that does. Every affine piece of the iteration time then grows by a·w with a >= 0.
+Gradients that are added up with other sites take a time w beside the data-parallel traffic of the
+site itself, and hide as far as that does. Every affine piece of the iteration time then grows by
+a·w with a >= 0.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from coopt.perf.traffic import OVERLAP_COST
 FEW = 64  # rows that are looked at first, to see which others may be faster
 
 
-def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]) -> Columns:
+def unbounded(
+    instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]
+) -> Columns:
     """The pools of every site with no bound on the time, and no columns, which belong to a bound.
 
     What is dropped is the fastest nowhere, so these pools serve every pace.
@@ -48,7 +51,9 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
         on_site(site)
         for w in range(len(instance.workload)):
             source = fittings[w, site.gpus]
-            pools[w, site], dropped = fastest_rows(source, instance.cluster.gpu, domains[site.hb], site_choices)
+            pools[w, site], dropped = fastest_rows(
+                source, instance.cluster.gpu, domains[site.hb], site_choices
+            )
             gated.update(dropped)
     row_count = sum(map(len, pools.values()))
     return Columns(
@@ -62,15 +67,25 @@ def unbounded(instance: Instance, families: tuple[Family, ...], on_site: Callabl
     )
 
 
-def fastest_rows(source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]) -> tuple[Pool, Counter[str]]:
-    """The rows of which one is the fastest for every number of uplinks in contexts of a site, and how many were dropped
-    by cause; kept for the next question with this bound, such as that of why a point of a front is what it is.
+def fastest_rows(
+    source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
+) -> tuple[Pool, Counter[str]]:
+    """The rows of which one is the fastest for every number of uplinks in contexts of a site, and
+    how many were dropped by cause; kept for the next question with this bound, such as that of why
+    a point of a front is what it is.
     """
-    key = "fastest", source.workload.bound_s, hb.gbyte_s, tuple((c, u.tobytes()) for c, u in choices.items())
+    key = (
+        "fastest",
+        source.workload.bound_s,
+        hb.gbyte_s,
+        tuple((c, u.tobytes()) for c, u in choices.items()),
+    )
     if (answer := source.pools.get(key)) is None:
         answer = _fastest_rows(source, gpu, hb, choices)
         source.keep(key, answer)
-    is_same = answer[0].workload == source.workload  # the pool itself knows what was worked out on it
+    is_same = (
+        answer[0].workload == source.workload
+    )  # the pool itself knows what was worked out on it
     return answer[0] if is_same else replace(answer[0], workload=source.workload), answer[1].copy()
 
 
@@ -83,21 +98,33 @@ def _fastest_rows(
     is_near = np.zeros(len(rows_in_time), dtype=np.bool_)
     for byte_s, rate_choices in _of_rates(choices):
         floors_s = rows_in_time.undisturbed_s(byte_s)
-        sample_s = _fastest_s(rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None)
-        # what takes longer at full rate than the sample with the fewest uplinks is the fastest nowhere
-        is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (1 + ROUNDING)
-    survivors, dominated = undominated_rows(rows_in_time.take(np.flatnonzero(is_near)), best_case.discipline)
+        sample_s = _fastest_s(
+            rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None
+        )
+        # what takes longer at full rate than the sample with the fewest uplinks is the fastest
+        # nowhere
+        is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (
+            1 + ROUNDING
+        )
+    survivors, dominated = undominated_rows(
+        rows_in_time.take(np.flatnonzero(is_near)), best_case.discipline
+    )
     gated["dominated"] += len(rows_in_time) - int(is_near.sum()) + dominated
     return survivors, gated
 
 
 def paces(
-    instance: Instance, families: tuple[Family, ...], table: Columns, over: Collection[str] | None = None
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    over: Collection[str] | None = None,
 ) -> tuple[Floats, ...]:
-    """For every family, the largest share of a bound that a workload takes, by uplinks: one for each of its choices.
+    """For every family, the largest share of a bound that a workload takes, by uplinks: one for
+    each of its choices.
 
-    Each workload runs its fastest mapping; infinite where one has none. Paces never rise with uplinks. Where `over`
-    names workloads, theirs alone count, and paces are infinite where another one breaks its bound.
+    Each workload runs its fastest mapping; infinite where one has none. Paces never rise with
+    uplinks. Where `over` names workloads, theirs alone count, and paces are infinite where another
+    one breaks its bound.
     """
     choices = uplinks_asked(families)
     worst = {context: np.zeros(len(uplinks)) for context, uplinks in choices.items()}
@@ -105,7 +132,11 @@ def paces(
         moves = over is None or workload.name in over
         for context, seconds in table_times_s(table, w, choices).items():
             share = seconds / workload.bound_s
-            np.maximum(worst[context], share if moves else np.where(share <= 1.0, 0.0, np.inf), out=worst[context])
+            np.maximum(
+                worst[context],
+                share if moves else np.where(share <= 1.0, 0.0, np.inf),
+                out=worst[context],
+            )
     return tuple(of_family(family, choices, worst) for family in families)
 
 
@@ -117,16 +148,23 @@ def uplinks_asked(families: Iterable[Family]) -> dict[Context, Ints]:
     return {context: np.array(sorted(uplinks)) for context, uplinks in numbers.items()}
 
 
-def of_family(family: Family, choices: Mapping[Context, Ints], values: Mapping[Context, Floats]) -> Floats:
+def of_family(
+    family: Family, choices: Mapping[Context, Ints], values: Mapping[Context, Floats]
+) -> Floats:
     """What contexts have at each number of uplinks, at those of a family."""
     context = context_of(family)
     return values[context][np.searchsorted(choices[context], family.uplink_choices)]
 
 
 def table_times_s(
-    table: Columns, w: int, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
+    table: Columns,
+    w: int,
+    choices: Mapping[Context, Ints],
+    check: Callable[[], None] = lambda: None,
 ) -> dict[Context, Floats]:
-    """The mean time of the fastest mapping of one workload for every number of uplinks, in all contexts of a table."""
+    """The mean time of the fastest mapping of one workload for every number of uplinks, in all
+    contexts of a table.
+    """
     times_s: dict[Context, Floats] = {}
     for site, site_choices in of_sites(choices).items():
         times_s |= least_times_s(table.pools[w, site], site_choices, check)
@@ -146,9 +184,9 @@ def least_times_s(
 ) -> dict[Context, Floats]:
     """The time of the fastest mapping for every number of uplinks, in contexts of the pool's site.
 
-    No row is faster than with the full rate of its NICs. So rows that take longer with that than some others do with
-    the fewest uplinks are the fastest nowhere, and nothing is counted for them. Contexts that need about as many rows
-    are counted together. The pool keeps what was found.
+    No row is faster than with the full rate of its NICs. So rows that take longer with that than
+    some others do with the fewest uplinks are the fastest nowhere, and nothing is counted for them.
+    Contexts that need about as many rows are counted together. The pool keeps what was found.
 
     Parameters
     ----------
@@ -157,7 +195,9 @@ def least_times_s(
     """
     least_s: dict[Context, Floats] = {}
     unknown = {
-        context: uplinks for context, uplinks in choices.items() if (context, uplinks.tobytes()) not in pool.least_s
+        context: uplinks
+        for context, uplinks in choices.items()
+        if (context, uplinks.tobytes()) not in pool.least_s
     }
     for byte_s, rate_choices in _of_rates(unknown):
         floors_s = pool.undisturbed_s(byte_s)
@@ -173,18 +213,31 @@ def least_times_s(
                 for context, context_size in zip(rate_choices, sizes.tolist(), strict=True)
                 if context_size == size
             }
-            least_s |= _fastest_s(pool.take(order[: counts[sizes == size].max()]), size_choices, check)
-    pool.least_s.update({(context, unknown[context].tobytes()): times for context, times in least_s.items()})
-    return {context: pool.least_s[context, uplinks.tobytes()] for context, uplinks in choices.items()}
+            least_s |= _fastest_s(
+                pool.take(order[: counts[sizes == size].max()]), size_choices, check
+            )
+    pool.least_s.update(
+        {(context, unknown[context].tobytes()): times for context, times in least_s.items()}
+    )
+    return {
+        context: pool.least_s[context, uplinks.tobytes()] for context, uplinks in choices.items()
+    }
 
 
 def _of_rates(choices: Mapping[Context, Ints]) -> Iterator[tuple[float, dict[Context, Ints]]]:
     """Contexts whose NICs have the same rate and whose flows are charged alike."""
-    for byte_s, discipline in dict.fromkeys((context.byte_s, context.discipline) for context in choices):
-        yield byte_s, {c: u for c, u in choices.items() if c.byte_s == byte_s and c.discipline == discipline}
+    for byte_s, discipline in dict.fromkeys(
+        (context.byte_s, context.discipline) for context in choices
+    ):
+        yield (
+            byte_s,
+            {c: u for c, u in choices.items() if c.byte_s == byte_s and c.discipline == discipline},
+        )
 
 
-def _fastest_s(pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None]) -> dict[Context, Floats]:
+def _fastest_s(
+    pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None]
+) -> dict[Context, Floats]:
     pool.load([context for context in choices if not context.layout.is_flat])
     fastest_s = {}
     for context, uplinks in choices.items():
@@ -207,12 +260,12 @@ def delayed(iteration: Iteration, wait_s: float) -> Iteration:
 def patient(
     source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
 ) -> tuple[Patience, Counter[str]]:
-    """Place the fitting mappings on one kind of HB domain and keep those that may be in time, however long they wait;
-    kept for the next question with this bound.
+    """Place the fitting mappings on one kind of HB domain and keep those that may be in time,
+    however long they wait; kept for the next question with this bound.
 
-    A row goes when another of its class is nowhere slower without a wait and with the longest anyone could bear; the
-    pieces are affine in the wait, so it is nowhere slower in between. No wait is longer than the bound over the least
-    share of it that shows.
+    A row goes when another of its class is nowhere slower without a wait and with the longest
+    anyone could bear; the pieces are affine in the wait, so it is nowhere slower in between. No
+    wait is longer than the bound over the least share of it that shows.
 
     Parameters
     ----------
@@ -224,7 +277,14 @@ def patient(
     patience, gated
         How long the rows left can wait, and how many were dropped by cause.
     """
-    key = "patient", source.workload.bound_s, hb.gbyte_s, site, best_case.byte_s, best_case.discipline
+    key = (
+        "patient",
+        source.workload.bound_s,
+        hb.gbyte_s,
+        site,
+        best_case.byte_s,
+        best_case.discipline,
+    )
     if (answer := source.pools.get(key)) is None:
         pool, gated = _patient_pool(source, gpu, hb, site, best_case)
         answer = Patience(undelayed=pool, delayed=waiting(pool, 1.0)), gated
@@ -236,7 +296,10 @@ def _patient_pool(
     source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
 ) -> tuple[Pool, Counter[str]]:
     quick, gated = in_time(source, gpu, hb, site, best_case)
-    ends = [waiting(quick, wait_s).coefficients() for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)]
+    ends = [
+        waiting(quick, wait_s).coefficients()
+        for wait_s in (0.0, source.workload.bound_s / OVERLAP_COST)
+    ]
     survivors = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
     gated["dominated"] = len(quick) - len(survivors)
     return in_orders(survivors, best_case.discipline), gated
@@ -248,16 +311,23 @@ class Patience:
 
     undelayed: Pool
     delayed: Pool
-    waits_s: dict[tuple[Context, bytes], Floats] = field(default_factory=dict, compare=False, repr=False)
+    waits_s: dict[tuple[Context, bytes], Floats] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def of(self, workload: Workload) -> Patience:
-        """The same of a workload of equal bound; what rows put on links is not kept, as it takes much memory."""
+        """The same of a workload of equal bound; what rows put on links is not kept, as it takes
+        much memory.
+        """
         return replace(
-            self, undelayed=replace(self.undelayed, workload=workload), delayed=replace(self.delayed, workload=workload)
+            self,
+            undelayed=replace(self.undelayed, workload=workload),
+            delayed=replace(self.delayed, workload=workload),
         )
 
     def longest_s(self, context: Context, uplinks: Ints) -> Floats:
-        """The longest wait with which some row meets its bound on a network with u uplinks, for k of them; shape (k,).
+        """The longest wait with which some row meets its bound on a network with u uplinks, for k
+        of them; shape (k,).
 
         It is -inf where none does even without one.
         """
@@ -266,7 +336,9 @@ class Patience:
         return self.waits_s[context, uplinks.tobytes()]
 
     def knows(self, context: Context, uplinks: Ints) -> bool:
-        """Whether that was worked out before, so that what rows put on links is not needed for it."""
+        """Whether that was worked out before, so that what rows put on links is not needed for
+        it.
+        """
         return (context, uplinks.tobytes()) in self.waits_s
 
     def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
@@ -275,7 +347,9 @@ class Patience:
         pieces, delayed_pieces = self.undelayed.pieces, self.delayed.pieces
         waits_s = np.full((len(uplinks), len(self.undelayed)), np.inf)
         # a second longer, whatever the network
-        for at_once, slope in zip(pieces.each_at(r), delayed_pieces.fixed - pieces.fixed, strict=True):
+        for at_once, slope in zip(
+            pieces.each_at(r), delayed_pieces.fixed - pieces.fixed, strict=True
+        ):
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)
             waits_s = np.minimum(waits_s, np.where(at_once <= bound_s, bears, -np.inf))

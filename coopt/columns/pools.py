@@ -39,7 +39,9 @@ ENTRIES = 1 << 17  # groups on networks that are looked at once, so that tables 
 
 
 class LeastUplinks(NamedTuple):
-    """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the fastest row then."""
+    """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the
+    fastest row then.
+    """
 
     row: int
     uplinks: int
@@ -47,7 +49,9 @@ class LeastUplinks(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """Mappings with placements, one row each, and their iteration open in the network's bandwidth."""
+    """Mappings with placements, one row each, and their iteration open in the network's
+    bandwidth.
+    """
 
     workload: Workload
     site: DomainSet
@@ -64,19 +68,21 @@ class Pool:
         return self.iteration.pieces()
 
     def time_s(self, context: Context, uplinks: int | Ints) -> Floats:
-        """Iteration time of every row on a network of that context with u uplinks; shape (n,), or (k, n) for k of them
-        in shape (k, 1).
+        """Iteration time of every row on a network of that context with u uplinks; shape (n,), or
+        (k, n) for k of them in shape (k, 1).
 
-        Summed from the coefficients that rows are compared by, so that no row is late by rounding where one that it
-        replaced was in time, nor with more bandwidth where it was in time with less.
+        Summed from the coefficients that rows are compared by, so that no row is late by rounding
+        where one that it replaced was in time, nor with more bandwidth where it was in time with
+        less.
         """
         return self._slower_s(context, uplinks, 1.0)
 
     def mean_s(self, context: Context, uplinks: int | Ints) -> Floats:
-        """Iteration time of every row as `time_s` has it, the mean where for some of the time a port of a NIC is out.
+        """Iteration time of every row as `time_s` has it, the mean where for some of the time a
+        port of a NIC is out.
 
-        What is done in a second is a mean of what is done with all ports and without. A bound on iterations themselves
-        is one with all ports.
+        What is done in a second is a mean of what is done with all ports and without. A bound on
+        iterations themselves is one with all ports.
         """
         whole_s = self.time_s(context, uplinks)
         if not context.slow_times or not self.workload.calendar:
@@ -93,7 +99,9 @@ class Pool:
         return np.broadcast_to(self.pieces.at(r), shape)
 
     def undisturbed_s(self, byte_s: float) -> Floats:
-        """Iteration time of every row (n,) where all traffic between domains has that rate; kept for each rate."""
+        """Iteration time of every row (n,) where all traffic between domains has that rate; kept
+        for each rate.
+        """
         if byte_s not in self._undisturbed_s:
             r = self.charged(Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s)))
             self._undisturbed_s[byte_s] = self.pieces.at(r)
@@ -103,16 +111,24 @@ class Pool:
         """The chosen rows."""
         mappings = self.mappings.take(rows)
         iteration = self.iteration.take(rows)
-        if not (mappings.cp > 1).any():  # what nobody exchanges is absent, so that it makes no piece of its own
+        if not (
+            mappings.cp > 1
+        ).any():  # what nobody exchanges is absent, so that it makes no piece of its own
             iteration = replace(iteration, cp=AffineSeconds(), cp_left=AffineSeconds())
         if not (mappings.ep > 1).any() and not iteration.ep_left.is_zero:
             iteration = replace(iteration, ep_left=AffineSeconds())
-        return replace(self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration)
+        return replace(
+            self, mappings=mappings, placements=self.placements.take(rows), iteration=iteration
+        )
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n, columns)."""
+        """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n,
+        columns).
+        """
         columns = np.concatenate(self.pieces.coefficients)
-        return np.ascontiguousarray(np.vstack([columns[columns.any(axis=1)], *self.iteration.ways.costs]).T)
+        return np.ascontiguousarray(
+            np.vstack([columns[columns.any(axis=1)], *self.iteration.ways.costs]).T
+        )
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
@@ -137,7 +153,9 @@ class Pool:
         return self._crossings[context.layout, context.discipline]
 
     def load(self, contexts: Sequence[Context]) -> None:
-        """Work out what rows put on the links of networks, some at a time; they share a discipline."""
+        """Work out what rows put on the links of networks, some at a time; they share a
+        discipline.
+        """
         if not contexts:
             return
         count, discipline = len(self.distinct_groups[0].tp), contexts[0].discipline
@@ -151,11 +169,19 @@ class Pool:
                 self._crossings[layout, discipline] = loads.take(slice(n * count, (n + 1) * count))
 
     def stacked(self, layouts: Sequence[NicLayout], discipline: Discipline) -> Crossings:
-        """What the groups that differ put on the links of layouts, for one layout after the other."""
+        """What the groups that differ put on the links of layouts, for one layout after the
+        other.
+        """
         groups, _ = self.distinct_groups
         k, m = len(layouts), len(groups.tp)
         rows = stacked(layouts).take(np.repeat(np.arange(k), m))
-        return crossings(rows, discipline, groups.take(np.tile(np.arange(m), k)), self.kinds, self.iteration.ways.flows)
+        return crossings(
+            rows,
+            discipline,
+            groups.take(np.tile(np.arange(m), k)),
+            self.kinds,
+            self.iteration.ways.flows,
+        )
 
     @cached_property
     def _crossings(self) -> dict[tuple[NicLayout, Discipline], Crossings]:
@@ -163,13 +189,16 @@ class Pool:
 
     @cached_property
     def least_s(self) -> dict[tuple[Context, bytes], Floats]:
-        """The time of the fastest row by networks and numbers of uplinks, as far as it was asked for."""
+        """The time of the fastest row by networks and numbers of uplinks, as far as it was asked
+        for.
+        """
         return {}
 
     @cached_property
     def least_uplinks(self) -> dict[Context, LeastUplinks | None]:
-        """The least uplinks of networks with which any row is in time, None where no row ever is, as far as they were
-        asked for."""
+        """The least uplinks of networks with which any row is in time, None where no row ever is,
+        as far as they were asked for.
+        """
         return {}
 
     @cached_property
@@ -180,8 +209,12 @@ class Pool:
         """The seconds per byte that pieces are charged where the network gives rows r."""
         return self.iteration.ways.charged(r)
 
-    def reciprocals(self, context: Context, uplinks: int | Ints, slower: float = 1.0) -> Reciprocals:
-        """Seconds per byte that the network gives every row; so many times as long where NICs are slower."""
+    def reciprocals(
+        self, context: Context, uplinks: int | Ints, slower: float = 1.0
+    ) -> Reciprocals:
+        """Seconds per byte that the network gives every row; so many times as long where NICs are
+        slower.
+        """
         byte_s = context.byte_s / slower
         if context.layout.is_flat:
             return Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s))
@@ -216,42 +249,60 @@ def pool(
         gated["dominated"] += dominated
         answer = survivors, gated
         source.keep(key, answer)
-    is_same = answer[0].workload == source.workload  # the pool itself knows what was worked out on it
+    is_same = (
+        answer[0].workload == source.workload
+    )  # the pool itself knows what was worked out on it
     return answer[0] if is_same else replace(answer[0], workload=source.workload), answer[1].copy()
 
 
 def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:
-    """The rows that no other one replaces, in every order of ranks that is allowed, and how many were dropped."""
+    """The rows that no other one replaces, in every order of ranks that is allowed, and how many
+    were dropped.
+    """
     keep = np.flatnonzero(undominated(rows.coefficients(), *rows.groups))
     return in_orders(rows.take(keep), discipline), len(rows) - len(keep)
 
 
-def in_time(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context) -> tuple[Pool, Counter[str]]:
+def in_time(
+    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
+) -> tuple[Pool, Counter[str]]:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
-    may_meet = quick & (source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s)
+    may_meet = quick & (
+        source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s
+    )
     timely_rows = meeting(source, gpu, hb, site, best_case, np.flatnonzero(may_meet))
     _, placement_counts = source.counts_on(site)
     gated["communication"] = int(placement_counts[quick].sum()) - len(timely_rows)
     return timely_rows, gated
 
 
-def meeting(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints) -> Pool:
-    """Some of the mappings that fit, in all the places in which they meet their bound on the best network."""
+def meeting(
+    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints
+) -> Pool:
+    """Some of the mappings that fit, in all the places in which they meet their bound on the best
+    network.
+    """
     placed_rows = place(source.workload, gpu, hb, site, source.fit.take(fit))
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
     meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= source.workload.bound_s)
     return placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)
 
 
-def promising(source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet) -> tuple[Pool, Counter[str]]:
-    """The rows that fit and whose compute alone meets their bound, and how many were dropped by cause."""
+def promising(
+    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet
+) -> tuple[Pool, Counter[str]]:
+    """The rows that fit and whose compute alone meets their bound, and how many were dropped by
+    cause.
+    """
     quick, gated = _quick(source, site)
     return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
 
 
 def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
-    """Which mappings that fit meet their bound by compute alone, and how many placements were dropped by cause."""
+    """Which mappings that fit meet their bound by compute alone, and how many placements were
+    dropped by cause.
+    """
     dropped, placement_counts = source.counts_on(site)
     quick = source.fastest_s <= source.workload.bound_s
     gated = dropped.copy()
@@ -260,23 +311,30 @@ def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
 
 
 def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
-    """Placed mappings on networks of a context: all that meet the bound on one of them, and some others."""
+    """Placed mappings on networks of a context: all that meet the bound on one of them, and some
+    others.
+    """
     quadruples = degrees(workload, context.site.gpus)
-    timely_mappings = timely(workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s)
+    timely_mappings = timely(
+        workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s
+    )
     return in_orders(place(workload, gpu, hb, context.site, timely_mappings), context.discipline)
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
-    """Every placement of the given mappings on one kind of HB domain, stages outermost; GPUs that share a NIC are of
-    one stage."""
+    """Every placement of the given mappings on one kind of HB domain, stages outermost; GPUs that
+    share a NIC are of one stage.
+    """
     rows, placements = placed_on(workload, mappings, site)
     return timed(workload, gpu, hb, site, mappings.take(rows), placements)
 
 
 def in_orders(pool: Pool, discipline: Discipline) -> Pool:
-    """Rows with stages outermost, then again those whose stages can lie side by side, as the workload allows.
+    """Rows with stages outermost, then again those whose stages can lie side by side, as the
+    workload allows.
 
-    Their iterations differ in nothing but the links that they load, so that the ratio of a leaf has no use for it.
+    Their iterations differ in nothing but the links that they load, so that the ratio of a leaf has
+    no use for it.
     """
     orders = pool.workload.mapping.outermost
     stages_apart = np.arange(len(pool) if "pp" in orders else 0)
@@ -285,11 +343,20 @@ def in_orders(pool: Pool, discipline: Discipline) -> Pool:
     if len(stages_apart) == len(pool) and not len(stages_together):
         return pool
     both_orders = pool.take(np.concatenate([stages_apart, stages_together]))
-    outermost = np.repeat([STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)])
+    outermost = np.repeat(
+        [STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)]
+    )
     return replace(both_orders, mappings=replace(both_orders.mappings, outermost=outermost))
 
 
-def timed(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, rows: Mappings, placements: Placements) -> Pool:
+def timed(
+    workload: Workload,
+    gpu: Gpu,
+    hb: HbDomain,
+    site: DomainSet,
+    rows: Mappings,
+    placements: Placements,
+) -> Pool:
     """Mappings with their placements, and the iteration of each."""
     parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
     return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

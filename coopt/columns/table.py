@@ -1,10 +1,11 @@
-"""The columns of an instance: for every workload and context, the mapping that needs the fewest uplinks.
+"""The columns of an instance: for every workload and context, the mapping that needs the fewest
+uplinks.
 
 The least uplinks that the rows of a pool bear are found for many networks at once.
 
-Time never rises with uplinks, and a family's price never falls with them. So of all mappings in a context the one that
-is in time with the fewest uplinks dominates the others exactly: whatever network lets another meet the bound lets this
-one meet it too.
+Time never rises with uplinks, and a family's price never falls with them. So of all mappings in a
+context the one that is in time with the fewest uplinks dominates the others exactly: whatever
+network lets another meet the bound lets this one meet it too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ FEW = 4  # contexts that are looked at first where most will be too dear
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What a workload needs of a context: at least `uplinks`; `row` is the mapping that is in time with them."""
+    """What a workload needs of a context: at least `uplinks`; `row` is the mapping that is in time
+    with them.
+    """
 
     workload: int
     context: int
@@ -59,7 +62,9 @@ class Columns:
 
 
 class Ceiling(Protocol):
-    """What the cheapest network found so far is worth, so that dearer ones need not be looked at."""
+    """What the cheapest network found so far is worth, so that dearer ones need not be looked
+    at.
+    """
 
     def floor(self, context: Context) -> float:
         """What every network of a context is worth at least."""
@@ -86,7 +91,8 @@ def columns(
     Parameters
     ----------
     ceiling
-        Contexts are looked at from the one of least worth on, and no more of them than can hold the cheapest network.
+        Contexts are looked at from the one of least worth on, and no more of them than can hold the
+        cheapest network.
     """
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     fittings = fitted(instance, contexts)
@@ -128,11 +134,15 @@ def columns(
 
 
 def needs(listed_columns: Iterable[Column], workloads: int) -> dict[int, int]:
-    """Least uplinks with which a context serves all workloads; contexts that cannot are left out."""
+    """Least uplinks with which a context serves all workloads; contexts that cannot are left
+    out.
+    """
     uplinks_by_workload: dict[int, dict[int, int]] = {}
     for column in listed_columns:
         uplinks_by_workload.setdefault(column.context, {})[column.workload] = column.uplinks
-    return {k: max(by_w.values()) for k, by_w in uplinks_by_workload.items() if len(by_w) == workloads}
+    return {
+        k: max(by_w.values()) for k, by_w in uplinks_by_workload.items() if len(by_w) == workloads
+    }
 
 
 def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> Iterator[list[int]]:
@@ -144,7 +154,9 @@ def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> It
         yield from sites.values()
         return
     floors = [ceiling.floor(context) for context in contexts]
-    for site_contexts in sorted(sites.values(), key=lambda site_contexts: min(floors[k] for k in site_contexts)):
+    for site_contexts in sorted(
+        sites.values(), key=lambda site_contexts: min(floors[k] for k in site_contexts)
+    ):
         if not ceiling.is_below(min(floors[k] for k in site_contexts)):
             yield sorted(site_contexts, key=lambda k: floors[k])
 
@@ -152,7 +164,9 @@ def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> It
 def _in_turn(
     contexts: tuple[Context, ...], site_contexts: list[int], ceiling: Ceiling | None
 ) -> Iterator[list[tuple[int, Context]]]:
-    """All contexts of a site at once; with a ceiling a few and then twice as many, until the next ones lie above it."""
+    """All contexts of a site at once; with a ceiling a few and then twice as many, until the next
+    ones lie above it.
+    """
     start, count = 0, FEW if ceiling is not None else len(site_contexts)
     while start < len(site_contexts) and not (
         ceiling is not None and ceiling.is_below(ceiling.floor(contexts[site_contexts[start]]))
@@ -173,7 +187,9 @@ def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int,
 def pools_of(
     instance: Instance, contexts: list[Context], fittings: dict[tuple[int, int], Fitting]
 ) -> list[tuple[Pool, Counter[str]]]:
-    """The pool of every workload on the contexts of a site, and how many rows were dropped by cause."""
+    """The pool of every workload on the contexts of a site, and how many rows were dropped by
+    cause.
+    """
     site, best_case = contexts[0].site, full_bandwidth(contexts)
     domain = next(domain for domain in instance.network.hb_domains if domain.name == site.hb)
     return [
@@ -183,30 +199,43 @@ def pools_of(
 
 
 def full_bandwidth(contexts: list[Context]) -> Context:
-    """A context of one tier with the largest bandwidth among the given ones: no network of theirs is faster."""
+    """A context of one tier with the largest bandwidth among the given ones: no network of theirs
+    is faster.
+    """
     fastest_byte_s = max(context.byte_s for context in contexts)
     domains = contexts[0].site.domains
-    return replace(contexts[0], byte_s=fastest_byte_s, layout=NicLayout(domains=domains, span=domains))
+    return replace(
+        contexts[0], byte_s=fastest_byte_s, layout=NicLayout(domains=domains, span=domains)
+    )
 
 
 def best_rows(
-    candidates: Pool, contexts: list[tuple[int, Context]], workload: int, on_context: Callable[[], None]
+    candidates: Pool,
+    contexts: list[tuple[int, Context]],
+    workload: int,
+    on_context: Callable[[], None],
 ) -> list[Column]:
     """For every context with a row in time, the row that is in time with the fewest uplinks."""
     best_columns: list[Column] = []
     if not len(candidates):
         return best_columns
-    for (k, context), least in zip(contexts, borne(candidates, [context for _, context in contexts]), strict=True):
+    for (k, context), least in zip(
+        contexts, borne(candidates, [context for _, context in contexts]), strict=True
+    ):
         on_context()
         if least is not None:
             # bundles rule some numbers out; a larger one is in time as well
             uplinks = int(next_even(least.uplinks, context.bundle))
-            best_columns.append(Column(workload=workload, context=k, row=least.row, uplinks=uplinks))
+            best_columns.append(
+                Column(workload=workload, context=k, row=least.row, uplinks=uplinks)
+            )
     return best_columns
 
 
 def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
-    """The least uplinks of each context; None where no row is ever in time. The pool keeps what was found."""
+    """The least uplinks of each context; None where no row is ever in time. The pool keeps what was
+    found.
+    """
     known, batch_size = candidates.least_uplinks, max(1, ENTRIES // len(candidates))
     unknown = [context for context in contexts if context not in known]
     for start in range(0, len(unknown), batch_size):
@@ -217,7 +246,9 @@ def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | 
 
 def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
     groups, position = candidates.distinct_groups
-    place = {layout: i for i, layout in enumerate(dict.fromkeys(context.layout for context in contexts))}
+    place = {
+        layout: i for i, layout in enumerate(dict.fromkeys(context.layout for context in contexts))
+    }
     k, m = len(place), len(groups.tp)
     loads = candidates.stacked(list(place), contexts[0].discipline)
     # layouts that slow every group alike at every number of uplinks are searched once
@@ -226,7 +257,9 @@ def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks |
     networks = {(number[context.layout], context.byte_s): context.layout for context in contexts}
     rows = np.array([place[layout] for layout in networks.values()])
     byte_s = np.array([byte_s for _, byte_s in networks])
-    least_uplinks = _searched(candidates, position, loads.take((rows[:, None] * m + np.arange(m)).ravel()), byte_s)
+    least_uplinks = _searched(
+        candidates, position, loads.take((rows[:, None] * m + np.arange(m)).ravel()), byte_s
+    )
     of_network = dict(zip(networks, least_uplinks, strict=True))
     answers = [of_network[number[context.layout], context.byte_s] for context in contexts]
     flat = [context.layout.is_flat for context in contexts]
@@ -242,8 +275,11 @@ def _numbered(keys: Iterable[bytes]) -> list[int]:
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats) -> list[LeastUplinks | None]:
-    """The least uplinks on each of k networks, whose loads are listed for one group after the other.
+def _searched(
+    candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats
+) -> list[LeastUplinks | None]:
+    """The least uplinks on each of k networks, whose loads are listed for one group after the
+    other.
 
     What the fastest row of each needs is found first: few of the others are in time with less.
     """
@@ -267,13 +303,15 @@ def _searched(candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats
     quickest_rows = rows[timed_rows.times_s(uplinks).argmin(axis=1)]
     return [
         LeastUplinks(row, u) if is_served else None
-        for row, u, is_served in zip(quickest_rows.tolist(), uplinks.tolist(), serves.tolist(), strict=True)
+        for row, u, is_served in zip(
+            quickest_rows.tolist(), uplinks.tolist(), serves.tolist(), strict=True
+        )
     ]
 
 
 class _Trials(NamedTuple):
-    """Rows tried on k networks: their pieces and ways, and which of the groups they have whose loads are listed for one
-    network after the other.
+    """Rows tried on k networks: their pieces and ways, and which of the groups they have whose
+    loads are listed for one network after the other.
     """
 
     pieces: Pieces
@@ -287,20 +325,31 @@ class _Trials(NamedTuple):
         groups, row_groups = np.unique(self.row_groups[rows], return_inverse=True)
         k, count = len(self.byte_s), len(self.loads.peers) // len(self.byte_s)
         loads = self.loads.take((np.arange(k)[:, None] * count + groups).ravel())
-        return _Trials(self.pieces.take(rows), self.ways.take(rows), row_groups.reshape(-1), loads, self.byte_s)
+        return _Trials(
+            self.pieces.take(rows), self.ways.take(rows), row_groups.reshape(-1), loads, self.byte_s
+        )
 
     def times_s(self, uplinks: Ints) -> Floats:
         """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
         k, count = len(self.byte_s), len(self.loads.peers) // len(self.byte_s)
-        network_s_byte = self.loads.reciprocals(np.repeat(self.byte_s, count), np.repeat(uplinks, count))
-        r = self.ways.charged(network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, count)[:, self.row_groups]))
+        network_s_byte = self.loads.reciprocals(
+            np.repeat(self.byte_s, count), np.repeat(uplinks, count)
+        )
+        r = self.ways.charged(
+            network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, count)[:, self.row_groups])
+        )
         return np.broadcast_to(self.pieces.at(r), (k, len(self.row_groups)))
 
     def bisected(self, low: Ints, high: Ints, bound_s: float) -> Ints:
-        """The least uplinks of each network with which some row is in time; the high ones where none is with fewer."""
+        """The least uplinks of each network with which some row is in time; the high ones where
+        none is with fewer.
+        """
         while (low < high).any():
             probe = (low + high) // 2
             enough = (self.times_s(probe) <= bound_s).any(axis=1)
             # time never rises with uplinks, so that all networks are bisected at once
-            high, low = np.where(enough, probe, high), np.where(enough, low, np.minimum(probe + 1, high))
+            high, low = (
+                np.where(enough, probe, high),
+                np.where(enough, low, np.minimum(probe + 1, high)),
+            )
         return high

@@ -1,11 +1,13 @@
-r"""Messages that go by halving and doubling or on two trees: their flows, and what links carry of them round by round.
+r"""Messages that go by halving and doubling or on two trees: their flows, and what links carry of
+them round by round.
 
 Loads are in NIC rates.
 
-In round j of halving and doubling each of y members exchanges :math:`\lfloor (\lfloor (y-1)/2^j \rfloor + 1)/2 \rfloor`
-of y parts of the data at the distance 2^j: with a partner where y is a power of two, else round the ring as in the
-gathers of Bruck et al. (IEEE TPDS 8(11), 1997). So little goes far. On two trees, each of which carries half of the
-data up and down, every edge takes a quarter of a NIC each way (Sanders, Speck and Träff, Parallel Computing 35, 2009).
+In round j of halving and doubling each of y members exchanges :math:`\lfloor (\lfloor (y-1)/2^j
+\rfloor + 1)/2 \rfloor` of y parts of the data at the distance 2^j: with a partner where y is a
+power of two, else round the ring as in the gathers of Bruck et al. (IEEE TPDS 8(11), 1997). So
+little goes far. On two trees, each of which carries half of the data up and down, every edge takes
+a quarter of a NIC each way (Sanders, Speck and Träff, Parallel Computing 35, 2009).
 """
 
 from __future__ import annotations
@@ -46,18 +48,29 @@ class WayLoads:
 
     @property
     def paths(self) -> Floats:
-        """Flows that a NIC rate is divided among, each with a path of its own; shape (rounds, n)."""
-        paths_per_rate = np.array([1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.ways])
+        """Flows that a NIC rate is divided among, each with a path of its own; shape (rounds,
+        n).
+        """
+        paths_per_rate = np.array(
+            [1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.ways]
+        )
         return np.broadcast_to(paths_per_rate[:, None], self.shares.shape)
 
     @property
     def rounds(self) -> Floats:
         """How many rounds the way of each round has; shape (rounds, n)."""
-        counts = [self.shares[[way == own_way for way in self.ways]].astype(bool).sum(axis=0) for own_way in self.ways]
-        return np.array(counts).reshape(self.shares.shape)  # where nothing is summed there are no rounds
+        counts = [
+            self.shares[[way == own_way for way in self.ways]].astype(bool).sum(axis=0)
+            for own_way in self.ways
+        ]
+        return np.array(counts).reshape(
+            self.shares.shape
+        )  # where nothing is summed there are no rounds
 
     def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
-        """The mean over the bytes of each way, of slowdowns of each round in shape (rounds, ...)."""
+        """The mean over the bytes of each way, of slowdowns of each round in shape (rounds,
+        ...).
+        """
         means: dict[tuple[str, Flows], Any] = {}
         for way, slowdown, share in zip(self.ways, slowdowns, self.shares, strict=True):
             means[way] = means.get(way, 0.0) + np.where(share > 0, slowdown, 0.0) * share
@@ -76,9 +89,14 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
     mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~after_loss)
     parts, cut = pod_parts(rows.take(mixed)) if len(mixed) else None, np.flatnonzero(rows.span == 0)
     cut_rows, steady = rows.take(cut), cut[~after_loss[cut]]
-    all_senders = most_senders(cut_rows, (np.zeros_like(cut_rows.nics), cut_rows.nics)) if len(cut) else 0
+    all_senders = (
+        most_senders(cut_rows, (np.zeros_like(cut_rows.nics), cut_rows.nics)) if len(cut) else 0
+    )
     for k, pattern in enumerate(patterns):
-        for table, span, applies in ((leaf, rows.span, leaves), (pod, rows.pod_span, podded & (rows.pod_span > 0))):
+        for table, span, applies in (
+            (leaf, rows.span, leaves),
+            (pod, rows.pod_span, podded & (rows.pod_span > 0)),
+        ):
             _fill(table[k], pattern, rows.domains, span, rails, applies & ~after_loss)
             if after_loss.any():
                 anywhere = _of_windows(rows, groups, pattern, span, rails)
@@ -86,7 +104,9 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
         leaf[k, cut] = all_senders
         # after a loss groups begin anywhere: all senders may have all edges
         if pattern.flows == "trees" and len(steady):
-            leaf[k, steady] = most_edges(rows.take(steady), *(column[steady] for column in pattern.columns))
+            leaf[k, steady] = most_edges(
+                rows.take(steady), *(column[steady] for column in pattern.columns)
+            )
         if parts is not None:
             pod[k, mixed] = _of_mixed_pods(parts, pattern, rows.nics[mixed], mixed)
     unlike = podded & (rows.pod_span == 0) & after_loss
@@ -94,19 +114,29 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
     shares = np.array([pattern.share for pattern in patterns]).reshape(leaf.shape)
     leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
     return WayLoads(
-        ways=tuple((pattern.kind, pattern.flows) for pattern in patterns), leaf=leaf, pod=pod, shares=shares
+        ways=tuple((pattern.kind, pattern.flows) for pattern in patterns),
+        leaf=leaf,
+        pod=pod,
+        shares=shares,
     )
 
 
-def _fill(table: Floats, pattern: WayPattern, domains: Ints, span: Ints, rails: Ints, applies: Bools) -> None:
+def _fill(
+    table: Floats, pattern: WayPattern, domains: Ints, span: Ints, rails: Ints, applies: Bools
+) -> None:
     at = np.flatnonzero(applies)
     if len(at):
         columns = [column[at] for column in pattern.columns]
-        table[at] = rails[at] * busiest(pattern.count, domains[at], span[at], pattern.block[at], *columns)
+        table[at] = rails[at] * busiest(
+            pattern.count, domains[at], span[at], pattern.block[at], *columns
+        )
 
 
-def _of_windows(rows: NicLayout, groups: Groups, pattern: WayPattern, span: Ints, rails: Ints) -> Floats:
-    """After the loss of a domain, flows out of any `span` domains that follow each other, as rings are counted.
+def _of_windows(
+    rows: NicLayout, groups: Groups, pattern: WayPattern, span: Ints, rails: Ints
+) -> Floats:
+    """After the loss of a domain, flows out of any `span` domains that follow each other, as rings
+    are counted.
 
     Blocks stay whole that an interval holds whole, if there is room to shift those that hold them.
     """
@@ -116,15 +146,20 @@ def _of_windows(rows: NicLayout, groups: Groups, pattern: WayPattern, span: Ints
     return np.where(still, 0.0, rails * np.minimum(span, 2 * pattern.most_at_an_end))
 
 
-def _of_mixed_pods(parts: tuple[PodParts, Ints], pattern: WayPattern, nics: Ints, at: Ints) -> Floats:
-    return parts[0].busiest(pattern.count, parts[1], nics, *(column[at] for column in pattern.columns))
+def _of_mixed_pods(
+    parts: tuple[PodParts, Ints], pattern: WayPattern, nics: Ints, at: Ints
+) -> Floats:
+    return parts[0].busiest(
+        pattern.count, parts[1], nics, *(column[at] for column in pattern.columns)
+    )
 
 
 class WayPattern(NamedTuple):
     """Flows of one kind of traffic that are under way together; columns of shape (n,).
 
-    `share` is that of the bytes between domains that they carry, 0 where a row has no such flows; `count` takes an
-    interval of domains and the `columns`, the first two of which multiply to the block after which all repeats.
+    `share` is that of the bytes between domains that they carry, 0 where a row has no such flows;
+    `count` takes an interval of domains and the `columns`, the first two of which multiply to the
+    block after which all repeats.
     """
 
     kind: str
@@ -140,7 +175,9 @@ class WayPattern(NamedTuple):
 
     @property
     def most_at_an_end(self) -> Floats:
-        """What a part of a block sends outside over one of its ends, wherever that lies, in rates of a NIC."""
+        """What a part of a block sends outside over one of its ends, wherever that lies, in rates
+        of a NIC.
+        """
         if self.flows == "trees":
             stride, members = self.columns
             sizes, position = np.unique(members, return_inverse=True)
@@ -160,7 +197,9 @@ def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterato
             continue
         pairs = members & (members - 1) == 0
         for j in range(int(members.max(initial=1) - 1).bit_length()):
-            share: Floats = ((members - 1) // 2**j + 1) // 2 / np.maximum(members - 1, 1).astype(np.float64)
+            share: Floats = (
+                ((members - 1) // 2**j + 1) // 2 / np.maximum(members - 1, 1).astype(np.float64)
+            )
             distance, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
             sends = share > 0
             columns = (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
@@ -168,13 +207,19 @@ def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterato
 
 
 def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
-    """What [a, b) sends outside on two trees over each group, in rates of a NIC; some rows at a time."""
+    """What [a, b) sends outside on two trees over each group, in rates of a NIC; some rows at a
+    time.
+    """
     pieces = [slice(at, at + ROWS) for at in range(0, max(len(a), 1), ROWS)]
-    return np.concatenate([_cut_of_blocks(*(column[rows] for column in (a, b, stride, members))) for rows in pieces])
+    return np.concatenate(
+        [_cut_of_blocks(*(column[rows] for column in (a, b, stride, members))) for rows in pieces]
+    )
 
 
 def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
-    """What [a, b) sends outside: the part of the first block that it meets, and that of the last."""
+    """What [a, b) sends outside: the part of the first block that it meets, and that of the
+    last.
+    """
     block = stride * members
     in_one_block = a // block == (b - 1) // block
     head_start, tail_end = a % block, b - (b - 1) // block * block
@@ -188,13 +233,15 @@ def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
         for member, offset in ((begin, past), (end, beyond))
     )
     head_edges, tail_edges = (
-        np.stack([low_offset, high_offset - low_offset, stride - high_offset]) * _cut(lows, highs, members)
+        np.stack([low_offset, high_offset - low_offset, stride - high_offset])
+        * _cut(lows, highs, members)
     ).sum(axis=0)
     return np.asarray(TREE_EDGE * (head_edges + np.where(in_one_block, 0, tail_edges)))
 
 
 def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
-    """What two trees send out of the busiest of leaves that hold parts of domains, in rates of a NIC.
+    """What two trees send out of the busiest of leaves that hold parts of domains, in rates of a
+    NIC.
 
     No two members of a group share such a leaf, so that all edges of its members leave it.
 
@@ -205,27 +252,40 @@ def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
     """
     columns = (rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members)
     leaves, position = distinct_rows(*columns)
-    edges = [_edges_of_parts(*leaf) for leaf in zip(*(column.tolist() for column in leaves), strict=True)]
+    edges = [
+        _edges_of_parts(*leaf) for leaf in zip(*(column.tolist() for column in leaves), strict=True)
+    ]
     return TREE_EDGE * np.array(edges, dtype=np.float64)[position]
 
 
 @cache
-def _edges_of_parts(window: int, ends: int, total: int, nics: int, stride: int, members: int) -> int:
-    """The most edges of the senders among `window` end points that follow each other, windows tiling all of them.
+def _edges_of_parts(
+    window: int, ends: int, total: int, nics: int, stride: int, members: int
+) -> int:
+    """The most edges of the senders among `window` end points that follow each other, windows
+    tiling all of them.
 
-    A window is no larger than the `ends` of a domain, the first `nics` of which send. All but four members at most have
-    as many edges as any, so that most windows are not looked at.
+    A window is no larger than the `ends` of a domain, the first `nics` of which send. All but four
+    members at most have as many edges as any, so that most windows are not looked at.
     """
     edges = _edges_of_each(members)
     bound = int(edges.max()) * sending(window, ends, total, (0, nics))
-    count = min(-(-total // window), ends * stride * members // math.gcd(window, ends * stride * members))
+    count = min(
+        -(-total // window), ends * stride * members // math.gcd(window, ends * stride * members)
+    )
     busiest_edges = 0
     for start in range(0, count, ROWS):
         domain, rail = np.divmod(np.arange(start, min(start + ROWS, count)) * window, ends)
         senders = np.clip(nics - rail, 0, np.minimum(window, ends - rail))
-        next_senders = np.where((domain + 1) * ends < total, np.clip(rail + window - ends, 0, nics), 0)
-        domain_edges, following = (edges[number // stride % members] for number in (domain, domain + 1))
-        busiest_edges = max(busiest_edges, int((senders * domain_edges + next_senders * following).max()))
+        next_senders = np.where(
+            (domain + 1) * ends < total, np.clip(rail + window - ends, 0, nics), 0
+        )
+        domain_edges, following = (
+            edges[number // stride % members] for number in (domain, domain + 1)
+        )
+        busiest_edges = max(
+            busiest_edges, int((senders * domain_edges + next_senders * following).max())
+        )
         if busiest_edges == bound:
             break
     return busiest_edges
@@ -240,33 +300,41 @@ def _edges_of_each(members: int) -> Ints:
 
 @cache
 def _widest_cut(members: int) -> int:
-    """Edges of both trees between the first of some members and the others, for the number of these with most."""
+    """Edges of both trees between the first of some members and the others, for the number of these
+    with most.
+    """
     size = np.arange(members)
     return int(_cut(np.zeros_like(size), size, np.full_like(size, members)).max(initial=0))
 
 
 def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
-    """Edges of both trees between members [low, high) and others: the second is the first mirrored, or moved by 1."""
+    """Edges of both trees between members [low, high) and others: the second is the first mirrored,
+    or moved by 1.
+    """
     even, wraps = members % 2 == 0, low == 0
     start = np.where(even, members - high, np.where(wraps, high - 1, low - 1))
     stop = np.where(even, members - low, np.where(wraps, members - 1, high - 1))
     lows, highs = np.stack([low, start]), np.stack([high, stop])
-    over_low, over_high, over_both = _over(np.stack([lows, highs, lows]), np.stack([lows, highs, highs]), members)
+    over_low, over_high, over_both = _over(
+        np.stack([lows, highs, lows]), np.stack([lows, highs, highs]), members
+    )
     return np.asarray(np.where(high > low, (over_low + over_high - 2 * over_both).sum(axis=0), 0))
 
 
 def _over(low: Ints, high: Ints, members: Ints) -> Ints:
     """Edges of the first tree from below `low` to `high` or beyond.
 
-    A member whose lowest set bit is b has its parent b further on where this clears the next higher bit's place, if
-    there is such a member, and else b before it.
+    A member whose lowest set bit is b has its parent b further on where this clears the next higher
+    bit's place, if there is such a member, and else b before it.
     """
     total = np.zeros_like(low)
     for bit in (2**k for k in range(int(members.max(initial=1) - 1).bit_length())):
-        # Children below `low` with their parent ahead; then those from `high` on with their parent behind: as the
-        # member ahead does not exist, or as the next higher bit is set.
+        # Children below `low` with their parent ahead; then those from `high` on with their parent
+        # behind: as the member ahead does not exist, or as the next higher bit is set.
         last_member, behind = members - 1, np.minimum(low + bit - 1, members - 1)
-        total = total + _numbered(np.maximum(high - bit, 0), np.minimum(low - 1, last_member - bit), bit, 4 * bit)
+        total = total + _numbered(
+            np.maximum(high - bit, 0), np.minimum(low - 1, last_member - bit), bit, 4 * bit
+        )
         total = total + _numbered(np.maximum(high, members - bit), behind, bit, 4 * bit)
         total = total + _numbered(high, behind, 3 * bit, 4 * bit)
     return total
@@ -274,4 +342,6 @@ def _over(low: Ints, high: Ints, members: Ints) -> Ints:
 
 def _numbered(low: Ints, high: Ints, remainder: int, modulus: int) -> Ints:
     """How many numbers from `low` up to `high`, both included, leave that rest."""
-    return np.asarray(np.maximum((high - remainder) // modulus - (low - 1 - remainder) // modulus, 0))
+    return np.asarray(
+        np.maximum((high - remainder) // modulus - (low - 1 - remainder) // modulus, 0)
+    )

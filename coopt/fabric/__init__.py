@@ -1,1 +1,3 @@
-"""Networks as chains of tiers: counted, drawn as graphs and billed (docs/designs.md). Knows nothing of workloads."""
+"""Networks as chains of tiers: counted, drawn as graphs and billed (docs/designs.md). Knows nothing
+of workloads.
+"""

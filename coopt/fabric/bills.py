@@ -9,13 +9,27 @@ from itertools import groupby
 
 from coopt.fabric.chain import TierLevel, bandwidth, levels, worst_pair_share
 from coopt.fabric.designs import chain_of
-from coopt.fabric.halls import CableEnds, Lengths, cable_ends, design_hall, splitting_notes, too_many_modules
+from coopt.fabric.halls import (
+    CableEnds,
+    Lengths,
+    cable_ends,
+    design_hall,
+    splitting_notes,
+    too_many_modules,
+)
 from coopt.instance.catalog import box_of, ports_of_modules
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError, alternatives, both, counted
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
-from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, ComparedNetwork, DesignComparison, NetworksBill
+from coopt.plan.networks import (
+    BilledNetwork,
+    BilledTier,
+    CableLength,
+    ComparedNetwork,
+    DesignComparison,
+    NetworksBill,
+)
 from coopt.plan.parts import Item, ItemKind, line
 
 KINDS: dict[ItemKind, str] = {"nic": "NICs", "switch": "switches", "optics": "optics"}
@@ -29,8 +43,8 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     Raises
     ------
     InstanceError
-        Where the design cannot be wired, products of a link do not mate, or an optic does not reach where its hall
-        takes it.
+        Where the design cannot be wired, products of a link do not mate, or an optic does not reach
+        where its hall takes it.
     """
     chain, uplinks = chain_of(design, file)
     tiers = levels(chain, uplinks)
@@ -63,9 +77,14 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
 
 
 def _billed_tiers(
-    design: PublishedDesign, tiers: Sequence[TierLevel], ends: tuple[CableEnds, ...], lengths: Sequence[Lengths]
+    design: PublishedDesign,
+    tiers: Sequence[TierLevel],
+    ends: tuple[CableEnds, ...],
+    lengths: Sequence[Lengths],
 ) -> Iterator[BilledTier]:
-    for number, (tier, form, cables) in enumerate(zip(tiers, design.tiers, lengths, strict=True), start=1):
+    for number, (tier, form, cables) in enumerate(
+        zip(tiers, design.tiers, lengths, strict=True), start=1
+    ):
         yield BilledTier(
             level=number,
             switches=tier.switches,
@@ -75,17 +94,25 @@ def _billed_tiers(
             bundle=tier.bundle,
             switch=form.switch.name if form.switch else "",
             optic=" / ".join(_optics(ends, number - 1)),
-            cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(cables.items())),
+            cables=tuple(
+                CableLength(length_m=m, count=count) for m, count in sorted(cables.items())
+            ),
         )
 
 
 def _optics(ends: tuple[CableEnds, ...], tier: int) -> dict[str, None]:
     """The names of the modules below a tier, that of the upper end first."""
-    return {end.optic.name: None for end in ends if end.tier == tier and end.optic is not None and not end.inside}
+    return {
+        end.optic.name: None
+        for end in ends
+        if end.tier == tier and end.optic is not None and not end.inside
+    }
 
 
 def _check_mates(design: PublishedDesign, origin: str) -> None:
-    """Refuse a tier whose switches, what is below them and the optics between have no lanes or protocol in common."""
+    """Refuse a tier whose switches, what is below them and the optics between have no lanes or
+    protocol in common.
+    """
     lower: Nic | Switch | None = design.nic
     for tier, form in enumerate(design.tiers):
         products = (lower, form.optic_below, form.optic, form.switch)
@@ -94,8 +121,8 @@ def _check_mates(design: PublishedDesign, origin: str) -> None:
         if not mate(*parts) or not _meet(*ends):
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
-                f"{origin}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one lane_gbit_s and "
-                f"one fibre, or none named; there {_differences(parts)}"
+                f"{origin}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one"
+                f" lane_gbit_s and one fibre, or none named; there {_differences(parts)}"
             )
         lower = form.switch
 
@@ -107,11 +134,18 @@ def _differences(parts: list[Nic | Optic | Switch]) -> str:
         # what says nothing of a key mates with anything
         values = {part.name: getattr(part, key, None) for part in parts}
         known_values = {
-            name: value if isinstance(value, tuple) else (value,) for name, value in values.items() if value
+            name: value if isinstance(value, tuple) else (value,)
+            for name, value in values.items()
+            if value
         }
         if known_values and not set.intersection(*map(set, known_values.values())):
-            by_value = groupby(sorted(known_values, key=known_values.__getitem__), key=known_values.__getitem__)
-            phrases = (f"{alternatives(map(_short, value))} ({', '.join(names)})" for value, names in by_value)
+            by_value = groupby(
+                sorted(known_values, key=known_values.__getitem__), key=known_values.__getitem__
+            )
+            phrases = (
+                f"{alternatives(map(_short, value))} ({', '.join(names)})"
+                for value, names in by_value
+            )
             differing.append(f"{key} is {both(phrases)}")
     return ", ".join(differing)
 
@@ -122,7 +156,11 @@ def _short(value: str | float) -> str:
 
 def _meet(upper_optic: Optic | None, lower_optic: Optic | None) -> bool:
     """Whether the optics of a cable are for the same fibres, as far as they say."""
-    fibres = {optic.fibre for optic in (upper_optic, lower_optic) if optic is not None and optic.fibre is not None}
+    fibres = {
+        optic.fibre
+        for optic in (upper_optic, lower_optic)
+        if optic is not None and optic.fibre is not None
+    }
     return len(fibres) < 2
 
 
@@ -130,14 +168,18 @@ def _check_reach(end: CableEnds, longest_m: int, origin: str) -> None:
     optic = end.optic
     if optic is not None and not end.inside and optic.reach_m < longest_m:
         raise InstanceError(
-            f"{origin}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m and the hall has "
-            f"cables of {longest_m:,} m below tier {end.tier + 1}, needs an optic that reaches them or racks nearer "
-            "each other"
+            f"{origin}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m"
+            f" and the hall has cables of {longest_m:,} m below tier {end.tier + 1}, needs an optic"
+            " that reaches them or racks nearer each other"
         )
 
 
-def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[CableEnds, ...]) -> Iterator[Item]:
-    """One NIC for each GPU, switches, modules of cables; products of several tiers on one line, then spares."""
+def _items(
+    design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[CableEnds, ...]
+) -> Iterator[Item]:
+    """One NIC for each GPU, switches, modules of cables; products of several tiers on one line,
+    then spares.
+    """
     counts = Counter[tuple[ItemKind, Nic | Switch | Optic]]()
     if design.nic is not None:
         counts["nic", design.nic] = design.gpus
@@ -148,7 +190,9 @@ def _items(design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[Ca
         if end.optic is not None and end.modules:
             counts["optics", end.optic] += end.modules
     order = sorted(counts.items(), key=lambda pair: list(KINDS).index(pair[0][0]))
-    lines = [line(kind, product.name, count, product.usd, product.w) for (kind, product), count in order]
+    lines = [
+        line(kind, product.name, count, product.usd, product.w) for (kind, product), count in order
+    ]
     yield from lines
     yield from spare_lines(design.spares, lines, cables_of(design))
 
@@ -159,14 +203,20 @@ def cables_of(design: PublishedDesign) -> list[str]:
     return [optic.name for optic in optics if optic is not None and optic.whole_cable]
 
 
-def spare_lines(rates: SpareRates, items: Iterable[Item], cables: Collection[str]) -> Iterator[Item]:
-    """What is bought beside the lines of what is in use, and draws nothing; whole cables, of which lines count ends."""
+def spare_lines(
+    rates: SpareRates, items: Iterable[Item], cables: Collection[str]
+) -> Iterator[Item]:
+    """What is bought beside the lines of what is in use, and draws nothing; whole cables, of which
+    lines count ends.
+    """
     for item in items:
         ends_each = 2 if item.kind == "optics" and item.name in cables else 1
         # 2% of 50 is 1, to the last bit
         spare = ends_each * math.ceil(item.count * rates.of(item.kind) / ends_each - 1e-9)
         if spare:
-            spare_item = line(item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True)
+            spare_item = line(
+                item.kind, item.name, spare, item.unit_usd, 0.0, idle=item.idle, spare=True
+            )
             yield spare_item if item.year is None else spare_item.bought_in(item.year)
 
 
@@ -181,7 +231,10 @@ def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[
         yield KINDS["nic"]
     bare_tiers = {end.tier + 1 for end in ends if end.optic is None and not end.inside}
     for noun, without in (
-        (KINDS["switch"], [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None]),
+        (
+            KINDS["switch"],
+            [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None],
+        ),
         (KINDS["optics"], sorted(bare_tiers)),
     ):
         if without:
@@ -189,20 +242,33 @@ def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[
 
 
 def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
-    """Which modules to order otherwise, as switches have no cages for those of the bill, and what splits fibres."""
+    """Which modules to order otherwise, as switches have no cages for those of the bill, and what
+    splits fibres.
+    """
     for number, form in enumerate(design.tiers):
         tier_ends = [end for end in ends if end.at == number]
-        ports = [(end.most_ends, end.optic) for end in tier_ends if end.optic is not None and not end.inside]
+        ports = [
+            (end.most_ends, end.optic)
+            for end in tier_ends
+            if end.optic is not None and not end.inside
+        ]
         rates = {end.optic.gbit_s / end.in_module for end in tier_ends if end.optic is not None}
-        # nothing can be said where an end has no product, or links of several rates meet in a switch
+        # nothing can be said where an end has no product, or links of several rates meet in a
+        # switch
         if form.switch is None or len(ports) < len(tier_ends) or len(rates) != 1:
             continue
-        box = (box_of(form.switch.name) or form.switch).model_copy(update={"name": form.switch.name})
+        box = (box_of(form.switch.name) or form.switch).model_copy(
+            update={"name": form.switch.name}
+        )
         modules = sum(-(-end.most_ends // end.in_module) for end in tier_ends)
         if modules > (cages := ports_of_modules(form.switch, 1)):
             ports_per_module, free_key = int(box.cage_gbit_s / rates.pop()), f"tiers[{number}].down"
-            yield too_many_modules(box, number + 1, modules, cages, ports_per_module, ports, free_key)
-    yield from splitting_notes({end.optic.name: end.in_module for end in ends if end.optic is not None})
+            yield too_many_modules(
+                box, number + 1, modules, cages, ports_per_module, ports, free_key
+            )
+    yield from splitting_notes(
+        {end.optic.name: end.in_module for end in ends if end.optic is not None}
+    )
 
 
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:
@@ -220,8 +286,14 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
             not_counted((design.work for design in designs), (design.spares for design in designs)),
             f"{BESIDE} that are no design of the file",
         ),
-        whole_cables=tuple(dict.fromkeys(cable for design in designs for cable in cables_of(design))),
-        notes=tuple(f"{billed.name}: {note}" if has_several else note for billed in networks for note in billed.notes),
+        whole_cables=tuple(
+            dict.fromkeys(cable for design in designs for cable in cables_of(design))
+        ),
+        notes=tuple(
+            f"{billed.name}: {note}" if has_several else note
+            for billed in networks
+            for note in billed.notes
+        ),
         usd=math.fsum(network.usd for network in networks),
         w=math.fsum(network.w for network in networks),
     )
@@ -230,17 +302,31 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
 def compared(network: BilledNetwork, design: BilledNetwork) -> DesignComparison:
     """A design beside a network of a plan, at the prices of what both bills have in full."""
     priced_kinds = {kind for kind in KINDS if any(item.kind == kind for item in network.items)}
-    named_kinds = {kind for kind, noun in KINDS.items() if not any(text.startswith(noun) for text in design.unpriced)}
+    named_kinds = {
+        kind
+        for kind, noun in KINDS.items()
+        if not any(text.startswith(noun) for text in design.unpriced)
+    }
     kinds = tuple(kind for kind in KINDS if kind in priced_kinds & named_kinds)
     network_side, design_side = _side(network, kinds), _side(design, kinds)
     return DesignComparison(
         network=network_side,
         design=design_side,
         kinds=kinds,
-        more_usd=None if network_side.usd is None or design_side.usd is None else design_side.usd - network_side.usd,
+        more_usd=(
+            None
+            if network_side.usd is None or design_side.usd is None
+            else design_side.usd - network_side.usd
+        ),
         more=_excess_share(network_side.usd, design_side.usd),
-        more_per_end_point=_excess_share(network_side.usd_per_end_point, design_side.usd_per_end_point),
-        notes=(*_other_ends(network_side, design_side), *_left_out(design, priced_kinds, named_kinds), *design.notes),
+        more_per_end_point=_excess_share(
+            network_side.usd_per_end_point, design_side.usd_per_end_point
+        ),
+        notes=(
+            *_other_ends(network_side, design_side),
+            *_left_out(design, priced_kinds, named_kinds),
+            *design.notes,
+        ),
     )
 
 
@@ -271,14 +357,20 @@ def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[s
     """That two networks join different numbers of end points, and what each of them costs."""
     if network.end_points == design.end_points:
         return
-    joins = f"joins {counted(design.end_points, 'end point')} and the plan's network {network.end_points:,}"
+    joins = (
+        f"joins {counted(design.end_points, 'end point')} and the plan's network"
+        f" {network.end_points:,}"
+    )
     design_usd, network_usd = design.usd_per_end_point, network.usd_per_end_point
     share = _excess_share(network_usd, design_usd)
     if share is None:
         yield f"{joins}."
     else:
         change = f"{abs(share):.1%} {'more' if share > 0 else 'less'}" if share else "the same"
-        yield f"{joins}; for each of them it costs ${design_usd:,.2f} against ${network_usd:,.2f}, {change}."
+        yield (
+            f"{joins}; for each of them it costs ${design_usd:,.2f} against ${network_usd:,.2f},"
+            f" {change}."
+        )
 
 
 def _left_out(
@@ -291,13 +383,17 @@ def _left_out(
     if design.unpriced:
         kinds = both(noun for kind, noun in KINDS.items() if kind not in named_kinds)
         yield f"{both(design.unpriced)} have no price; both sums leave out {kinds}."
-    absent = [noun for kind, noun in KINDS.items() if kind in named_kinds and kind not in priced_kinds]
+    absent = [
+        noun for kind, noun in KINDS.items() if kind in named_kinds and kind not in priced_kinds
+    ]
     if absent:
         yield f"the bill of the plan has no {both(absent)}, which both sums leave out."
 
 
 def lines_by_product(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Lines of one product at one price as one line; labour and support are paid once for each network."""
+    """Lines of one product at one price as one line; labour and support are paid once for each
+    network.
+    """
     counts = Counter[Item]()
     for item in items:
         counts[item.of(0)] += item.count

@@ -1,7 +1,9 @@
-"""A chain of tiers: everything decided but the uplinks of a leaf, and what it counts to (docs/designs.md).
+"""A chain of tiers: everything decided but the uplinks of a leaf, and what it counts to
+(docs/designs.md).
 
-A network is one of equal networks that share nothing: a plane, or a rail of a plane where the fabric is rail-only.
-Leaves make pods; the leaves of a pod share spines, and cores join all pods of a network.
+A network is one of equal networks that share nothing: a plane, or a rail of a plane where the
+fabric is rail-only. Leaves make pods; the leaves of a pod share spines, and cores join all pods of
+a network.
 """
 
 from __future__ import annotations
@@ -17,19 +19,24 @@ Bundles = Literal["even", "any"]
 
 
 class NotWirableError(ValueError):
-    """A chain that cannot be wired: the tier (1 for leaves), the ports a switch would take and those it has."""
+    """A chain that cannot be wired: the tier (1 for leaves), the ports a switch would take and
+    those it has.
+    """
 
     def __init__(self, tier: int, takes: int, has: int, reason: str) -> None:
         self.tier, self.takes, self.has = tier, takes, has
-        super().__init__(f"a switch of tier {tier} would take {takes:,} ports ({reason}) and has {has:,}")
+        super().__init__(
+            f"a switch of tier {tier} would take {takes:,} ports ({reason}) and has {has:,}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TierPorts:
-    """The ports of a switch: `down` is the most cables down that it may have, `up` its cables up where they are fixed.
+    """The ports of a switch: `down` is the most cables down that it may have, `up` its cables up
+    where they are fixed.
 
-    A port breaks out into `down_split` cables down or `up_split` cables up. One cable down has the bandwidth of `ratio`
-    cables up.
+    A port breaks out into `down_split` cables down or `up_split` cables up. One cable down has the
+    bandwidth of `ratio` cables up.
     """
 
     ports: int
@@ -53,7 +60,9 @@ class TierPorts:
         """
         takes = -(-down // self.down_split) - (-up // self.up_split)
         if takes > self.ports:
-            raise NotWirableError(tier, takes, self.ports, f"for {counted(down, 'cable')} down and {up:,} up")
+            raise NotWirableError(
+                tier, takes, self.ports, f"for {counted(down, 'cable')} down and {up:,} up"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +77,9 @@ class PodSplit:
 class TierChain:
     """Networks that differ in the uplinks of their leaves only.
 
-    `ends` are NIC ports installed in all networks. `leaves` and `pods` are of one of `networks` equal networks, `fill`
-    is how many end points a leaf is sized for. `planes` share nothing; on a single tier a switch holds
-    `networks_per_switch` networks of a plane.
+    `ends` are NIC ports installed in all networks. `leaves` and `pods` are of one of `networks`
+    equal networks, `fill` is how many end points a leaf is sized for. `planes` share nothing; on a
+    single tier a switch holds `networks_per_switch` networks of a plane.
     """
 
     ends: int
@@ -99,8 +108,9 @@ class Block:
 class TierLevel:
     """One tier of all networks.
 
-    `down_ports` and `uplinks` are cables of the fullest switch as it is sized, `links` all cables below the tier.
-    `bundle` is how many cables lead from a switch to each one above that it reaches, at least; 0 at the top.
+    `down_ports` and `uplinks` are cables of the fullest switch as it is sized, `links` all cables
+    below the tier. `bundle` is how many cables lead from a switch to each one above that it
+    reaches, at least; 0 at the top.
     """
 
     switches: int
@@ -122,7 +132,9 @@ def levels(chain: TierChain, uplinks: int) -> tuple[TierLevel, ...]:
         in_plane = chain.networks // chain.planes
         switches = chain.planes * -(-in_plane // chain.networks_per_switch)
         down = chain.fill * min(chain.networks_per_switch, in_plane)
-        return (TierLevel(switches=switches, down_ports=down, uplinks=0, links=chain.ends, bundle=0),)
+        return (
+            TierLevel(switches=switches, down_ports=down, uplinks=0, links=chain.ends, bundle=0),
+        )
     n = chain.networks
     parts = blocks(chain, uplinks)
     leaf = TierLevel(
@@ -144,12 +156,16 @@ def levels(chain: TierChain, uplinks: int) -> tuple[TierLevel, ...]:
         return leaf, spine
     links = sum(part.count * part.spines * part.up for part in parts)
     down = -(-links // step // group) * step
-    return leaf, spine, TierLevel(switches=n * group, down_ports=down, uplinks=0, links=n * links, bundle=0)
+    return (
+        leaf,
+        spine,
+        TierLevel(switches=n * group, down_ports=down, uplinks=0, links=n * links, bundle=0),
+    )
 
 
 def blocks(chain: TierChain, uplinks: int) -> tuple[Block, ...]:
-    """The pods of one network with their spines: the fewest whose ports are enough and, where bundles are even, whose
-    number divides the uplinks of a leaf.
+    """The pods of one network with their spines: the fewest whose ports are enough and, where
+    bundles are even, whose number divides the uplinks of a leaf.
 
     Raises
     ------
@@ -177,10 +193,12 @@ def least_divisor(number: int, lower_bound: int) -> int:
 
 
 def cores(chain: TierChain, parts: tuple[Block, ...]) -> tuple[int, int]:
-    """The fewest cores of one network, and how many cables always go together from a spine to a core.
+    """The fewest cores of one network, and how many cables always go together from a spine to a
+    core.
 
-    Where bundles are even, that is all a spine has for each core that it reaches. A core has a port for every full pod,
-    and the bundles of a pod go round the cores, so that no core has two more of them than another.
+    Where bundles are even, that is all a spine has for each core that it reaches. A core has a port
+    for every full pod, and the bundles of a pod go round the cores, so that no core has two more of
+    them than another.
 
     Raises
     ------
@@ -194,7 +212,8 @@ def cores(chain: TierChain, parts: tuple[Block, ...]) -> tuple[int, int]:
     for step in _divisors(math.gcd(*(part.up for part in parts))) if even else [1]:
         if step > ports:
             break
-        # all cables of a spine to a core are one bundle, so that it needs as many cores as it has bundles
+        # all cables of a spine to a core are one bundle, so that it needs as many cores as it has
+        # bundles
         least_cores = max(part.up for part in parts) // step if even else 1
         count = max(-(-links // step // (ports // step)), least_cores)
         # a full pod reaches every core, so that there are no more cores than it has bundles
@@ -212,7 +231,8 @@ def _divisors(number: int) -> list[int]:
 def worst_pair_share(chain: TierChain, uplinks: int) -> float:
     """The least share of their uplinks that two leaves of a pod can use between them.
 
-    Cables go round the spines, so that leaves differ in which of them have one cable more; even bundles give 1.
+    Cables go round the spines, so that leaves differ in which of them have one cable more; even
+    bundles give 1.
     """
     if len(chain.tiers) == 1:
         return 1.0
@@ -220,13 +240,19 @@ def worst_pair_share(chain: TierChain, uplinks: int) -> float:
 
 
 def pair_share(leaves: int, spines: int, uplinks: int) -> float:
-    """The least share of their uplinks that two of so many leaves can use between them over the spines they share."""
+    """The least share of their uplinks that two of so many leaves can use between them over the
+    spines they share.
+    """
     bundle, extra_cables = divmod(uplinks, spines)
     # the extra cables of leaf i go to the spines from i * extra_cables on, round all of them
     offsets = {leaf * extra_cables % spines for leaf in range(1, min(leaves, spines + 1))}
     common = [max(0, extra_cables - t) + max(0, extra_cables - (spines - t)) for t in offsets]
     return min(
-        ((bundle * spines + min(extra_cables, spines_in_common)) / uplinks for spines_in_common in common), default=1.0
+        (
+            (bundle * spines + min(extra_cables, spines_in_common)) / uplinks
+            for spines_in_common in common
+        ),
+        default=1.0,
     )
 
 

@@ -1,4 +1,6 @@
-"""Cables of a design by length, where it says how its racks stand (docs/designs.md), and the modules at their ends."""
+"""Cables of a design by length, where it says how its racks stand (docs/designs.md), and the
+modules at their ends.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Switches:
-    """So many switches of one tier at one place, the rack units of each and the watts, with the optics in it."""
+    """So many switches of one tier at one place, the rack units of each and the watts, with the
+    optics in it.
+    """
 
     place: Place
     count: int
@@ -39,8 +43,9 @@ class Switches:
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchRacks:
-    """Racks of switches: the rack of domains after which each stands, the one in which those of a place are, and what
-    the fullest draws with the optics in it (W)."""
+    """Racks of switches: the rack of domains after which each stands, the one in which those of a
+    place are, and what the fullest draws with the optics in it (W).
+    """
 
     after: tuple[int, ...]
     holding: dict[Place, int]
@@ -51,7 +56,9 @@ class SwitchRacks:
         return rack + bisect_left(self.after, rack)
 
     def spot_of(self, place: Place) -> int:
-        """Where the switches of a place stand: in the middle one of their racks, or amid domains without any."""
+        """Where the switches of a place stand: in the middle one of their racks, or amid domains
+        without any.
+        """
         if place not in self.holding:
             return self.spot(place[0])
         rack = self.holding[place]
@@ -65,8 +72,9 @@ class SwitchRacks:
 
 @dataclass(frozen=True, kw_only=True)
 class DesignHall:
-    """A design in its hall: cables below each tier over all networks by the length they are bought in (m), and the
-    racks that its switches fill; None where some have no height, or no product."""
+    """A design in its hall: cables below each tier over all networks by the length they are bought
+    in (m), and the racks that its switches fill; None where some have no height, or no product.
+    """
 
     cables: tuple[Lengths, ...]
     switch_racks: int | None
@@ -75,8 +83,9 @@ class DesignHall:
 def design_hall(design: PublishedDesign, file: str = "design") -> DesignHall | None:
     """Where a design stands; None where it names no hall.
 
-    A switch stands amid what hangs below it: a leaf amid its end points, spines amid the leaves of their pod, cores
-    amid the pods. It does so in the middle rack of these, or where all have a height in a rack for switches behind it.
+    A switch stands amid what hangs below it: a leaf amid its end points, spines amid the leaves of
+    their pod, cores amid the pods. It does so in the middle rack of these, or where all have a
+    height in a rack for switches behind it.
 
     Raises
     ------
@@ -88,12 +97,14 @@ def design_hall(design: PublishedDesign, file: str = "design") -> DesignHall | N
         return None
     if chain.ends > MOST_ENDS:
         raise InstanceError(
-            f"{file}: design {design.id!r}: hall: {chain.ends:,} end points are too many to place one by one, needs at "
-            f"most {MOST_ENDS:,} or no hall"
+            f"{file}: design {design.id!r}: hall: {chain.ends:,} end points are too many to place"
+            f" one by one, needs at most {MOST_ENDS:,} or no hall"
         )
     hung = _hung(design, design.hall, chain)
     racks = {leaf: median_rack(rack_ends) for leaf, rack_ends in hung.items()}
-    amid_all = median_rack(Counter(racks.values()))  # where leaves stand that no end point needs yet
+    amid_all = median_rack(
+        Counter(racks.values())
+    )  # where leaves stand that no end point needs yet
     leaves = [racks.get(leaf, amid_all) for leaf in range(chain.leaves)]
     pods = list(_pods(chain, uplinks, leaves)) if len(chain.tiers) > 1 else []
     has_heights = all(tier.switch is not None and tier.switch.rack_units for tier in design.tiers)
@@ -104,10 +115,13 @@ def design_hall(design: PublishedDesign, file: str = "design") -> DesignHall | N
     for leaf, rack_ends in hung.items():
         for rack, ends in rack_ends.items():
             # networks lie alike, so that one of them is measured
-            leaf_cables[spots.sold(racks_of_switches.spot(rack), (leaves[leaf], 0))] += ends * chain.networks
+            leaf_cables[spots.sold(racks_of_switches.spot(rack), (leaves[leaf], 0))] += (
+                ends * chain.networks
+            )
     upper_cables = _cables_above(spots, chain, uplinks, leaves, pods)
     return DesignHall(
-        cables=(leaf_cables, *upper_cables), switch_racks=len(racks_of_switches.after) if has_heights else None
+        cables=(leaf_cables, *upper_cables),
+        switch_racks=len(racks_of_switches.after) if has_heights else None,
     )
 
 
@@ -117,14 +131,18 @@ def sold_m(length_m: float) -> int:
 
 
 def _hung(design: PublishedDesign, hall: Hall, chain: TierChain) -> dict[int, Counter[int]]:
-    """What hangs below each leaf of one network: end points by the rack of their domain. One tier is one switch."""
+    """What hangs below each leaf of one network: end points by the rack of their domain. One tier
+    is one switch.
+    """
     hung: dict[int, Counter[int]] = {}
     for (_, domain, _, _), leaf in ends_by_leaf(design, chain, 0):
         hung.setdefault(leaf if len(chain.tiers) > 1 else 0, Counter())[hall.rack_of(domain)] += 1
     return hung
 
 
-def _pods(chain: TierChain, uplinks: int, leaves: list[int]) -> Iterator[tuple[Block, list[int], int]]:
+def _pods(
+    chain: TierChain, uplinks: int, leaves: list[int]
+) -> Iterator[tuple[Block, list[int], int]]:
     """Each pod of a network with the racks of its leaves and the one amid them."""
     start = 0
     for part in blocks(chain, uplinks):
@@ -142,7 +160,9 @@ def _switches(
     pods: list[tuple[Block, list[int], int]],
     file: str,
 ) -> list[Switches]:
-    """The switches of all networks by place; each bears its share of the modules at its ends of cables."""
+    """The switches of all networks by place; each bears its share of the modules at its ends of
+    cables.
+    """
     tiers = levels(chain, uplinks)
     optics_w = [0.0] * len(tiers)
     for end in cable_ends(design, tiers, f"{file}: design {design.id!r}"):
@@ -163,7 +183,8 @@ def _switches(
         per_place = tier.switches // sum(stand.values())
         w, units = form.switch.w + optics_w[level] / tier.switches, form.switch.rack_units
         switches += [
-            Switches(place=(rack, level), count=per_place * count, units=units, w=w) for rack, count in stand.items()
+            Switches(place=(rack, level), count=per_place * count, units=units, w=w)
+            for rack, count in stand.items()
         ]
     return switches
 
@@ -182,13 +203,19 @@ class _Spots:
 
 
 def _cables_above(
-    spots: _Spots, chain: TierChain, uplinks: int, leaves: list[int], pods: list[tuple[Block, list[int], int]]
+    spots: _Spots,
+    chain: TierChain,
+    uplinks: int,
+    leaves: list[int],
+    pods: list[tuple[Block, list[int], int]],
 ) -> list[Lengths]:
     """Cables from leaves to spines and from spines to cores, of all networks."""
     spine_cables, core_cables = Lengths(), Lengths()
     for _, racks, amid in pods:
         for rack in racks:
-            spine_cables[spots.sold(spots.switch_racks.spot_of((rack, 0)), (amid, 1))] += uplinks * spots.networks
+            spine_cables[spots.sold(spots.switch_racks.spot_of((rack, 0)), (amid, 1))] += (
+                uplinks * spots.networks
+            )
     if len(chain.tiers) < 3:
         return [spine_cables] if pods else []
     core = median_rack(Counter(amid for _, _, amid in pods))
@@ -210,9 +237,11 @@ def median_rack(racks: Counter[int]) -> int:
 
 
 def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchRacks:
-    """Racks that hold the units and watts of a hall, filled place after place along the rows, from the leaves up.
+    """Racks that hold the units and watts of a hall, filled place after place along the rows, from
+    the leaves up.
 
-    A rack takes switches as long as there is room, one in any case, and stands after the middle one of their places.
+    A rack takes switches as long as there is room, one in any case, and stands after the middle one
+    of their places.
     """
     watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
     filled: list[Counter[Place]] = []
@@ -229,7 +258,10 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
             number = min(remaining, max(1, _room(group, *room)))
             filled[-1][group.place] += number
             racks_w[-1] += number * group.w
-            room, remaining = (room[0] - number * group.units, room[1] - number * group.w), remaining - number
+            room, remaining = (
+                (room[0] - number * group.units, room[1] - number * group.w),
+                remaining - number,
+            )
     racks_of_places: dict[Place, Counter[int]] = {}
     for rack, places in enumerate(filled):
         for place, count in places.items():
@@ -241,7 +273,9 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
 
 def _room(switches: Switches, units: float, watts: float) -> int:
     """How many of some switches so many units and watts are enough for."""
-    return int(min(units / switches.units, watts / switches.w if switches.w else math.inf) + ROUNDING)
+    return int(
+        min(units / switches.units, watts / switches.w if switches.w else math.inf) + ROUNDING
+    )
 
 
 def _by_rack(places: Counter[Place]) -> Counter[int]:
@@ -253,11 +287,11 @@ def _by_rack(places: Counter[Place]) -> Counter[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class CableEnds:
-    """One end of all cables below a tier: `links` at so many `holders` (NICs, or the cages that several share, or
-    switches), in modules of an optic.
+    """One end of all cables below a tier: `links` at so many `holders` (NICs, or the cages that
+    several share, or switches), in modules of an optic.
 
-    Upper ends (`is_upper`) are at the switches of the tier. `optic` is None where no product is named, `inside` says
-    that holders need none. A module takes `in_module` ends.
+    Upper ends (`is_upper`) are at the switches of the tier. `optic` is None where no product is
+    named, `inside` says that holders need none. A module takes `in_module` ends.
     """
 
     tier: int
@@ -285,11 +319,15 @@ class CableEnds:
         if self.inside or self.optic is None:
             return 0
         ends_each, fuller_holders = divmod(self.links, self.holders)
-        fewer_modules, more_modules = (-(-ends // self.in_module) for ends in (ends_each, ends_each + 1))
+        fewer_modules, more_modules = (
+            -(-ends // self.in_module) for ends in (ends_each, ends_each + 1)
+        )
         return (self.holders - fuller_holders) * fewer_modules + fuller_holders * more_modules
 
 
-def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], origin: str) -> Iterator[CableEnds]:
+def cable_ends(
+    design: PublishedDesign, tiers: tuple[TierLevel, ...], origin: str
+) -> Iterator[CableEnds]:
     """Upper and lower ends of the cables below each tier.
 
     Raises
@@ -308,10 +346,15 @@ def cable_ends(design: PublishedDesign, tiers: tuple[TierLevel, ...], origin: st
             and rate is not None
             and design.nic_ports * nics_per_cage % lower.links_of(rate)
         ):
-            holder = "a NIC has" if nics_per_cage == 1 else f"{nics_per_cage} NICs that share a cage have"
+            holder = (
+                "a NIC has"
+                if nics_per_cage == 1
+                else f"{nics_per_cage} NICs that share a cage have"
+            )
             raise InstanceError(
-                f"{origin}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)} ends and {holder} "
-                f"{design.nic_ports * nics_per_cage}, needs optic_below, for the ends at NICs, or gpus_per_cage"
+                f"{origin}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)}"
+                f" ends and {holder} {design.nic_ports * nics_per_cage}, needs optic_below, for the"
+                " ends at NICs, or gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, tier.switches),
@@ -345,39 +388,64 @@ def too_many_modules(
     ports: Sequence[tuple[int, Optic]],
     free_key: str = "margin.ports",
 ) -> str:
-    """What to order in place of modules for which a switch has no room; modules of a cage serve `ports_per_module`
-    ports each, and the key `free_key` keeps ports free."""
+    """What to order in place of modules for which a switch has no room; modules of a cage serve
+    `ports_per_module` ports each, and the key `free_key` keeps ports free.
+    """
     of_kind = Counter[str]()
     for number, optic in ports:
         of_kind[optic.name] += number
     cages_filled = sum(-(-number // ports_per_module) for number in of_kind.values())
-    opening = f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for {cages:,}"
-    larger = f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
+    opening = (
+        f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for"
+        f" {cages:,}"
+    )
+    larger = (
+        f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
+    )
     if cages_filled <= cages:
-        catalog_hint = _catalog_modules(way.cage_gbit_s, ports_per_module, [optic for _, optic in ports])
+        catalog_hint = _catalog_modules(
+            way.cage_gbit_s, ports_per_module, [optic for _, optic in ports]
+        )
         return f"{opening}: order {cages_filled:,} {larger}{catalog_hint}, whose price may differ."
     return (
-        f"{opening}, and {larger} would still be {cages_filled:,}: links of its two sides share no module. Keep some "
-        f"ports free ({free_key}) to build it."
+        f"{opening}, and {larger} would still be {cages_filled:,}: links of its two sides share no"
+        f" module. Keep some ports free ({free_key}) to build it."
     )
 
 
 def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence[Optic]) -> str:
-    """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of these; empty if none."""
+    """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of
+    these; empty if none.
+    """
     modules = (
-        module for module in entries("optic").values() if isinstance(module, Optic) and module.gbit_s == cage_gbit_s
+        module
+        for module in entries("optic").values()
+        if isinstance(module, Optic) and module.gbit_s == cage_gbit_s
     )
-    fitting = [module for module in modules if module.links_of(cage_gbit_s / ports_per_module) == ports_per_module]
-    names = [module.name for module in fitting if any(module.meets(optic) and mate(module, optic) for optic in optics)]
+    fitting = [
+        module
+        for module in modules
+        if module.links_of(cage_gbit_s / ports_per_module) == ports_per_module
+    ]
+    names = [
+        module.name
+        for module in fitting
+        if any(module.meets(optic) and mate(module, optic) for optic in optics)
+    ]
     return f" (of the catalog: {both(names)})" if names else ""
 
 
 def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
-    """That modules which carry several links take cables or panels which split their fibres, unless each link has a
-    connector of its own."""
-    ends = [f"{name} ({counted(count, 'link')} each)" for name, count in links_of_modules.items() if count > 1]
+    """That modules which carry several links take cables or panels which split their fibres, unless
+    each link has a connector of its own.
+    """
+    ends = [
+        f"{name} ({counted(count, 'link')} each)"
+        for name, count in links_of_modules.items()
+        if count > 1
+    ]
     if ends:
         yield (
-            f"The bill counts no cables or panels that split fibres, which {both(ends)} may need, unless each "
-            "link has a connector of its own."
+            f"The bill counts no cables or panels that split fibres, which {both(ends)} may need,"
+            " unless each link has a connector of its own."
         )

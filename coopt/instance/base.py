@@ -13,7 +13,9 @@ class Table(BaseModel):
     __slots__ = ("_hash",)  # no copy takes it along, so that one with changes has a hash of its own
 
     def __hash__(self) -> int:
-        """The hash of all fields, worked out once: what is kept of a question is looked up by whole tables."""
+        """The hash of all fields, worked out once: what is kept of a question is looked up by whole
+        tables.
+        """
         try:
             value: int = object.__getattribute__(self, "_hash")
         except AttributeError:
@@ -41,7 +43,8 @@ def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
 
 LEAST = 1e-9  # of anything that divides
 MOST_OF_RANGE = 10_000
-MOST = 10_000_000  # of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits
+# of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits
+MOST = 10_000_000
 
 
 def _not_vanishing(value: float) -> float:
@@ -51,11 +54,17 @@ def _not_vanishing(value: float) -> float:
 
 
 class Range(Table):
-    """Whole numbers that are evenly apart, to choose from, in place of a list: `least`, `least + step`, and so on."""
+    """Whole numbers that are evenly apart, to choose from, in place of a list: `least`, `least +
+    step`, and so on.
+    """
 
     least: Annotated[int, Field(ge=1, le=MOST, description="the first of them")]
-    most: Annotated[int, Field(ge=1, le=MOST, description="none is above it; the last where a step meets it")]
-    step: Annotated[int, Field(ge=1, le=MOST, description="from one to the next; at most 10,000 numbers")]
+    most: Annotated[
+        int, Field(ge=1, le=MOST, description="none is above it; the last where a step meets it")
+    ]
+    step: Annotated[
+        int, Field(ge=1, le=MOST, description="from one to the next; at most 10,000 numbers")
+    ]
 
     @model_validator(mode="after")
     def _has_some(self) -> Self:
@@ -68,8 +77,13 @@ class Range(Table):
 
 
 def first_of_list(list_key: str, key: str) -> str:
-    """What is wrong where the list that a key was written as, and is kept beside it, begins with another value."""
-    return f"{list_key}: begins with another value than {key}, needs the list to be written as {key} = [...]"
+    """What is wrong where the list that a key was written as, and is kept beside it, begins with
+    another value.
+    """
+    return (
+        f"{list_key}: begins with another value than {key}, needs the list to be written as {key} ="
+        " [...]"
+    )
 
 
 def of_range(value: Any) -> Any:
@@ -81,7 +95,9 @@ def of_range(value: Any) -> Any:
 
 
 UNPRINTED = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-"""Characters, as ranges of a pattern, that control a text or its direction: what is read would not be what is there."""
+"""Characters, as ranges of a pattern, that control a text or its direction: what is read would not
+be what is there.
+"""
 
 
 def _whole_number(value: Any) -> Any:
@@ -102,12 +118,16 @@ one_many_or_range = BeforeValidator(
     lambda value: _tuple_from_one(of_range(value)),
     json_schema_input_type=Annotated[tuple[Count, ...], Field(min_length=1)] | Range,
 )
-one_or_series = BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (value,))
+one_or_series = BeforeValidator(
+    lambda value: tuple(value) if isinstance(value, list | tuple) else (value,)
+)
 """As `one_or_many`, for numbers whose places count, so that none is dropped."""
 
 
 def series_of(*meanings: str) -> BeforeValidator:
-    """A list with one number for each of these; one of another length is told what its numbers mean."""
+    """A list with one number for each of these; one of another length is told what its numbers
+    mean.
+    """
 
     def read(value: Any) -> tuple[Any, ...]:
         entries = tuple(value) if isinstance(value, list | tuple) else (value,)
@@ -125,11 +145,13 @@ Tag = Literal["S", "2nd", "D", "M"]
 class Provenance(Table):
     """Where figures come from.
 
-    Tags: S read in the named source, 2nd quoted by somebody else, D derived (formula in `source`), M recalled and not
-    seen in a source.
+    Tags: S read in the named source, 2nd quoted by somebody else, D derived (formula in `source`),
+    M recalled and not seen in a source.
     """
 
-    fields: Annotated[tuple[str, ...], one_or_many, Field(description="keys whose figures these are")]
+    fields: Annotated[
+        tuple[str, ...], one_or_many, Field(description="keys whose figures these are")
+    ]
     tag: Annotated[Tag, Field(description="how they are known")]
     source: Annotated[str, Field(description="where they stand, or how they follow")]
 
@@ -139,4 +161,6 @@ class Entry(Table):
 
     name: Annotated[Name, Field(description="how the answer calls it")]
     description: Annotated[str, Field(description="for those who read it")] = ""
-    sources: Annotated[tuple[Provenance, ...], one_or_many, Field(description="where its figures come from")] = ()
+    sources: Annotated[
+        tuple[Provenance, ...], one_or_many, Field(description="where its figures come from")
+    ] = ()

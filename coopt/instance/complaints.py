@@ -46,7 +46,9 @@ CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     """One sentence for each thing that is wrong, without repetition."""
-    items = _nearest_branches([item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])])
+    items = _nearest_branches(
+        [item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])]
+    )
     needs: dict[str, list[str]] = {}
     rules: set[str] = set()  # what they need is needed at once, and not one of several types
     for item in items:
@@ -56,7 +58,11 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
             if item["type"] == "value_error":
                 rules.add(head)
     return [
-        f"{head}: needs {both(dict.fromkeys(need)) if head in rules else _one_of(need)}" if any(need) else head
+        (
+            f"{head}: needs {both(dict.fromkeys(need)) if head in rules else _one_of(need)}"
+            if any(need)
+            else head
+        )
         for head, need in needs.items()
     ]
 
@@ -69,19 +75,26 @@ def _is_told_twice(loc: tuple[int | str, ...]) -> bool:
 def _one_of(needs: Iterable[str]) -> str:
     """Needs of several types of a value as one, words of all of them first."""
     distinct = [*dict.fromkeys(needs)]
-    words = dict.fromkeys(word for need in distinct if WORDS.match(need) for word in re.findall("'[^']*'", need))
+    words = dict.fromkeys(
+        word for need in distinct if WORDS.match(need) for word in re.findall("'[^']*'", need)
+    )
     clauses = [need for need in distinct if not WORDS.match(need)]
     word_list = f"{'one of ' * (len(words) > 1)}{alternatives(words)}"
     return alternatives(([word_list] if words else []) + clauses)
 
 
 def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of a value that may have several types: what is wrong within the type it has, not that it lacks the others.
+    """Of a value that may have several types: what is wrong within the type it has, not that it
+    lacks the others.
 
-    A word that is none of those known may have been meant for a number as well. A list is not too short where its
-    entries are refused.
+    A word that is none of those known may have been meant for a number as well. A list is not too
+    short where its entries are refused.
     """
-    places = [(key_path(item["loc"]), item["type"]) for item in items if not item["type"].endswith("_type")]
+    places = [
+        (key_path(item["loc"]), item["type"])
+        for item in items
+        if not item["type"].endswith("_type")
+    ]
 
     def superseded(item: Mapping[str, Any]) -> bool:
         place, kind = key_path(item["loc"]), item["type"]
@@ -145,12 +158,17 @@ def _excerpt(value: Any) -> str:
 
 
 def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -> str:
-    """The keys of the table that holds an unknown one; only the closest when some are close, or tables that have it
-    (and take lists, where it is one)."""
+    """The keys of the table that holds an unknown one; only the closest when some are close, or
+    tables that have it (and take lists, where it is one).
+    """
     keys = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
         return f"a known one (closest: {', '.join(matches)})"
-    homes = [f"{place}.{loc[-1]}" for place, table in _tables_in(root) if _takes(table, str(loc[-1]), value)]
+    homes = [
+        f"{place}.{loc[-1]}"
+        for place, table in _tables_in(root)
+        if _takes(table, str(loc[-1]), value)
+    ]
     return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(keys)
 
 
@@ -161,7 +179,9 @@ def _takes(table: type[BaseModel], key: str, value: Any) -> bool:
     try:
         table.model_validate({key: value})
     except ValidationError as error:
-        return not any(item["loc"] == (key,) and item["type"].endswith("_type") for item in error.errors())
+        return not any(
+            item["loc"] == (key,) and item["type"].endswith("_type") for item in error.errors()
+        )
     return True
 
 

@@ -1,4 +1,6 @@
-"""What ties the networks of a question: limits of them all, what islands share, phases, sites, what a plan stands."""
+"""What ties the networks of a question: limits of them all, what islands share, phases, sites, what
+a plan stands.
+"""
 
 from collections.abc import Mapping
 from itertools import product
@@ -37,17 +39,28 @@ MOST_SITES = 6  # rings through more sites are too many to try one by one
 class Limits(Table):
     """Caps on what `include` counts."""
 
-    power_mw: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")] = None
-    capex_usd: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")] = None
-    racks: Annotated[float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")] = None
+    power_mw: Annotated[
+        float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")
+    ] = None
+    capex_usd: Annotated[
+        float | None, Field(ge=1e-6, le=1e15, description="cap on purchase (USD)")
+    ] = None
+    racks: Annotated[
+        float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")
+    ] = None
 
     def against(self, *, usd: Any, w: Any, racks: Any) -> dict[str, tuple[Any, float]]:
-        """What a bill and racks take of each limit that is set, and the limit, both in its own unit.
+        """What a bill and racks take of each limit that is set, and the limit, both in its own
+        unit.
 
         Racks may be unknown where they have no limit.
         """
         amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
-        return {key: (amount, cap) for key, amount in amounts.items() if (cap := self.given.get(key)) is not None}
+        return {
+            key: (amount, cap)
+            for key, amount in amounts.items()
+            if (cap := self.given.get(key)) is not None
+        }
 
     @property
     def given(self) -> dict[str, float]:
@@ -57,17 +70,32 @@ class Limits(Table):
     @property
     def sums(self) -> dict[BillKind, float]:
         """The most of each sum of a bill that has a limit (USD or W)."""
-        return {kind: cap * scale for kind, (key, scale) in OF_SUM.items() if (cap := getattr(self, key)) is not None}
+        return {
+            kind: cap * scale
+            for kind, (key, scale) in OF_SUM.items()
+            if (cap := getattr(self, key)) is not None
+        }
 
 
-LIMITED = {"power_mw": ("power", "MW"), "capex_usd": ("purchase", "USD"), "racks": ("racks", "racks")}
+LIMITED = {
+    "power_mw": ("power", "MW"),
+    "capex_usd": ("purchase", "USD"),
+    "racks": ("racks", "racks"),
+}
 """What the limits are on, and their units."""
-OF_SUM: dict[BillKind, tuple[str, float]] = {"capex": ("capex_usd", 1.0), "power": ("power_mw", 1e6)}
-"""Sums of a bill that may have a limit: its key, and how many of the bill's units (USD or W) make one of its own."""
+OF_SUM: dict[BillKind, tuple[str, float]] = {
+    "capex": ("capex_usd", 1.0),
+    "power": ("power_mw", 1e6),
+}
+"""Sums of a bill that may have a limit: its key, and how many of the bill's units (USD or W) make
+one of its own.
+"""
 
 
 class MostProducts(Table):
-    """How many different products of a kind all islands together may use; what is left out is free."""
+    """How many different products of a kind all islands together may use; what is left out is
+    free.
+    """
 
     hb: Annotated[Count | None, Field(description="kinds of HB domain")] = None
     nic: Annotated[Count | None, Field(description="network adapters")] = None
@@ -77,24 +105,41 @@ class MostProducts(Table):
     @property
     def given(self) -> dict[str, int]:
         """The most products of each kind that has a limit."""
-        return {kind: limit for kind in type(self).model_fields if (limit := getattr(self, kind)) is not None}
+        return {
+            kind: limit
+            for kind in type(self).model_fields
+            if (limit := getattr(self, kind)) is not None
+        }
 
 
 class Discount(Table):
     """Prices of one product by the quantity bought over all islands."""
 
-    kind: Annotated[Kind, Field(description="what the product is: hb counts GPUs in HB domains, gpu the idle ones too")]
+    kind: Annotated[
+        Kind,
+        Field(
+            description="what the product is: hb counts GPUs in HB domains, gpu the idle ones too"
+        ),
+    ]
     item: Annotated[Name, Field(description="name of the product")]
     begins: Annotated[
         tuple[Count, ...],
         one_or_series,
-        Field(alias="from", min_length=1, description="units from which on each price holds, rising"),
+        Field(
+            alias="from", min_length=1, description="units from which on each price holds, rising"
+        ),
     ]
-    usd: Annotated[BracketPrices | None, Field(description="price of a unit from each of them on (USD)")] = None
+    usd: Annotated[
+        BracketPrices | None, Field(description="price of a unit from each of them on (USD)")
+    ] = None
     off: Annotated[Shares | None, Field(description="or the share of the price taken off")] = None
     applies: Annotated[
         Literal["all-units", "incremental"],
-        Field(description="whether a price holds for every unit bought or for those beyond its threshold"),
+        Field(
+            description=(
+                "whether a price holds for every unit bought or for those beyond its threshold"
+            )
+        ),
     ] = "all-units"
 
     @model_validator(mode="after")
@@ -105,13 +150,18 @@ class Discount(Table):
         prices = self.usd if self.usd is not None else self.off
         assert prices is not None
         if len(prices) != len(self.begins):
-            raise ValueError(f"{subject}: {len(self.begins)} thresholds and {len(prices)} prices, needs one for each")
+            raise ValueError(
+                f"{subject}: {len(self.begins)} thresholds and {len(prices)} prices, needs one for"
+                " each"
+            )
         if list(self.begins) != sorted(set(self.begins)):
             raise ValueError(f"{subject}: from = {list(self.begins)}, needs rising thresholds")
         return self
 
     def prices(self, usd: float) -> tuple[float, ...]:
-        """The prices from each threshold on, of a product whose price is `usd` (USD); shares give whole cents."""
+        """The prices from each threshold on, of a product whose price is `usd` (USD); shares give
+        whole cents.
+        """
         if self.usd is not None:
             return self.usd
         assert self.off is not None
@@ -119,20 +169,26 @@ class Discount(Table):
 
 
 class Sharing(Table):
-    """How workloads share the cluster: all of it in turn, or an island of HB domains each at the same time."""
+    """How workloads share the cluster: all of it in turn, or an island of HB domains each at the
+    same time.
+    """
 
     mode: Annotated[
-        Literal["time", "partition"], Field(description="all of the cluster in turn, or a part of it each")
+        Literal["time", "partition"],
+        Field(description="all of the cluster in turn, or a part of it each"),
     ] = "time"
-    most_products: Annotated[MostProducts, Field(description="partition: most different products of a kind")] = (
-        MostProducts()
-    )
+    most_products: Annotated[
+        MostProducts, Field(description="partition: most different products of a kind")
+    ] = MostProducts()
     discount: Annotated[
-        tuple[Discount, ...], one_or_many, Field(description="partition: prices by the quantity of all islands")
+        tuple[Discount, ...],
+        one_or_many,
+        Field(description="partition: prices by the quantity of all islands"),
     ] = ()
-    core: Annotated["Core | None", Field(description="partition: switches that join all islands; none if left out")] = (
-        None
-    )
+    core: Annotated[
+        "Core | None",
+        Field(description="partition: switches that join all islands; none if left out"),
+    ] = None
 
     @property
     def of_one_part(self) -> "Sharing":
@@ -148,27 +204,41 @@ class Sharing(Table):
 class Core(Table):
     """Switches between islands, and what islands must be able to send through them."""
 
-    switch: Annotated[Name, Field(description="name of a listed switch, which the core consists of")]
+    switch: Annotated[
+        Name, Field(description="name of a listed switch, which the core consists of")
+    ]
     gbit_s_per_gpu: Annotated[
         Positive, Field(description="what every GPU that trains can send to other islands (Gbit/s)")
     ]
     optic: Annotated[
         Name | None,
         Field(
-            description="name of the listed optic at both ends of its links, or with link_ends = 'any' at those in the "
-            "core; chosen where left out"
+            description=(
+                "name of the listed optic at both ends of its links, or with link_ends = 'any' at"
+                " those in the core; chosen where left out"
+            )
         ),
     ] = None
 
 
 class PhaseWorkload(Table):
-    """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of its own."""
+    """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of
+    its own.
+    """
 
     name: Annotated[Name, Field(description="name of the workload")]
-    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
-    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
-    train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
-    train_tokens: Annotated[Positive | None, Field(description="tokens of the whole training run")] = None
+    max_iteration_time_s: Annotated[
+        Positive | None, Field(description="bound: time of one iteration (s)")
+    ] = None
+    min_tokens_per_s: Annotated[
+        Positive | None, Field(description="bound: pace of the training (tokens/s)")
+    ] = None
+    train_days: Annotated[
+        Positive | None, Field(description="bound: time to train `train_tokens` (days)")
+    ] = None
+    train_tokens: Annotated[
+        Positive | None, Field(description="tokens of the whole training run")
+    ] = None
 
     @property
     def bound(self) -> dict[str, float]:
@@ -177,14 +247,21 @@ class PhaseWorkload(Table):
 
 
 class PriceFactors(Table):
-    """What a phase pays over the prices of the instance, by the kind of the bill; 1 is the same price."""
+    """What a phase pays over the prices of the instance, by the kind of the bill; 1 is the same
+    price.
+    """
 
-    hb: Annotated[PriceFactor, Field(description="HB domains with their idle GPUs; in a fleet these go by gpu")] = 1.0
+    hb: Annotated[
+        PriceFactor,
+        Field(description="HB domains with their idle GPUs; in a fleet these go by gpu"),
+    ] = 1.0
     nic: Annotated[PriceFactor, Field(description="NICs")] = 1.0
     switch: Annotated[PriceFactor, Field(description="switches")] = 1.0
     optics: Annotated[PriceFactor, Field(description="optics")] = 1.0
     gpu: Annotated[PriceFactor, Field(description="GPUs that train")] = 1.0
-    energy: Annotated[PriceFactor, Field(description="electricity, from this phase to the next")] = 1.0
+    energy: Annotated[
+        PriceFactor, Field(description="electricity, from this phase to the next")
+    ] = 1.0
 
 
 def _workload_row(value: Any) -> Any:
@@ -192,22 +269,28 @@ def _workload_row(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-NamedWorkload = Annotated[PhaseWorkload, BeforeValidator(_workload_row, json_schema_input_type=str | PhaseWorkload)]
+NamedWorkload = Annotated[
+    PhaseWorkload, BeforeValidator(_workload_row, json_schema_input_type=str | PhaseWorkload)
+]
 
 
 class Phase(Table):
     """A step of growth: what is there from `year` on, until the next phase."""
 
-    year: Annotated[float, Field(ge=0, le=10_000, description="when it begins, such as 2027 or 1.5")]
+    year: Annotated[
+        float, Field(ge=0, le=10_000, description="when it begins, such as 2027 or 1.5")
+    ]
     gpus: Annotated[Count, Field(description="GPUs that train, those of earlier phases included")]
     workloads: Annotated[
         tuple[NamedWorkload, ...],
         one_or_many,
-        Field(description="workloads that train, by name or with a bound of their own; left out: all"),
+        Field(
+            description="workloads that train, by name or with a bound of their own; left out: all"
+        ),
     ] = ()
-    price: Annotated[PriceFactors, Field(description="prices of this phase over those of the instance")] = (
-        PriceFactors()
-    )
+    price: Annotated[
+        PriceFactors, Field(description="prices of this phase over those of the instance")
+    ] = PriceFactors()
     retrofit_usd_per_link: Annotated[
         Price, Field(description="labour for an uplink added to a switch that stood before (USD)")
     ] = 0.0
@@ -217,11 +300,19 @@ class Site(Table):
     """A datacenter."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]
-    power_mw: Annotated[Positive, Field(description="facility power it can feed: IT power times PUE (MW)")]
-    pue: Annotated[float | None, Field(ge=1, le=100, description="facility over IT power; else objective.pue")] = None
+    power_mw: Annotated[
+        Positive, Field(description="facility power it can feed: IT power times PUE (MW)")
+    ]
+    pue: Annotated[
+        float | None, Field(ge=1, le=100, description="facility over IT power; else objective.pue")
+    ] = None
     usd_per_kwh: Annotated[
         float | None,
-        Field(ge=0, le=1000, description="price of electricity (USD/kWh); objective.usd_per_kwh if left out"),
+        Field(
+            ge=0,
+            le=1000,
+            description="price of electricity (USD/kWh); objective.usd_per_kwh if left out",
+        ),
     ] = None
 
 
@@ -229,8 +320,12 @@ class Wan(Table):
     """Wide-area channels that can be lit between two sites."""
 
     between: Annotated[tuple[Name, Name], one_or_many, Field(description="the two sites")]
-    gbit_s: Annotated[Positive, Field(description="what gradients get of one channel, each way (Gbit/s)")]
-    usd: Annotated[Price, Field(description="price of one channel, both ends and its share of the fibre (USD)")]
+    gbit_s: Annotated[
+        Positive, Field(description="what gradients get of one channel, each way (Gbit/s)")
+    ]
+    usd: Annotated[
+        Price, Field(description="price of one channel, both ends and its share of the fibre (USD)")
+    ]
     w: Annotated[Watts, Field(description="power of one channel, half at each end (W)")] = 0.0
     latency_ms: Annotated[NonNegative, Field(description="time that a signal takes one way (ms)")]
     most: Annotated[Count, Field(description="channels that can be lit")]
@@ -242,9 +337,16 @@ class Wan(Table):
 
 
 def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
-    """What a site with some of the shares trains: its part of every batch, in the time of the whole."""
-    changes = {"global_batch": workload.global_batch * shares // all_shares, "max_iteration_time_s": workload.asked_s}
-    return workload.model_copy(update=changes | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens")))
+    """What a site with some of the shares trains: its part of every batch, in the time of the
+    whole.
+    """
+    changes = {
+        "global_batch": workload.global_batch * shares // all_shares,
+        "max_iteration_time_s": workload.asked_s,
+    }
+    return workload.model_copy(
+        update=changes | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+    )
 
 
 Lost = Literal["nic", "leaf", "plane", "domain"]
@@ -284,7 +386,9 @@ class Prices(Table):
 
 
 class Slower(Table):
-    """Factors by which bounds grow while a part is lost; 1 where left out, one number for all of them."""
+    """Factors by which bounds grow while a part is lost; 1 where left out, one number for all of
+    them.
+    """
 
     nic: Annotated[Longer, Field(description="while a NIC is lost")] = 1.0
     leaf: Annotated[Longer, Field(description="while a leaf switch is lost")] = 1.0
@@ -301,7 +405,11 @@ def _slower(value: Any) -> Any:
     """A number holds for every part."""
     if isinstance(value, Mapping | Slower):
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MOST_SLOWER:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 1 <= value <= MOST_SLOWER
+    ):
         raise ValueError(f"needs a factor from 1 to {MOST_SLOWER}, or a table of factors by part")
     return dict.fromkeys(Slower.model_fields, float(value))
 
@@ -310,26 +418,45 @@ class Robust(Table):
     """Losses to survive, and intervals in which prices and efficiency may turn out."""
 
     survive: Annotated[
-        tuple[Lost, ...], one_or_many, Field(description="parts of which any one may be lost: nic, leaf, plane, domain")
+        tuple[Lost, ...],
+        one_or_many,
+        Field(description="parts of which any one may be lost: nic, leaf, plane, domain"),
     ] = ()
     slower: Annotated[
         Slower,
         BeforeValidator(_slower, json_schema_input_type=Longer | Slower),
-        Field(description="bounds grow by this factor while a part is lost; a table has one for each part"),
+        Field(
+            description=(
+                "bounds grow by this factor while a part is lost; a table has one for each part"
+            )
+        ),
     ] = Slower()
-    prices: Annotated[Prices, Field(description="factors on prices: [least, most]; electricity has none")] = Prices()
+    prices: Annotated[
+        Prices, Field(description="factors on prices: [least, most]; electricity has none")
+    ] = Prices()
     efficiency: Annotated[
         Interval,
-        Field(description="factors on what compute and memory of the GPU reach: [least, most]; the least must do"),
+        Field(
+            description=(
+                "factors on what compute and memory of the GPU reach: [least, most]; the least"
+                " must do"
+            )
+        ),
     ] = (1.0, 1.0)
     aim: Annotated[
         Literal["worst-case", "regret"],
-        Field(description="least cost at the worst prices, or least excess over the best plan at any prices"),
+        Field(
+            description=(
+                "least cost at the worst prices, or least excess over the best plan at any prices"
+            )
+        ),
     ] = "worst-case"
 
     def surviving(self, losses: Losses) -> "Robust":
         """The same with these losses alone, each with bounds as much longer."""
-        return self.model_copy(update={"survive": tuple(losses), "slower": Slower.model_validate(losses)})
+        return self.model_copy(
+            update={"survive": tuple(losses), "slower": Slower.model_validate(losses)}
+        )
 
     @property
     def certain(self) -> "Robust":
@@ -338,6 +465,8 @@ class Robust(Table):
 
 
 def corners(prices: Prices) -> list[dict[str, float]]:
-    """Every choice of an end of each interval: cost is linear in prices, so the extremes lie here."""
+    """Every choice of an end of each interval: cost is linear in prices, so the extremes lie
+    here.
+    """
     ends = {kind: tuple(dict.fromkeys(interval)) for kind, interval in prices.intervals.items()}
     return [dict(zip(ends, factors, strict=True)) for factors in product(*ends.values())]

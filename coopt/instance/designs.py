@@ -1,4 +1,6 @@
-"""Designs of networks without a workload: the form of a file such as `instances/designs/published.toml`."""
+"""Designs of networks without a workload: the form of a file such as
+`instances/designs/published.toml`.
+"""
 
 import re
 from collections import Counter
@@ -19,21 +21,33 @@ from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
-Counts = Annotated[tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)]
+Counts = Annotated[
+    tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)
+]
 
 
 class TierForm(Table):
     """One tier of a design: all its switches are alike."""
 
     ports: Annotated[Whole, Field(ge=2, le=100_000, description="ports of a switch")]
-    down: Annotated[Ports | None, Field(description="most cables down; a spine of two tiers may keep ports so")] = None
+    down: Annotated[
+        Ports | None, Field(description="most cables down; a spine of two tiers may keep ports so")
+    ] = None
     up: Annotated[Ports | None, Field(description="cables up; 1:1 if left out")] = None
-    gbit_s: Annotated[Positive | None, Field(description="rate of a port that is not broken out (Gbit/s)")] = None
-    down_gbit_s: Annotated[Positive | None, Field(description="rate of a cable down (Gbit/s)")] = None
+    gbit_s: Annotated[
+        Positive | None, Field(description="rate of a port that is not broken out (Gbit/s)")
+    ] = None
+    down_gbit_s: Annotated[Positive | None, Field(description="rate of a cable down (Gbit/s)")] = (
+        None
+    )
     up_gbit_s: Annotated[Positive | None, Field(description="rate of a cable up (Gbit/s)")] = None
-    switch: Annotated[Switch | None, named("switch"), Field(description="the product: catalog name or table")] = None
+    switch: Annotated[
+        Switch | None, named("switch"), Field(description="the product: catalog name or table")
+    ] = None
     optic: Annotated[
-        Optic | None, named("optic"), Field(description="both ends of a cable down: catalog name or table")
+        Optic | None,
+        named("optic"),
+        Field(description="both ends of a cable down: catalog name or table"),
     ] = None
     optic_below: Annotated[
         Optic | None,
@@ -43,9 +57,13 @@ class TierForm(Table):
 
 
 class Hall(NetworkHallRows):
-    """A hall with domains in order and every switch amid what hangs below it, or in a rack for switches behind that."""
+    """A hall with domains in order and every switch amid what hangs below it, or in a rack for
+    switches behind that.
+    """
 
-    racks_per_domain: Annotated[float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")]
+    racks_per_domain: Annotated[
+        float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")
+    ]
 
     def rack_of(self, domain: int) -> int:
         """The rack of a domain, the middle one of several."""
@@ -53,17 +71,25 @@ class Hall(NetworkHallRows):
 
 
 class ByHbDomain(Table):
-    """End points of a network beside that of a plan: so many for each HB domain of the plan, and so many more."""
+    """End points of a network beside that of a plan: so many for each HB domain of the plan, and so
+    many more.
+    """
 
-    per_hb_domain: Annotated[Count, Field(description="for each HB domain of the plan, as its hosts")]
-    more: Annotated[Whole, Field(ge=0, le=10**9, description="for the whole, as nodes of the storage")] = 0
+    per_hb_domain: Annotated[
+        Count, Field(description="for each HB domain of the plan, as its hosts")
+    ]
+    more: Annotated[
+        Whole, Field(ge=0, le=10**9, description="for the whole, as nodes of the storage")
+    ] = 0
 
 
 class Published(Table):
     """What a source counts."""
 
     switches: Annotated[Counts, Field(description="of each tier over all planes, leaves first")]
-    links: Annotated[Counts | None, Field(description="cables of one port each below each tier")] = None
+    links: Annotated[
+        Counts | None, Field(description="cables of one port each below each tier")
+    ] = None
     optics: Annotated[
         dict[Name, Annotated[Whole, Field(ge=0)]] | None,
         Field(description="modules of each product that tiers name, over all tiers"),
@@ -71,42 +97,73 @@ class Published(Table):
 
 
 class PublishedDesign(Table):
-    """A network: what it joins, how leaves are filled, and its tiers from the leaves up (docs/designs.md)."""
+    """A network: what it joins, how leaves are filled, and its tiers from the leaves up
+    (docs/designs.md).
+    """
 
     id: Annotated[Name, Field(description="how answers call it")]
     source: Annotated[str, Field(description="where its counts stand")] = ""
     tag: Annotated[
-        str | None, Field(max_length=100, description="how they are known, in words or with the tags of the catalog")
+        str | None,
+        Field(
+            max_length=100,
+            description="how they are known, in words or with the tags of the catalog",
+        ),
     ] = None
     domains: Annotated[
         Count | ByHbDomain,
-        Field(description="HB domains installed; beside a plan, a table counts them by its HB domains"),
+        Field(
+            description="HB domains installed; beside a plan, a table counts them by its HB domains"
+        ),
     ]
     gpus_per_domain: Annotated[Count, Field(description="GPUs in each")]
-    rails: Annotated[Count | None, Field(description="positions of a domain with leaves of their own; every GPU")] = (
-        None
-    )
+    rails: Annotated[
+        Count | None, Field(description="positions of a domain with leaves of their own; every GPU")
+    ] = None
     nic_ports: Annotated[Count, Field(description="network ports of a GPU")] = 1
-    planes: Annotated[Count, Field(description="equal networks that the ports of a GPU are spread over")] = 1
-    gpus_per_cage: Annotated[Count, Field(description="GPUs whose NICs share a cage, and so a module")] = 1
+    planes: Annotated[
+        Count, Field(description="equal networks that the ports of a GPU are spread over")
+    ] = 1
+    gpus_per_cage: Annotated[
+        Count, Field(description="GPUs whose NICs share a cage, and so a module")
+    ] = 1
     fabric: Annotated[
-        Literal["rail-only", "rail-optimized", "clos"], Field(description="what end points of a leaf have in common")
+        Literal["rail-only", "rail-optimized", "clos"],
+        Field(description="what end points of a leaf have in common"),
     ]
-    unit_domains: Annotated[Count | None, Field(description="domains of a scalable unit; leaves serve one unit")] = None
-    leaf_domains: Annotated[Count | None, Field(description="domains a leaf serves; as many as half its ports")] = None
+    unit_domains: Annotated[
+        Count | None, Field(description="domains of a scalable unit; leaves serve one unit")
+    ] = None
+    leaf_domains: Annotated[
+        Count | None, Field(description="domains a leaf serves; as many as half its ports")
+    ] = None
     pod: Annotated[
-        Literal["unit", "rail"] | None, Field(description="leaves below the same spines; as many as half their ports")
+        Literal["unit", "rail"] | None,
+        Field(description="leaves below the same spines; as many as half their ports"),
     ] = None
     bundles: Annotated[
-        Literal["even", "any"], Field(description="even: the switches above divide the cables of each bundle")
+        Literal["even", "any"],
+        Field(description="even: the switches above divide the cables of each bundle"),
     ] = "even"
     tiers: Annotated[
-        tuple[TierForm, ...], one_or_series, Field(min_length=1, max_length=3, description="from the leaves up")
+        tuple[TierForm, ...],
+        one_or_series,
+        Field(min_length=1, max_length=3, description="from the leaves up"),
     ]
-    nic: Annotated[Nic | None, named("nic", optional=True), Field(description="NIC of a GPU with all its ports")] = None
-    hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = None
-    spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = SpareRates()
-    work: Annotated[WorkRates, Field(description="labour and support, as shares of the price")] = WorkRates()
+    nic: Annotated[
+        Nic | None,
+        named("nic", optional=True),
+        Field(description="NIC of a GPU with all its ports"),
+    ] = None
+    hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = (
+        None
+    )
+    spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = (
+        SpareRates()
+    )
+    work: Annotated[WorkRates, Field(description="labour and support, as shares of the price")] = (
+        WorkRates()
+    )
     published: Annotated[Published | None, Field(description="what the source counts")] = None
 
     @property
@@ -121,10 +178,14 @@ class PublishedDesign(Table):
         return self.domains
 
     def at_prices(self, factors: Mapping[str, float]) -> Self:
-        """The design with prices that are multiplied by a factor for each kind of product, by 1 where there is none."""
+        """The design with prices that are multiplied by a factor for each kind of product, by 1
+        where there is none.
+        """
 
         def priced(kind: str, product: Any) -> Any:
-            return product and product.model_copy(update={"usd": product.usd * factors.get(kind, 1.0)})
+            return product and product.model_copy(
+                update={"usd": product.usd * factors.get(kind, 1.0)}
+            )
 
         tiers = (
             tier.model_copy(
@@ -143,8 +204,14 @@ class DesignFile(Table):
     """A file of designs."""
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this form")]
-    catalog: Annotated[CatalogFiles, Field(description="products of your own, for names in designs")] = CatalogFiles()
-    design: Annotated[tuple[PublishedDesign, ...], one_or_series, Field(min_length=1, description="one network each")]
+    catalog: Annotated[
+        CatalogFiles, Field(description="products of your own, for names in designs")
+    ] = CatalogFiles()
+    design: Annotated[
+        tuple[PublishedDesign, ...],
+        one_or_series,
+        Field(min_length=1, description="one network each"),
+    ]
 
 
 def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[PublishedDesign, ...]:
@@ -165,16 +232,22 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
     try:
         designs = validated(DesignFile, table, file.parent).design
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {_with_id(line, table)}" for line in sentences(error, DesignFile)) from None
+        raise InstanceError(
+            f"{file.name}: {_with_id(line, table)}" for line in sentences(error, DesignFile)
+        ) from None
     ids = Counter(design.id for design in designs)
-    repetitions = [f"{file.name}: design {name!r}: id stands twice, needs another one" for name in ids if ids[name] > 1]
+    repetitions = [
+        f"{file.name}: design {name!r}: id stands twice, needs another one"
+        for name in ids
+        if ids[name] > 1
+    ]
     if repetitions:
         raise InstanceError(repetitions)
     names_by_plan = [design.id for design in designs if isinstance(design.domains, ByHbDomain)]
     if names_by_plan and hb_domains is None:
         raise InstanceError(
-            f"{file.name}: design {name!r}: domains are counted by the HB domains of a plan, needs that plan "
-            f"(coopt bom INSTANCE PLAN.json --beside {file.name}) or a number"
+            f"{file.name}: design {name!r}: domains are counted by the HB domains of a plan, needs"
+            f" that plan (coopt bom INSTANCE PLAN.json --beside {file.name}) or a number"
             for name in names_by_plan
         )
     return tuple(_beside(design, hb_domains) for design in designs)
@@ -206,17 +279,21 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
     if design.nic_ports % design.planes:
         ports, has = design.nic_ports / design.planes, design.nic_ports
         yield (
-            f"planes = {design.planes}: tiers[0] of each plane would take {ports:.3g} ports of a NIC, which has {has}, "
-            f"needs a divisor of nic_ports = {has}"
+            f"planes = {design.planes}: tiers[0] of each plane would take {ports:.3g} ports of a"
+            f" NIC, which has {has}, needs a divisor of nic_ports = {has}"
         )
     if design.gpus_per_domain % design.gpus_per_cage:
-        yield f"gpus_per_cage = {design.gpus_per_cage}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
+        yield (
+            f"gpus_per_cage = {design.gpus_per_cage}: needs a divisor of gpus_per_domain ="
+            f" {design.gpus_per_domain}"
+        )
     if unit is not None and leaf is not None and leaf > unit:
         ends = design.gpus_per_domain * design.nic_ports // design.planes
         ends //= 1 if design.fabric == "clos" else rails or design.gpus_per_domain
         yield (
-            f"leaf_domains = {leaf}: a switch of tier 1 would take {leaf * ends:,} ports for end points and its unit "
-            f"has {unit * ends:,}: leaves serve domains of one unit, needs at most unit_domains = {unit}"
+            f"leaf_domains = {leaf}: a switch of tier 1 would take {leaf * ends:,} ports for end"
+            f" points and its unit has {unit * ends:,}: leaves serve domains of one unit, needs at"
+            f" most unit_domains = {unit}"
         )
     if design.pod is not None and len(design.tiers) == 1:
         yield f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more"
@@ -224,11 +301,17 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         yield "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric"
     if design.published is not None and design.published.optics is not None:
         optic_names = {
-            optic.name for tier in design.tiers for optic in (tier.optic, tier.optic_below) if optic is not None
+            optic.name
+            for tier in design.tiers
+            for optic in (tier.optic, tier.optic_below)
+            if optic is not None
         }
         for name in design.published.optics:
             if name not in optic_names:
-                yield f"published.optics: {name!r}: no tier names it, needs products that tiers have as optic"
+                yield (
+                    f"published.optics: {name!r}: no tier names it, needs products that tiers have"
+                    " as optic"
+                )
     for number, tier in enumerate(design.tiers):
         yield from _tier_contradictions(f"tiers[{number}]", tier)
 
@@ -241,11 +324,15 @@ def _tier_contradictions(key: str, tier: TierForm) -> Iterator[str]:
     split = product.port_gbit_s / rate
     if split < 1 or not split.is_integer():
         yield (
-            f"{key}.gbit_s = {rate:g}: ports of {product.name} have {product.port_gbit_s:g} Gbit/s, needs that or what "
-            "it breaks out to"
+            f"{key}.gbit_s = {rate:g}: ports of {product.name} have {product.port_gbit_s:g} Gbit/s,"
+            " needs that or what it breaks out to"
         )
     elif tier.ports > product.radix * split:
         has = f"{product.radix * split:g} of {rate:g} Gbit/s"
         parts = -(-tier.ports // product.radix)
-        finer = f", or gbit_s = {product.port_gbit_s / parts:g} of ports that break out" if parts in {2, 4, 8} else ""
+        finer = (
+            f", or gbit_s = {product.port_gbit_s / parts:g} of ports that break out"
+            if parts in {2, 4, 8}
+            else ""
+        )
         yield f"{key}.ports = {tier.ports}: {product.name} has {has}, needs at most that{finer}"

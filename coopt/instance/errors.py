@@ -11,7 +11,8 @@ NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[
 
 
 class InstanceError(ValueError):
-    """An input that cannot be used; every complaint names the place, what was given and what is needed.
+    """An input that cannot be used; every complaint names the place, what was given and what is
+    needed.
 
     Parameters
     ----------
@@ -20,7 +21,9 @@ class InstanceError(ValueError):
     """
 
     def __init__(self, complaints: str | Iterable[str]) -> None:
-        self.complaints: tuple[str, ...] = (complaints,) if isinstance(complaints, str) else tuple(complaints)
+        self.complaints: tuple[str, ...] = (
+            (complaints,) if isinstance(complaints, str) else tuple(complaints)
+        )
         super().__init__("\n".join(self.complaints))
 
     def __reduce__(self) -> tuple[type[InstanceError], tuple[tuple[str, ...]]]:
@@ -43,10 +46,14 @@ def _enumeration(names: Iterable[str], word: str) -> str:
 
 
 def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """What people call the rows of a table that nobody checked, as `rows_by_name` has it; no table of which one row has
-    no name."""
+    """What people call the rows of a table that nobody checked, as `rows_by_name` has it; no table
+    of which one row has no name.
+    """
     names_by_table = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
-    names_by_table |= {"wan": _names_of(table.get("wan"), _ends), "phase": _names_of(table.get("phase"), _year)}
+    names_by_table |= {
+        "wan": _names_of(table.get("wan"), _ends),
+        "phase": _names_of(table.get("phase"), _year),
+    }
     phases = table.get("phase")
     for t, phase in enumerate(phases if isinstance(phases, list | tuple) else ()):
         if isinstance(phase, Mapping):
@@ -79,7 +86,13 @@ def _year(row: Mapping[str, Any]) -> str | None:
 
 def spoken(number: float) -> str:
     """`15 trillion`, `300 billion`, `20,000`."""
-    scales = ((1e15, " quadrillion"), (1e12, " trillion"), (1e9, " billion"), (1e6, " million"), (1.0, ""))
+    scales = (
+        (1e15, " quadrillion"),
+        (1e12, " trillion"),
+        (1e9, " billion"),
+        (1e6, " million"),
+        (1.0, ""),
+    )
     scale, word = next((pair for pair in scales if number >= pair[0]), scales[-1])
     return f"{number / scale:,.4g}{word}"
 
@@ -91,8 +104,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
-    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names that differ; what a
-    phase trains is named where it is one workload alone as well.
+    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names
+    that differ; what a phase trains is named where it is one workload alone as well.
 
     Parameters
     ----------
@@ -109,7 +122,8 @@ def _named_row(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str
     place = f"{table}[{_called(tables.get(table, ()), row)}]"
     if inner_row is None:
         return place
-    return f"{place}.workloads[{_called(tables.get(f'{table}[{row}].workloads', ()), int(inner_row), fewest=1)}]"
+    inner = tables.get(f"{table}[{row}].workloads", ())
+    return f"{place}.workloads[{_called(inner, int(inner_row), fewest=1)}]"
 
 
 def _called(names: Sequence[str], row: int, fewest: int = 2) -> str:
@@ -118,14 +132,17 @@ def _called(names: Sequence[str], row: int, fewest: int = 2) -> str:
 
 
 def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """`workload.1.gpus` for `workload['chat'].gpus` and `workload[1].gpus`, which `with_names` and complaints write."""
+    """`workload.1.gpus` for `workload['chat'].gpus` and `workload[1].gpus`, which `with_names` and
+    complaints write.
+    """
 
     def numbered(match: re.Match[str]) -> str:
         table, row, inner_row = match[1], match[2], match[3]
         row = _row_of(row, tables.get(table, ()))
         if inner_row is None:
             return f"{table}.{row}"
-        return f"{table}.{row}.workloads.{_row_of(inner_row, tables.get(f'{table}[{row}].workloads', ()))}"
+        inner = tables.get(f"{table}[{row}].workloads", ())
+        return f"{table}.{row}.workloads.{_row_of(inner_row, inner)}"
 
     return re.sub(r"\[(\d+)\]", r".\1", CALLED.sub(numbered, key))
 

@@ -20,16 +20,20 @@ T = TypeVar("T", bound=BaseModel)
 LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits that are counted with, characters that are shown
 
 
-def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Instance:
+def load(
+    source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> Instance:
     """Read and check an instance.
 
     Parameters
     ----------
     source
-        A TOML file in the format of `coopt schema`, or its content as a table, such as a JSON document holds.
+        A TOML file in the format of `coopt schema`, or its content as a table, such as a JSON
+        document holds.
     overrides
-        Values that replace those of the file, by dotted key (`"network.max_tiers"`, `"workload.0.mapping.tp"`); a row
-        of a table may also be written as answers write it (`"workload[0].mapping.tp"`, `"workload['chat'].gpus"`).
+        Values that replace those of the file, by dotted key (`"network.max_tiers"`,
+        `"workload.0.mapping.tp"`); a row of a table may also be written as answers write it
+        (`"workload[0].mapping.tp"`, `"workload['chat'].gpus"`).
 
     Raises
     ------
@@ -52,7 +56,10 @@ def load(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | 
         return validated(Instance, table, folder)
     except ValidationError as error:
         names, places = names_in(table), _places(table, folder)
-        complaints = (with_places(with_names(complaint, names), places) for complaint in sentences(error, Instance))
+        complaints = (
+            with_places(with_names(complaint, names), places)
+            for complaint in sentences(error, Instance)
+        )
         raise InstanceError(f"{origin}: {complaint}" for complaint in complaints) from None
 
 
@@ -62,7 +69,8 @@ def instance_of(question: Instance | str | Path) -> Instance:
 
 
 def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
-    """A table in the form of a file that may name catalog files; the answer holds what they say and not their names.
+    """A table in the form of a file that may name catalog files; the answer holds what they say and
+    not their names.
 
     Parameters
     ----------
@@ -95,7 +103,9 @@ def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
 
 
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads nowhere."""
+    """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads
+    nowhere.
+    """
     try:
         check_numbers(table, file)
         result = copy.deepcopy(dict(table))
@@ -109,7 +119,9 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
 
 
 def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
-    """Set `a.0.b` in nested tables and lists; one table may be entered with the index 0 or without, listed or not."""
+    """Set `a.0.b` in nested tables and lists; one table may be entered with the index 0 or without,
+    listed or not.
+    """
     *parents, final_key = key.split(".")
     node: Any = table
     for part in parents:
@@ -123,7 +135,10 @@ def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
     elif isinstance(node, dict):
         node[final_key] = value
     else:
-        raise InstanceError(f"{file}: override {key}: {final_key!r} lies below a plain value, needs the key of a table")
+        raise InstanceError(
+            f"{file}: override {key}: {final_key!r} lies below a plain value, needs the key of a"
+            " table"
+        )
 
 
 def _enter(node: Any, part: str, key: str, file: str) -> Any:
@@ -133,12 +148,16 @@ def _enter(node: Any, part: str, key: str, file: str) -> Any:
             return node[int(part)]
         node = _only(node, key, file)
     if not isinstance(node, dict):
-        raise InstanceError(f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table")
+        raise InstanceError(
+            f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table"
+        )
     return node.setdefault(part, {})
 
 
 def _is_index(text: str) -> bool:
-    """Whether a text counts from either end; nothing is counted from the last one, which is refused."""
+    """Whether a text counts from either end; nothing is counted from the last one, which is
+    refused.
+    """
     digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit()
 
@@ -152,5 +171,9 @@ def _only(rows: Sequence[Any], key: str, file: str) -> Any:
 
 def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
     if not _is_index(part) or len(part) > LONGEST_INDEX or part[0] == "-" or int(part) >= len(rows):
-        key, part = (text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part))
-        raise InstanceError(f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}")
+        key, part = (
+            text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part)
+        )
+        raise InstanceError(
+            f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}"
+        )

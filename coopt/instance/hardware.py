@@ -23,19 +23,25 @@ Precision = Literal["bf16", "fp16", "fp8", "fp4"]
 
 
 IDLE, SPARE = " (idle)", " (spare)"
-"""What stands behind a name in a bill: for GPUs that do not train, and for units that are bought and not in use."""
+"""What stands behind a name in a bill: for GPUs that do not train, and for units that are bought
+and not in use.
+"""
 
 
 class Gpu(Entry):
     """An accelerator."""
 
-    generation: Annotated[str, Field(description="GPUs of one generation are calibrated together")] = ""
+    generation: Annotated[
+        str, Field(description="GPUs of one generation are calibrated together")
+    ] = ""
     bf16_tflop_s: Annotated[Positive, Field(description="dense 16-bit peak (TFLOP/s)")]
     fp8_tflop_s: Annotated[Positive | None, Field(description="dense 8-bit peak (TFLOP/s)")] = None
     fp4_tflop_s: Annotated[Positive | None, Field(description="dense 4-bit peak (TFLOP/s)")] = None
     hbm_gb: Annotated[Positive, Field(description="memory capacity (10^9 bytes)")]
     hbm_gbyte_s: Annotated[Positive, Field(description="memory bandwidth (10^9 bytes/s)")]
-    host_gbyte_s: Annotated[Positive | None, Field(description="reached one way to its host (10^9 bytes/s)")] = None
+    host_gbyte_s: Annotated[
+        Positive | None, Field(description="reached one way to its host (10^9 bytes/s)")
+    ] = None
     sm_count: Annotated[Count, Field(description="streaming multiprocessors or compute units")]
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
     w: Annotated[Watts, Field(description="board power (W)")]
@@ -75,10 +81,15 @@ class Gpu(Entry):
 
     def peak_flop_s(self, precision: Precision) -> float:
         """Dense peak of a precision (FLOP/s); 0 where the GPU does not have it."""
-        return 1e12 * ({"fp8": self.fp8_tflop_s, "fp4": self.fp4_tflop_s}.get(precision, self.bf16_tflop_s) or 0.0)
+        return 1e12 * (
+            {"fp8": self.fp8_tflop_s, "fp4": self.fp4_tflop_s}.get(precision, self.bf16_tflop_s)
+            or 0.0
+        )
 
     def reached(self, precision: Precision) -> Reached:
-        """The shares a precision reaches; a precision without figures of its own takes those of the next wider one."""
+        """The shares a precision reaches; a precision without figures of its own takes those of the
+        next wider one.
+        """
         efficiency = self.efficiency
         wide = Reached(gemm=efficiency.gemm, hbm=efficiency.hbm, kernel_s=efficiency.kernel_s)
         if precision == "fp4":
@@ -86,7 +97,9 @@ class Gpu(Entry):
         return (efficiency.fp8 or wide) if precision == "fp8" else wide
 
     def error(self, precision: Precision) -> float | None:
-        """How far iteration times are off on published runs of this precision, on average; None where nobody knows."""
+        """How far iteration times are off on published runs of this precision, on average; None
+        where nobody knows.
+        """
         efficiency = self.efficiency
         if precision in ("fp8", "fp4"):
             table = efficiency.fp8 if precision == "fp8" else efficiency.fp4
@@ -99,22 +112,39 @@ class HbDomain(Entry):
 
     size: Annotated[Count, Field(description="GPUs in one domain")]
     gbyte_s: Annotated[
-        Positive, Field(description="one-way bandwidth of a GPU inside the domain (10^9 bytes/s, not bits)")
+        Positive,
+        Field(description="one-way bandwidth of a GPU inside the domain (10^9 bytes/s, not bits)"),
     ]
     usd_per_gpu: Annotated[
-        Price, Field(description="interconnect price for each GPU (USD); 0 where the server price holds it")
+        Price,
+        Field(
+            description="interconnect price for each GPU (USD); 0 where the server price holds it"
+        ),
     ]
-    w_per_gpu: Annotated[Watts, Field(description="interconnect power for each GPU (W); 0 where the server holds it")]
+    w_per_gpu: Annotated[
+        Watts, Field(description="interconnect power for each GPU (W); 0 where the server holds it")
+    ]
     nics: Annotated[
-        tuple[str, ...], one_or_many, Field(description="NICs that its servers come with; not known if left out")
+        tuple[str, ...],
+        one_or_many,
+        Field(description="NICs that its servers come with; not known if left out"),
     ] = ()
-    gpus: Annotated[tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")] = ()
+    gpus: Annotated[
+        tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")
+    ] = ()
     racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
     host_usd_per_gpu: Annotated[
         Price | None,
-        Field(description="price of the rest of server or rack for each GPU, without GPU, interconnect and NIC (USD)"),
+        Field(
+            description=(
+                "price of the rest of server or rack for each GPU, without GPU, interconnect and"
+                " NIC (USD)"
+            )
+        ),
     ] = None
-    host_w_per_gpu: Annotated[Watts | None, Field(description="power of the same for each GPU (W)")] = None
+    host_w_per_gpu: Annotated[
+        Watts | None, Field(description="power of the same for each GPU (W)")
+    ] = None
 
     def with_hosts(self) -> Self:
         """The domain with the rest of its servers or racks in its own price and power."""
@@ -123,9 +153,14 @@ class HbDomain(Entry):
         return self.model_copy(update={**figures, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
 
     def study_note(self, gpu: str) -> str:
-        """That nobody sells it as it is, or not with a GPU, so that a plan with it is no order; empty where it is."""
+        """That nobody sells it as it is, or not with a GPU, so that a plan with it is no order;
+        empty where it is.
+        """
         if self.gpus and gpu not in self.gpus:
-            return f"This is a study: {self.name} is sold with {alternatives(self.gpus)}, not with {gpu}."
+            return (
+                f"This is a study: {self.name} is sold with {alternatives(self.gpus)}, not with"
+                f" {gpu}."
+            )
         if any("size" in source.fields and source.tag == "D" for source in self.sources):
             return f"This is a study: nobody sells {self.name}, whose size and price are assumed."
         return ""
@@ -138,15 +173,26 @@ LaneRate = Annotated[Positive, Field(description="rate of a lane (Gbit/s)")]
 class Nic(Entry):
     """A network adapter with one port, or with several that lead to planes of their own."""
 
-    gbit_s: Annotated[Positive, Field(description="rate of all its ports together (Gbit/s, not GB/s)")]
+    gbit_s: Annotated[
+        Positive, Field(description="rate of all its ports together (Gbit/s, not GB/s)")
+    ]
     ports: Annotated[
-        tuple[Count, ...], one_or_many, Field(min_length=1, description="numbers of equal ports it can be run with")
+        tuple[Count, ...],
+        one_or_many,
+        Field(min_length=1, description="numbers of equal ports it can be run with"),
     ] = (1,)
     cages: Annotated[
-        Count, Field(description="modules it takes; each holds an equal share of the ports, and breaks out into them")
+        Count,
+        Field(
+            description=(
+                "modules it takes; each holds an equal share of the ports, and breaks out into them"
+            )
+        ),
     ] = 1
     protocol: Annotated[
-        tuple[Protocol, ...], one_or_many, Field(description="what it can speak; not known if left out")
+        tuple[Protocol, ...],
+        one_or_many,
+        Field(description="what it can speak; not known if left out"),
     ] = ()
     lane_gbit_s: Annotated[
         tuple[LaneRate, ...],
@@ -181,44 +227,71 @@ CAGES = 4
 
 
 def _ports_left(radix: int, share: float) -> int:
-    """Ports that are used where a share stays free: whole cages, on switches of 32 ports or more."""
+    """Ports that are used where a share stays free: whole cages, on switches of 32 ports or
+    more.
+    """
     cage = math.gcd(radix, CAGES) if radix >= 8 * CAGES else 1
     return int(radix * (1.0 - share) * (1.0 + 1e-12)) // cage * cage
 
 
 class Switch(Entry):
-    """A packet switch; all ports have one rate, that of the switch as it stands or of one of its modes."""
+    """A packet switch; all ports have one rate, that of the switch as it stands or of one of its
+    modes.
+    """
 
     radix: Radix
     port_gbit_s: PortRate
     protocol: Annotated[
         Protocol | None,
-        Field(description="what its ports speak; switches of two protocols do not mate; not known if left out"),
+        Field(
+            description=(
+                "what its ports speak; switches of two protocols do not mate; not known if left out"
+            )
+        ),
     ] = None
     lane_gbit_s: Annotated[
         LaneRate | None,
-        Field(description="rate of a lane of its ports (Gbit/s); unlike ones do not mate; not known if left out"),
+        Field(
+            description=(
+                "rate of a lane of its ports (Gbit/s); unlike ones do not mate; not known if"
+                " left out"
+            )
+        ),
     ] = None
     modes: Annotated[
-        tuple[SwitchMode, ...], one_or_many, Field(description="other ways to run the same box, each at another rate")
+        tuple[SwitchMode, ...],
+        one_or_many,
+        Field(description="other ways to run the same box, each at another rate"),
     ] = ()
     cages: Annotated[
         Count | None,
         Field(
-            description="modules it takes, each for an equal share of its ports; one for each port, or for each port "
-            "of its fastest mode, if left out"
+            description=(
+                "modules it takes, each for an equal share of its ports; one for each port, or for"
+                " each port of its fastest mode, if left out"
+            )
         ),
     ] = None
     reduces: Annotated[bool, Field(description="it adds up what passes through it (SHARP)")] = False
     rack_units: Annotated[
         Positive | None,
-        Field(description="height in rack units, for the racks that switches fill; no plan depends on it"),
+        Field(
+            description=(
+                "height in rack units, for the racks that switches fill; no plan depends on it"
+            )
+        ),
     ] = None
     usd: Annotated[Price, Field(description="price of the whole switch (USD)")]
     optics_inside: Annotated[
-        bool, Field(description="co-packaged optics: its ports take no modules, price and power hold them")
+        bool,
+        Field(
+            description="co-packaged optics: its ports take no modules, price and power hold them"
+        ),
     ] = False
-    w: Annotated[Watts, Field(description="power of the whole switch, without optics unless they are inside (W)")]
+    w: Annotated[
+        Watts,
+        Field(description="power of the whole switch, without optics unless they are inside (W)"),
+    ]
 
     _port_margin: float = PrivateAttr(default=0.0)
     _full_ports: tuple[int, tuple[SwitchMode, ...]] | None = PrivateAttr(default=None)
@@ -232,7 +305,8 @@ class Switch(Entry):
         return self._full_ports[1] if self._full_ports else modes
 
     def with_port_margin(self, share: float) -> Self:
-        """The switch with that share of its ports kept free, as `radix` and `modes` then say; written out it is whole.
+        """The switch with that share of its ports kept free, as `radix` and `modes` then say;
+        written out it is whole.
 
         Raises
         ------
@@ -240,11 +314,14 @@ class Switch(Entry):
             When fewer than two ports are left.
         """
         radix, modes = self._full_ports or (self.radix, self.modes)
-        ports_left = [_ports_left(ports_of_box, share) for ports_of_box in (radix, *(mode.radix for mode in modes))]
+        ports_left = [
+            _ports_left(ports_of_box, share)
+            for ports_of_box in (radix, *(mode.radix for mode in modes))
+        ]
         if min(ports_left) < LEAST_PORTS:
             raise ValueError(
-                f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(ports_left)} of its ports, needs a "
-                f"share that leaves {LEAST_PORTS}"
+                f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(ports_left)} of"
+                f" its ports, needs a share that leaves {LEAST_PORTS}"
             )
         pairs = zip(modes, ports_left[1:], strict=True)
         smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)
@@ -265,11 +342,16 @@ class Switch(Entry):
     @model_validator(mode="after")
     def _one_box(self) -> Self:
         if self.cages is not None and (self.modes or self.radix % self.cages):
-            raise ValueError(f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes")
+            raise ValueError(
+                f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes"
+            )
         rates = [self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)]
         for mode in self.modes:
             if rates.count(mode.port_gbit_s) > 1:
-                raise ValueError(f"modes: two ways to run it have ports of {mode.port_gbit_s:g} Gbit/s, needs one")
+                raise ValueError(
+                    f"modes: two ways to run it have ports of {mode.port_gbit_s:g} Gbit/s,"
+                    " needs one"
+                )
         return self
 
     @property
@@ -277,23 +359,36 @@ class Switch(Entry):
         """The switch as it stands, then run in each of its modes."""
         ways = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
         return tuple(
-            self.model_copy(update={**dict(way), "modes": tuple(mode for mode in ways if mode != way)}) for way in ways
+            self.model_copy(
+                update={**dict(way), "modes": tuple(mode for mode in ways if mode != way)}
+            )
+            for way in ways
         )
 
     @property
     def cage_gbit_s(self) -> float:
-        """The rate of the modules it takes: of the ports of a cage, or of the fastest port (Gbit/s)."""
+        """The rate of the modules it takes: of the ports of a cage, or of the fastest port
+        (Gbit/s).
+        """
         if self.cages is not None:
-            return (self._full_ports[0] if self._full_ports else self.radix) // self.cages * self.port_gbit_s
+            return (
+                (self._full_ports[0] if self._full_ports else self.radix)
+                // self.cages
+                * self.port_gbit_s
+            )
         return max(self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes), 0.0)
 
 
 class Optic(Entry):
-    """One end of a link: transceiver and half a cable; one that breaks out is the end of several slower links."""
+    """One end of a link: transceiver and half a cable; one that breaks out is the end of several
+    slower links.
+    """
 
     gbit_s: Annotated[Positive, Field(description="rate (Gbit/s, not GB/s)")]
     breakout: Annotated[
-        tuple[Count, ...], one_or_many, Field(description="numbers of equal links that one end may be split into")
+        tuple[Count, ...],
+        one_or_many,
+        Field(description="numbers of equal links that one end may be split into"),
     ] = ()
     lane_gbit_s: Annotated[
         LaneRate | None,
@@ -302,15 +397,20 @@ class Optic(Entry):
     fibre: Annotated[
         Name | None,
         Field(
-            description="what each pair of its fibres carries, as '100gbase-dr': modules that say the same may be two "
-            "ends of a link; what says nothing, as a cable that comes with its ends, is at both"
+            description=(
+                "what each pair of its fibres carries, as '100gbase-dr': modules that say the same"
+                " may be two ends of a link; what says nothing, as a cable that comes with its"
+                " ends, is at both"
+            )
         ),
     ] = None
     whole_cable: Annotated[
         bool,
         Field(
-            description="it is one end of a cable that comes with both, of copper or active: a purchase list has the "
-            "cable; no plan depends on it"
+            description=(
+                "it is one end of a cable that comes with both, of copper or active: a purchase"
+                " list has the cable; no plan depends on it"
+            )
         ),
     ] = False
     reach_m: Annotated[Positive, Field(description="longest link (m)")]
@@ -318,22 +418,36 @@ class Optic(Entry):
     w: Annotated[Watts, Field(description="power of one end (W)")]
 
     def meets(self, optic: "Optic") -> bool:
-        """Whether the two are ends of one link: the same product, or modules whose fibres carry the same."""
+        """Whether the two are ends of one link: the same product, or modules whose fibres carry the
+        same.
+        """
         return self.name == optic.name or (self.fibre is not None and self.fibre == optic.fibre)
 
     def links_of(self, gbit_s: float) -> int:
-        """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries none."""
+        """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries
+        none.
+        """
         if gbit_s == self.gbit_s:
             return 1  # asked for every network that is listed
-        counts = (count for count in (1, *self.breakout) if math.isclose(count * gbit_s, self.gbit_s, rel_tol=1e-9))
+        counts = (
+            count
+            for count in (1, *self.breakout)
+            if math.isclose(count * gbit_s, self.gbit_s, rel_tol=1e-9)
+        )
         return next(counts, 0)
 
 
 def mate(*parts: Nic | Optic | Switch) -> bool:
-    """Whether a link may have these at its ends: one protocol and one rate of lanes for all, as far as they say."""
+    """Whether a link may have these at its ends: one protocol and one rate of lanes for all, as far
+    as they say.
+    """
     for key in ("protocol", "lane_gbit_s"):
         values_by_part = [getattr(part, key, None) for part in parts]
-        value_sets = [set(values) if isinstance(values, tuple) else {values} for values in values_by_part if values]
+        value_sets = [
+            set(values) if isinstance(values, tuple) else {values}
+            for values in values_by_part
+            if values
+        ]
         if value_sets and not set.intersection(*value_sets):
             return False
     return True

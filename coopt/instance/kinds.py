@@ -37,7 +37,8 @@ def require_no_failures(instance: Instance, task: str) -> None:
     """
     if instance.availability is not None:
         raise InstanceError(
-            f"{instance.name}: {task} does not count failures, needs an instance without [availability]"
+            f"{instance.name}: {task} does not count failures, needs an instance without"
+            " [availability]"
         )
 
 
@@ -52,16 +53,17 @@ def require_decided(instance: Instance, task: str) -> None:
     if instance.problem == "choice":
         words, table = KIND_WORDS["choice"]
         raise InstanceError(
-            f"{instance.name}: {words}, and {task} needs one value in place of {table}; a plan says which it takes "
-            "(`chosen`)"
+            f"{instance.name}: {words}, and {task} needs one value in place of {table}; a plan says"
+            " which it takes (`chosen`)"
         )
 
 
 def has_front(instance: Instance) -> bool:
-    """Whether cost against time can be traced: of what counts time in another way, for least time of one workload.
+    """Whether cost against time can be traced: of what counts time in another way, for least time
+    of one workload.
 
-    Where GPUs or knobs are open and no bound is given, points are seconds of an iteration, which do not compare batches
-    of several sizes and count no interruptions.
+    Where GPUs or knobs are open and no bound is given, points are seconds of an iteration, which do
+    not compare batches of several sizes and count no interruptions.
     """
     kind = instance.objective.minimize
     if kind == "time" and instance.problem == "choice":
@@ -81,8 +83,9 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
     for kind in (instance.objective.minimize, of_plan):
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
-                f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs 'capex', 'power' or "
-                "'tco'; with the time of the plan as the bound of its workload, one of these asks for the same network"
+                f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs"
+                " 'capex', 'power' or 'tco'; with the time of the plan as the bound of its"
+                " workload, one of these asks for the same network"
             )
 
 
@@ -97,5 +100,6 @@ def require_one_network(instance: Instance, task: str) -> None:
     if instance.problem != "shared":
         words, table = kind_words(instance)
         raise InstanceError(
-            f"{instance.name}: {words}, which {task} does not know, needs an instance of one network, without {table}"
+            f"{instance.name}: {words}, which {task} does not know, needs an instance of one"
+            f" network, without {table}"
         )

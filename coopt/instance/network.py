@@ -1,4 +1,6 @@
-"""What a network may be built from, how flows share its links, where racks stand, and what is bought beside."""
+"""What a network may be built from, how flows share its links, where racks stand, and what is
+bought beside.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple
@@ -29,30 +31,47 @@ class HallRows(Table):
     racks_per_row: Annotated[Count, Field(description="racks of a row")] = 20
     rack_pitch_m: Annotated[Positive, Field(description="from rack to rack of a row (m)")] = 0.6
     row_pitch_m: Annotated[Positive, Field(description="from row to row (m)")] = 3.0
-    rise_m: Annotated[NonNegative, Field(description="from a port up to the tray, or down from it, with slack (m)")] = (
-        2.5
-    )
+    rise_m: Annotated[
+        NonNegative,
+        Field(description="from a port up to the tray, or down from it, with slack (m)"),
+    ] = 2.5
     in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
 
     def cable_m(self, rack_a: int, rack_b: int) -> float:
-        """Length of a cable between two racks (m): up to the trays, along rows and across them, and down."""
+        """Length of a cable between two racks (m): up to the trays, along rows and across them, and
+        down.
+        """
         if rack_a == rack_b:
             return self.in_rack_m
-        (row, place), (far_row, far_place) = (divmod(rack, self.racks_per_row) for rack in (rack_a, rack_b))
-        aside, across = abs(place - far_place) * self.rack_pitch_m, abs(row - far_row) * self.row_pitch_m
+        (row, place), (far_row, far_place) = (
+            divmod(rack, self.racks_per_row) for rack in (rack_a, rack_b)
+        )
+        aside, across = (
+            abs(place - far_place) * self.rack_pitch_m,
+            abs(row - far_row) * self.row_pitch_m,
+        )
         return 2 * self.rise_m + aside + across
 
 
 class NetworkHallRows(HallRows):
-    """Where racks stand, those of HB domains and those of switches; rows of racks of equal pitch."""
+    """Where racks stand, those of HB domains and those of switches; rows of racks of equal
+    pitch.
+    """
 
-    switch_rack_units: Annotated[Positive, Field(description="rack units for switches in a rack of switches")] = 42
+    switch_rack_units: Annotated[
+        Positive, Field(description="rack units for switches in a rack of switches")
+    ] = 42
     switch_rack_kw: Annotated[
         Positive | None,
-        Field(description="most that switches and their optics in a rack draw (kW); no limit if left out"),
+        Field(
+            description=(
+                "most that switches and their optics in a rack draw (kW); no limit if left out"
+            )
+        ),
     ] = None
     usd_per_switch_rack: Annotated[
-        Price | None, Field(description="price of a rack of switches, for the bill of `coopt bom` (USD)")
+        Price | None,
+        Field(description="price of a rack of switches, for the bill of `coopt bom` (USD)"),
     ] = None
 
 
@@ -74,12 +93,18 @@ class SpareRates(Table):
 class WorkRates(Table):
     """Labour and support, as shares of what is bought."""
 
-    labour_share: Annotated[float, Field(ge=0, le=10, description="labour to install it, once")] = 0.0
+    labour_share: Annotated[float, Field(ge=0, le=10, description="labour to install it, once")] = (
+        0.0
+    )
     support_share: Annotated[float, Field(ge=0, le=10, description="its support, a year")] = 0.0
-    years: Annotated[float, Field(ge=0, le=100, description="time over which it is supported (years)")] = 4.0
+    years: Annotated[
+        float, Field(ge=0, le=100, description="time over which it is supported (years)")
+    ] = 4.0
 
     def due(self, capex_usd: float) -> Iterator[tuple[str, float]]:
-        """What is paid for labour and for support over the years, by name (USD); nothing at a share of 0."""
+        """What is paid for labour and for support over the years, by name (USD); nothing at a share
+        of 0.
+        """
         if self.labour_share:
             yield LABOUR, capex_usd * self.labour_share
         if self.support_share and self.years:
@@ -87,13 +112,17 @@ class WorkRates(Table):
 
 
 def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str:
-    """What else it takes to have what is bought in place, of that which some purchase has no rate for."""
+    """What else it takes to have what is bought in place, of that which some purchase has no rate
+    for.
+    """
     works, spares = tuple(works), tuple(spares)
     without = {
         "installation": not all(rates.labour_share for rates in works),
         "support": not all(rates.support_share for rates in works),
         "freight": True,
-        "spare parts": not all(any(rates.of(kind) for kind in SpareRates.model_fields) for rates in spares),
+        "spare parts": not all(
+            any(rates.of(kind) for kind in SpareRates.model_fields) for rates in spares
+        ),
     }
     return both(name for name, is_missing in without.items() if is_missing)
 
@@ -105,7 +134,8 @@ Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
 class Discipline(NamedTuple):
-    """What slows traffic above the leaves: the charge, how flows share links, and the share that sprayed flows reach.
+    """What slows traffic above the leaves: the charge, how flows share links, and the share that
+    sprayed flows reach.
 
     `routing` is the name of a discipline, or a factor that loads (or the ratio) are multiplied by.
     """
@@ -134,20 +164,28 @@ class Network(Table):
         Field(description="network adapters to choose from", min_length=1),
     ]
     nics_per_gpu: Annotated[
-        tuple[Count, ...], one_or_many, Field(description="adapters of each GPU to choose from", min_length=1)
+        tuple[Count, ...],
+        one_or_many,
+        Field(description="adapters of each GPU to choose from", min_length=1),
     ] = (1,)
     gpus_per_nic: Annotated[
         tuple[Count, ...],
         one_or_many,
         Field(
             min_length=1,
-            description="GPUs of a domain that share an adapter, to choose from; several only with one in nics_per_gpu",
+            description=(
+                "GPUs of a domain that share an adapter, to choose from; several only with one in"
+                " nics_per_gpu"
+            ),
         ),
     ] = (1,)
     nic_planes: Annotated[
         tuple[Count, ...],
         one_or_many,
-        Field(description="equal networks that the ports of each adapter lead to, to choose from", min_length=1),
+        Field(
+            description="equal networks that the ports of each adapter lead to, to choose from",
+            min_length=1,
+        ),
     ] = (1,)
     switches: Annotated[
         tuple[Annotated[Switch, named("switch")], ...],
@@ -157,51 +195,79 @@ class Network(Table):
     tier_switches: Annotated[
         Literal["same", "any"],
         Field(
-            description="whether all tiers have switches of one product (same), or each tier those of any product of "
-            "the list that mates with the tier below (any), over optics that mate with both"
+            description=(
+                "whether all tiers have switches of one product (same), or each tier those of any"
+                " product of the list that mates with the tier below (any), over optics that mate"
+                " with both"
+            )
         ),
     ] = "same"
     optics: Annotated[
         tuple[Annotated[Optic, named("optic")], ...],
         one_or_many,
-        Field(description="optics to choose from; each level takes the best that reaches", min_length=1),
+        Field(
+            description="optics to choose from; each level takes the best that reaches",
+            min_length=1,
+        ),
     ]
     link_ends: Annotated[
         Literal["same", "own", "any"],
         Field(
-            description="whether both ends of a link have one product (same), or each end the best that fits there and "
-            "meets the other: of one network that is built at once (own), or of islands and their core, of what grows, "
-            "at several sites, at doubtful prices and beside direct links, too (any)"
+            description=(
+                "whether both ends of a link have one product (same), or each end the best that"
+                " fits there and meets the other: of one network that is built at once (own), or of"
+                " islands and their core, of what grows, at several sites, at doubtful prices and"
+                " beside direct links, too (any)"
+            )
         ),
     ] = "own"
     switch_cages: Annotated[
         Literal["told", "kept"],
         Field(
-            description="whether a bill may have more modules for a switch than that has cages, which the answer then "
-            "tells (told), or a switch has ports for no more of them (kept)"
+            description=(
+                "whether a bill may have more modules for a switch than that has cages, which the"
+                " answer then tells (told), or a switch has ports for no more of them (kept)"
+            )
         ),
     ] = "told"
     panels: Annotated[
         tuple[Annotated[Panel, named("panel")], ...],
         one_or_many,
-        Field(description="what direct links are patched through; the cheapest is taken, none if left out"),
+        Field(
+            description=(
+                "what direct links are patched through; the cheapest is taken, none if left out"
+            )
+        ),
     ] = ()
     oversubscription: Annotated[
         Ratio | Annotated[tuple[Ratio, ...], Field(min_length=1)],
         BeforeValidator(
-            lambda value: tuple(value) if isinstance(value, list) else value, json_schema_input_type=float | list[float]
+            lambda value: tuple(value) if isinstance(value, list) else value,
+            json_schema_input_type=float | list[float],
         ),
-        Field(description="largest ratio of down to up bandwidth of a switch; a list allows just these ratios"),
+        Field(
+            description=(
+                "largest ratio of down to up bandwidth of a switch; a list allows just these ratios"
+            )
+        ),
     ] = 1.0
     charge: Annotated[
         Literal["loads", "ratio"],
-        Field(description="what traffic beyond a leaf is slowed by: loads of links, or the leaf's ratio of ports"),
+        Field(
+            description=(
+                "what traffic beyond a leaf is slowed by: loads of links, or the leaf's ratio of"
+                " ports"
+            )
+        ),
     ] = "loads"
     routing: Annotated[
         Literal["spray", "pinned", "ecmp"] | Annotated[float, Field(ge=1, le=1000)],
         Field(
-            description="how flows share the links above leaves: sprayed over all of them, each pinned to a path, at "
-            "random (ecmp), or a factor by which the busiest link is fuller than the mean"
+            description=(
+                "how flows share the links above leaves: sprayed over all of them, each pinned to a"
+                " path, at random (ecmp), or a factor by which the busiest link is fuller than the"
+                " mean"
+            )
         ),
     ] = "spray"
     spray_efficiency: Annotated[
@@ -210,15 +276,19 @@ class Network(Table):
     bundles: Annotated[
         Literal["even", "any"],
         Field(
-            description="whether all bundles of links between two tiers are equal (even), or as the fewest switches "
-            "above give them (any)"
+            description=(
+                "whether all bundles of links between two tiers are equal (even), or as the fewest"
+                " switches above give them (any)"
+            )
         ),
     ] = "even"
     leaf_fill: Annotated[
         Literal["ratio", "any"],
         Field(
-            description="how many NICs a leaf holds: what whole ratios leave of its ports, or besides (any) as few as "
-            "each number of leaves takes, up to the largest ratio"
+            description=(
+                "how many NICs a leaf holds: what whole ratios leave of its ports, or besides (any)"
+                " as few as each number of leaves takes, up to the largest ratio"
+            )
         ),
     ] = "any"
     pod_bundles: Annotated[
@@ -226,24 +296,35 @@ class Network(Table):
         one_or_many,
         Field(
             min_length=1,
-            description="three tiers: parallel links of a leaf to each aggregation switch of its pod, to choose from",
+            description=(
+                "three tiers: parallel links of a leaf to each aggregation switch of its pod, to"
+                " choose from"
+            ),
         ),
     ] = (1,)
     pod_uplinks: Annotated[
         Literal["ratio", "any"],
         Field(
-            description="three tiers: how many ports up aggregation switches have: as many as the whole ratio asks for "
-            "that their ports are split by, or more, or besides (any) as few as the largest ratio allows"
+            description=(
+                "three tiers: how many ports up aggregation switches have: as many as the whole"
+                " ratio asks for that their ports are split by, or more, or besides (any) as few as"
+                " the largest ratio allows"
+            )
         ),
     ] = "ratio"
     domain_fill: Annotated[
         DomainFill,
         Field(
-            description="whether as many GPUs train in every HB domain (even), or any number that keeps groups of TP, "
-            "CP and EP whole (any), or that where it takes fewer domains and nothing asks for even ones (fewest)"
+            description=(
+                "whether as many GPUs train in every HB domain (even), or any number that keeps"
+                " groups of TP, CP and EP whole (any), or that where it takes fewer domains and"
+                " nothing asks for even ones (fewest)"
+            )
         ),
     ] = "fewest"
-    max_tiers: Annotated[Whole, Field(ge=1, le=MOST_TIERS, description="most tiers of switches")] = MOST_TIERS
+    max_tiers: Annotated[
+        Whole, Field(ge=1, le=MOST_TIERS, description="most tiers of switches")
+    ] = MOST_TIERS
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
         series_of("NIC to leaf", "leaf to next tier", "to the core"),
@@ -253,13 +334,16 @@ class Network(Table):
     hall: Annotated[
         NetworkHallRows,
         Field(
-            description="how racks stand, for lengths of cables, racks of switches and the drawing; no plan depends "
-            "on it"
+            description=(
+                "how racks stand, for lengths of cables, racks of switches and the drawing; no plan"
+                " depends on it"
+            )
         ),
     ] = NetworkHallRows()
 
     spares: Annotated[
-        SpareRates, Field(description="what `coopt bom` buys beside what is in use; no plan depends on it")
+        SpareRates,
+        Field(description="what `coopt bom` buys beside what is in use; no plan depends on it"),
     ] = SpareRates()
 
     @property
@@ -272,13 +356,20 @@ class Network(Table):
         """How traffic is charged; under the ratio, flows that are sprayed stretch nothing."""
         if self.charge == "ratio" and self.routing == "spray":
             return Discipline(self.charge, 1.0, 1.0)
-        return Discipline(self.charge, self.routing, self.spray_efficiency if self.routing == "spray" else 1.0)
+        return Discipline(
+            self.charge, self.routing, self.spray_efficiency if self.routing == "spray" else 1.0
+        )
 
     @property
     def many_sided(self) -> bool:
-        """Whether networks differ in more than islands are listed by as arrays: planes of NICs, NICs that GPUs share,
-        bundles in pods, domains that are not filled alike, products by tier, ends of links, cages that are kept."""
-        is_plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,) and self.switch_cages == "told"
+        """Whether networks differ in more than islands are listed by as arrays: planes of NICs,
+        NICs that GPUs share, bundles in pods, domains that are not filled alike, products by tier,
+        ends of links, cages that are kept.
+        """
+        is_plain = (
+            self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
+            and self.switch_cages == "told"
+        )
         return not is_plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
 
     @property
@@ -288,10 +379,16 @@ class Network(Table):
 
     @property
     def ratios(self) -> tuple[float, ...] | None:
-        """The allowed ratios where the user lists them, None where every one up to `largest_ratio` is allowed."""
+        """The allowed ratios where the user lists them, None where every one up to `largest_ratio`
+        is allowed.
+        """
         return self.oversubscription if isinstance(self.oversubscription, tuple) else None
 
     @property
     def largest_ratio(self) -> float:
         """The largest oversubscription allowed."""
-        return max(self.oversubscription) if isinstance(self.oversubscription, tuple) else self.oversubscription
+        return (
+            max(self.oversubscription)
+            if isinstance(self.oversubscription, tuple)
+            else self.oversubscription
+        )

@@ -18,7 +18,18 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.catalog import named
-from coopt.instance.couplings import BillKind, Limits, Losses, Lost, Phase, Robust, Sharing, Site, Wan, corners
+from coopt.instance.couplings import (
+    BillKind,
+    Limits,
+    Losses,
+    Lost,
+    Phase,
+    Robust,
+    Sharing,
+    Site,
+    Wan,
+    corners,
+)
 from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
@@ -32,10 +43,20 @@ BILLED: dict[ObjectiveKind, BillKind] = {
     **{"capex": "capex", "power": "power", "tco": "tco"},
     **{"time": "capex", "usd_per_token": "tco", "carbon": "power"},
 }
-"""The sum of a bill that an objective weighs by the time of training; of equally fast designs the cheapest counts."""
+"""The sum of a bill that an objective weighs by the time of training; of equally fast designs the
+cheapest counts.
+"""
 LISTS = (
-    "hb_domains", "fabrics", "nics", "nics_per_gpu", "gpus_per_nic", "nic_planes", "pod_bundles", "switches", "optics",
-)  # fmt: skip
+    "hb_domains",
+    "fabrics",
+    "nics",
+    "nics_per_gpu",
+    "gpus_per_nic",
+    "nic_planes",
+    "pod_bundles",
+    "switches",
+    "optics",
+)
 """Keys of a network whose entries are chosen from."""
 TableKind = Literal["ring", "losses", "failures", "direct", "phases", "core"]
 Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
@@ -45,12 +66,18 @@ class Cluster(Table):
     """The GPUs that train."""
 
     gpu: Annotated[
-        Gpu, named("gpu", listed=True), Field(description="the kind of GPU; a list to choose from (docs/days.md)")
+        Gpu,
+        named("gpu", listed=True),
+        Field(description="the kind of GPU; a list to choose from (docs/days.md)"),
     ]
     generations: Annotated[
         tuple[Annotated[Gpu, named("gpu")], ...],
         one_or_many,
-        Field(description="the kinds of GPU to choose from, as a list in `gpu` is kept; the first is `gpu`"),
+        Field(
+            description=(
+                "the kinds of GPU to choose from, as a list in `gpu` is kept; the first is `gpu`"
+            )
+        ),
     ] = ()
     gpus: Annotated[
         tuple[Count, ...],
@@ -58,7 +85,10 @@ class Cluster(Table):
         Field(min_length=1, description="GPUs that train; a list or a range to choose from"),
     ]
     shares: Annotated[
-        Count | None, Field(description="with sites: equal shares of GPUs and batch, of which each site takes some")
+        Count | None,
+        Field(
+            description="with sites: equal shares of GPUs and batch, of which each site takes some"
+        ),
     ] = None
 
     @model_validator(mode="before")
@@ -67,7 +97,11 @@ class Cluster(Table):
         generations = table.get("gpu") if isinstance(table, Mapping) else None
         if not isinstance(generations, list | tuple) or not generations:
             return table
-        return {**table, "gpu": generations[0], "generations": tuple(generations) if len(generations) > 1 else ()}
+        return {
+            **table,
+            "gpu": generations[0],
+            "generations": tuple(generations) if len(generations) > 1 else (),
+        }
 
     @model_validator(mode="after")
     def _begins_with_gpu(self) -> Self:
@@ -102,33 +136,53 @@ class Objective(Table):
     minimize: Annotated[
         ObjectiveKind,
         Field(
-            description="purchase (capex), power, or purchase and electricity (tco); of one workload on one network "
-            "also time, usd_per_token (tco over the tokens of `years`), or carbon (of the electricity of its training)"
+            description=(
+                "purchase (capex), power, or purchase and electricity (tco); of one workload on one"
+                " network also time, usd_per_token (tco over the tokens of `years`), or carbon (of"
+                " the electricity of its training)"
+            )
         ),
     ] = "capex"
     include: Annotated[
         tuple[CostKind | Literal["host"], ...],
         one_or_many,
         Field(
-            description="what counts, in the objective, the limits and the bill alike; gpu adds the GPUs that train, "
-            "host the rest of servers and racks, which stands with HB domains",
+            description=(
+                "what counts, in the objective, the limits and the bill alike; gpu adds the GPUs"
+                " that train, host the rest of servers and racks, which stands with HB domains"
+            ),
             min_length=1,
         ),
     ] = ("hb", "nic", "switch", "optics")
     years: Annotated[
-        float, Field(ge=0, le=100, description="time over which electricity counts in the TCO (years)")
+        float,
+        Field(ge=0, le=100, description="time over which electricity counts in the TCO (years)"),
     ] = 4.0
-    usd_per_kwh: Annotated[float, Field(ge=0, le=1000, description="price of electricity (USD/kWh)")] = 0.08
+    usd_per_kwh: Annotated[
+        float, Field(ge=0, le=1000, description="price of electricity (USD/kWh)")
+    ] = 0.08
     pue: Annotated[float, Field(ge=1, le=100, description="facility power over IT power")] = 1.25
     labour_share: Annotated[
         float,
-        Field(ge=0, le=10, description="labour to install what is bought, once, as a share of its price; in the TCO"),
+        Field(
+            ge=0,
+            le=10,
+            description=(
+                "labour to install what is bought, once, as a share of its price; in the TCO"
+            ),
+        ),
     ] = 0.0
     support_share: Annotated[
-        float, Field(ge=0, le=10, description="support of what is bought, a year, as a share of its price; in the TCO")
+        float,
+        Field(
+            ge=0,
+            le=10,
+            description="support of what is bought, a year, as a share of its price; in the TCO",
+        ),
     ] = 0.0
     kg_co2_per_kwh: Annotated[
-        Positive | None, Field(description="carbon of electricity (kg of CO2 equivalent per kWh); for carbon only")
+        Positive | None,
+        Field(description="carbon of electricity (kg of CO2 equivalent per kWh); for carbon only"),
     ] = None
 
     @property
@@ -138,28 +192,41 @@ class Objective(Table):
 
     @property
     def owned_share(self) -> float:
-        """What owning a purchase takes over the years beside its electricity: its price, labour and support (1 is the
-        price alone)."""
+        """What owning a purchase takes over the years beside its electricity: its price, labour and
+        support (1 is the price alone).
+        """
         return 1 + self.labour_share + self.support_share * self.years
 
 
 class Solver(Table):
     """How long and how close to search."""
 
-    time_limit_s: Annotated[Positive, Field(description="time after which the search stops (s)")] = 300.0
-    gap: Annotated[float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")] = 0.0
+    time_limit_s: Annotated[
+        Positive, Field(description="time after which the search stops (s)")
+    ] = 300.0
+    gap: Annotated[
+        float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")
+    ] = 0.0
     threads: Annotated[Whole, Field(ge=1, le=256, description="threads of the search")] = 1
     formulation: Annotated[
-        Literal["uplinks"], Field(description="how one network is written; what is coupled has a form of its own")
+        Literal["uplinks"],
+        Field(description="how one network is written; what is coupled has a form of its own"),
     ] = "uplinks"
     name: Annotated[
         str,
         Field(
-            min_length=1, max_length=100, description="built-in (HiGHS, handed over directly) or a solver Pyomo knows"
+            min_length=1,
+            max_length=100,
+            description="built-in (HiGHS, handed over directly) or a solver Pyomo knows",
         ),
     ] = "built-in"
-    seed: Annotated[Whole, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")] = 0
-    top: Annotated[Whole, Field(ge=1, le=1000, description="designs to find: the best and the next best after it")] = 1
+    seed: Annotated[
+        Whole, Field(ge=0, le=2**31 - 1, description="seed of the solver's random choices")
+    ] = 0
+    top: Annotated[
+        Whole,
+        Field(ge=1, le=1000, description="designs to find: the best and the next best after it"),
+    ] = 1
 
 
 def _forget(product: dict[str, Any], key: str) -> None:
@@ -179,50 +246,78 @@ class Question(Table):
     name: Annotated[Name, Field(description="how the answer calls the question")]
     description: Annotated[str, Field(description="for those who read it")] = ""
     cluster: Annotated[Cluster, Field(description="the GPUs that train")]
-    workload: Annotated[tuple[Workload, ...], one_or_many, Field(min_length=1, description="what to train, how fast")]
+    workload: Annotated[
+        tuple[Workload, ...],
+        one_or_many,
+        Field(min_length=1, description="what to train, how fast"),
+    ]
     network: Annotated[Network, Field(description="what the network may be built from")]
-    site: Annotated[tuple[Site, ...], one_or_many, Field(description="datacenters, where there are several")] = ()
+    site: Annotated[
+        tuple[Site, ...], one_or_many, Field(description="datacenters, where there are several")
+    ] = ()
     wan: Annotated[tuple[Wan, ...], one_or_many, Field(description="channels between them")] = ()
     robust: Annotated[Robust | None, Field(description="what the plan has to stand")] = None
-    availability: Annotated[Availability | None, Field(description="what interrupts training; nothing if left out")] = (
-        None
-    )
-    margin: Annotated[Margin | None, Field(description="what a plan keeps free; nothing if left out")] = None
-    phase: Annotated[tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")] = ()
+    availability: Annotated[
+        Availability | None, Field(description="what interrupts training; nothing if left out")
+    ] = None
+    margin: Annotated[
+        Margin | None, Field(description="what a plan keeps free; nothing if left out")
+    ] = None
+    phase: Annotated[
+        tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")
+    ] = ()
     sharing: Annotated[Sharing, Field(description="how workloads share the cluster")] = Sharing()
-    objective: Annotated[Objective, Field(description="what is minimised and what counts")] = Objective()
+    objective: Annotated[Objective, Field(description="what is minimised and what counts")] = (
+        Objective()
+    )
     limits: Annotated[Limits, Field(description="caps on what counts")] = Limits()
     solver: Annotated[Solver, Field(description="how long and how close to search")] = Solver()
     catalog: Annotated[
-        CatalogFiles, Field(exclude=True, description="hardware and models of your own, for names in the other tables")
+        CatalogFiles,
+        Field(
+            exclude=True,
+            description="hardware and models of your own, for names in the other tables",
+        ),
     ] = CatalogFiles()
 
     @model_validator(mode="after")
     def _with_margin(self) -> Self:
-        """Give workloads, GPU and switches what they keep free; they are copied, as others may hold them too."""
+        """Give workloads, GPU and switches what they keep free; they are copied, as others may hold
+        them too.
+        """
         margin = self.margin or Margin(time=0.0)
         shares = [margin.time_share(self.cluster.gpu, workload) for workload in self.workload]
         pairs = list(zip(shares, self.workload, strict=True))
         if any(share != workload.time_margin for share, workload in pairs):
-            self.__dict__["workload"] = tuple(workload.with_margin(share) for share, workload in pairs)
+            self.__dict__["workload"] = tuple(
+                workload.with_margin(share) for share, workload in pairs
+            )
         if margin.memory != self.cluster.gpu.memory_margin:
             gpu = self.cluster.gpu.with_memory_margin(margin.memory)
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
         if any(switch.port_margin != margin.ports for switch in self.network.switches):
-            switches = tuple(switch.with_port_margin(margin.ports) for switch in self.network.switches)
+            switches = tuple(
+                switch.with_port_margin(margin.ports) for switch in self.network.switches
+            )
             self.__dict__["network"] = self.network.model_copy(update={"switches": switches})
         return self
 
     @model_validator(mode="after")
     def _fills_domains(self) -> Self:
-        """Fill domains evenly where the default is another and something else asks for even ones."""
-        if self.network.domain_fill == "fewest" and (self.even_for or self.robust or self.sharing.mode == "partition"):
+        """Fill domains evenly where the default is another and something else asks for even
+        ones.
+        """
+        if self.network.domain_fill == "fewest" and (
+            self.even_for or self.robust or self.sharing.mode == "partition"
+        ):
             self.__dict__["network"] = self.network.model_copy(update={"domain_fill": "even"})
         return self
 
     @model_validator(mode="after")
     def _gives_links_one_product(self) -> Self:
-        """Give both ends of links one product where the question is not about one network that is built at once."""
+        """Give both ends of links one product where the question is not about one network that is
+        built at once.
+        """
         if self.network.link_ends == "own" and self.same_ends:
             self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
         return self
@@ -231,7 +326,9 @@ class Question(Table):
     def same_ends(self) -> bool:
         """Whether both ends of a link have one product, unless any ends are asked for."""
         several = self.site or self.phase or self.robust or self.sharing.mode == "partition"
-        return self.network.link_ends != "any" and (bool(several) or "direct" in self.network.fabrics)
+        return self.network.link_ends != "any" and (
+            bool(several) or "direct" in self.network.fabrics
+        )
 
     @property
     def _mixes_ends(self) -> bool:
@@ -241,7 +338,9 @@ class Question(Table):
 
     @property
     def even_for(self) -> list[str]:
-        """What of the question is worked out for domains that are filled alike, and for no others."""
+        """What of the question is worked out for domains that are filled alike, and for no
+        others.
+        """
         further = {
             "network.gpus_per_nic above 1": self.network.gpus_per_nic != (1,),
             "network.routing = 'pinned'": self.network.routing == "pinned",
@@ -255,7 +354,10 @@ class Question(Table):
     def asks(self, *tables: TableKind) -> list[str]:
         """Which of these tables a question has, as people call them."""
         contents: dict[TableKind, tuple[str, object]] = {
-            "ring": ("[[site]] tables without sharing.mode = 'partition'", self.site and self.sharing.mode == "time"),
+            "ring": (
+                "[[site]] tables without sharing.mode = 'partition'",
+                self.site and self.sharing.mode == "time",
+            ),
             "losses": ("robust.survive", self.losses),
             "failures": ("an [availability] table", self.availability),
             "direct": ("direct links", "direct" in self.network.fabrics),
@@ -280,34 +382,54 @@ class Question(Table):
 
     @property
     def electricity_differs(self) -> bool:
-        """Whether a watt costs more at one site than at another, or in one phase than in another."""
+        """Whether a watt costs more at one site than at another, or in one phase than in
+        another.
+        """
         return bool(self.site or self.phase)
 
     @property
     def limited_sums(self) -> set[BillKind]:
-        """The sums of a bill that something limits: that of all parts, or power where they stand."""
+        """The sums of a bill that something limits: that of all parts, or power where they
+        stand.
+        """
         of_all = set(self.limits.sums)
         return of_all | {"power"} if self.site else of_all
 
     @property
     def lists(self) -> dict[str, tuple[Any, ...]]:
         """Every list of which a network takes an entry, by its key."""
-        return {"cluster.gpus": self.cluster.gpus} | {f"network.{key}": getattr(self.network, key) for key in LISTS}
+        return {"cluster.gpus": self.cluster.gpus} | {
+            f"network.{key}": getattr(self.network, key) for key in LISTS
+        }
 
     @property
     def gpu_caps(self) -> dict[str, int]:
-        """How many GPUs all parts together may train on, in each phase where there are several, by the key of each."""
+        """How many GPUs all parts together may train on, in each phase where there are several, by
+        the key of each.
+        """
         phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}
         return phases or {"cluster.gpus": self.cluster.gpus[0]}
 
     @property
     def losses(self) -> dict[Lost, float]:
-        """The parts of which any one may be lost, each with the factor by which bounds are longer then."""
-        return {} if self.robust is None else {part: self.robust.slower.of_part[part] for part in self.robust.survive}
+        """The parts of which any one may be lost, each with the factor by which bounds are longer
+        then.
+        """
+        return (
+            {}
+            if self.robust is None
+            else {part: self.robust.slower.of_part[part] for part in self.robust.survive}
+        )
 
     def surviving(self, losses: Losses) -> Self:
-        """The question that survives these losses alone, each with bounds as much longer; no others are longer."""
-        return self if self.robust is None else self.model_copy(update={"robust": self.robust.surviving(losses)})
+        """The question that survives these losses alone, each with bounds as much longer; no others
+        are longer.
+        """
+        return (
+            self
+            if self.robust is None
+            else self.model_copy(update={"robust": self.robust.surviving(losses)})
+        )
 
     @property
     def power_caps_mw(self) -> dict[str, float]:
@@ -322,23 +444,35 @@ class Question(Table):
 
     @property
     def minimizes_regret(self) -> bool:
-        """Whether the objective is a regret: how much a plan costs more than the best one, not what it costs."""
+        """Whether the objective is a regret: how much a plan costs more than the best one, not what
+        it costs.
+        """
         return self.robust is not None and self.robust.aim == "regret"
 
     @property
     def worst_prices(self) -> dict[str, float]:
-        """Factors by kind on prices of a bill that is least at the worst ones; none where these are those listed."""
-        if self.robust is None or self.minimizes_regret or set(self.robust.prices.worst.values()) == {1.0}:
+        """Factors by kind on prices of a bill that is least at the worst ones; none where these are
+        those listed.
+        """
+        if (
+            self.robust is None
+            or self.minimizes_regret
+            or set(self.robust.prices.worst.values()) == {1.0}
+        ):
             return {}
         return self.robust.prices.worst
 
     @property
     def outlooks(self) -> list[dict[str, float]]:
-        """Every way prices may turn out in which a regret is measured, as factors by kind; none for other objectives.
+        """Every way prices may turn out in which a regret is measured, as factors by kind; none for
+        other objectives.
 
-        Cost is linear in prices, so that the largest excess over the best plan lies at ends of the intervals.
+        Cost is linear in prices, so that the largest excess over the best plan lies at ends of the
+        intervals.
         """
-        return corners(self.robust.prices) if self.robust is not None and self.minimizes_regret else []
+        return (
+            corners(self.robust.prices) if self.robust is not None and self.minimizes_regret else []
+        )
 
     @property
     def parted_by(self) -> list[str]:
@@ -353,10 +487,16 @@ class Question(Table):
         couplings = self.site or self.phase or self.robust or self.availability or many_sided
         grows_otherwise = self.phase and (self.robust or many_sided)
         interrupted = self.availability and (self.phase or self.robust)
-        # the first that is asked for: choices are made before any other search, and a fleet combines those after it
+        # the first that is asked for: choices are made before any other search, and a fleet
+        # combines those after it
         kinds: dict[Problem, object] = {
-            "choice": self.cluster.generations
-            or any(workload.batches or workload.options.allowed.listed for workload in self.workload),
+            "choice": (
+                self.cluster.generations
+                or any(
+                    workload.batches or workload.options.allowed.listed
+                    for workload in self.workload
+                )
+            ),
             "fleet": (partition and couplings) or grows_otherwise or interrupted,
             "sites": self.site,
             "robust": self.robust,
@@ -368,7 +508,9 @@ class Question(Table):
 
     @property
     def sha256(self) -> str:
-        """Identity of the question: what it asks, not how it is written, solved, or which objective a run picked."""
+        """Identity of the question: what it asks, not how it is written, solved, or which objective
+        a run picked.
+        """
         try:
             identity: str = object.__getattribute__(self, "_sha256")
         except AttributeError:
@@ -377,16 +519,28 @@ class Question(Table):
         return identity
 
     def _identity(self) -> str:
-        # what cannot change a plan of this question is no part of it, so that plans stay its answers
+        # what cannot change a plan of this question is no part of it, so that plans stay its
+        # answers
         network_exclusions: dict[str, Any] = {"hall": True, "spares": True}
         network_exclusions |= {"domain_fill": True} if self.even_for else {}
         network_exclusions |= {"link_ends": True} if self.same_ends else {}
-        exclusions: dict[str, Any] = {"solver": True, "objective": {"minimize"}, "network": network_exclusions}
+        exclusions: dict[str, Any] = {
+            "solver": True,
+            "objective": {"minimize"},
+            "network": network_exclusions,
+        }
         if self.network.tier_switches == "same":  # nothing depends on what mates
             mating_keys = {"__all__": {"protocol", "lane_gbit_s"}}
-            network_exclusions |= {"switches": mating_keys, "nics": mating_keys, "optics": mating_keys}
-        # without keys at their defaults, so that plans stay answers when instances may have further keys
-        tables = self.model_dump(mode="json", by_alias=True, exclude=exclusions, exclude_defaults=True)
+            network_exclusions |= {
+                "switches": mating_keys,
+                "nics": mating_keys,
+                "optics": mating_keys,
+            }
+        # without keys at their defaults, so that plans stay answers when instances may have further
+        # keys
+        tables = self.model_dump(
+            mode="json", by_alias=True, exclude=exclusions, exclude_defaults=True
+        )
         for switch in tables["network"]["switches"]:
             _forget(switch, "rack_units")
         for optic in tables["network"]["optics"]:
@@ -397,4 +551,6 @@ class Question(Table):
             for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")
         filled_tables = {name: table for name, table in tables.items() if table}
-        return hashlib.sha256(json.dumps(filled_tables, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(filled_tables, sort_keys=True, separators=(",", ":")).encode()
+        ).hexdigest()

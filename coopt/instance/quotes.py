@@ -26,7 +26,9 @@ class CatalogFiles(Table):
     """Files of hardware and models that come before the catalog."""
 
     files: Annotated[
-        tuple[Name, ...], one_or_series, Field(description="TOML or CSV files, found from where this file stands")
+        tuple[Name, ...],
+        one_or_series,
+        Field(description="TOML or CSV files, found from where this file stands"),
     ] = ()
 
 
@@ -56,7 +58,10 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
                 table = changed(kind, row, book) if "extends" in row else row
                 entry = KINDS[kind].model_validate(table, context=book)
             except ValidationError as error:
-                complaints += [f"{file.name}: {place.of(text)}: {text}" for text in sentences(error, KINDS[kind])]
+                complaints += [
+                    f"{file.name}: {place.of(text)}: {text}"
+                    for text in sentences(error, KINDS[kind])
+                ]
             except ValueError as error:
                 complaints.append(f"{file.name}: {place.of(str(error))}: {error}")
             else:
@@ -67,14 +72,18 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
 
 
 def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
-    """Where each entry of catalog files that can be read stands: `line 2 of quotes.csv`, by its name."""
+    """Where each entry of catalog files that can be read stands: `line 2 of quotes.csv`, by its
+    name.
+    """
     book: Book = {kind: {} for kind in KINDS}
     places: dict[str, str] = {}
     for name in files:
         file = folder / name
         rows = _rows_of_csv(file, book) if file.suffix.lower() == ".csv" else _rows_of_toml(file)
         for place, _, row in rows:
-            places[str(row.get("name"))] = f"line {place.first} of {file.name}" if place.first else file.name
+            places[str(row.get("name"))] = (
+                f"line {place.first} of {file.name}" if place.first else file.name
+            )
     return places
 
 
@@ -87,22 +96,31 @@ def with_places(complaint: str, places: Mapping[str, str]) -> str:
         name
         for name in places
         if f"{name!r}" in complaint
-        or (re.search(r"[\d-]", name) and re.search(rf"(?<![\w'-]){re.escape(name)}(?![\w'-])", complaint))
+        or (
+            re.search(r"[\d-]", name)
+            and re.search(rf"(?<![\w'-]){re.escape(name)}(?![\w'-])", complaint)
+        )
     ]
-    stand = [f"{name!r} {'in' if number else 'stands in'} {places[name]}" for number, name in enumerate(names)]
+    stand = [
+        f"{name!r} {'in' if number else 'stands in'} {places[name]}"
+        for number, name in enumerate(names)
+    ]
     return f"{complaint} ({both(stand)})" if stand else complaint
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntryPlace:
-    """Where an entry stands in a file: its lines, with the number of the first, and how the entry is called."""
+    """Where an entry stands in a file: its lines, with the number of the first, and how the entry
+    is called.
+    """
 
     first: int
     lines: tuple[str, ...] = ()
     called: str = ""
 
     def of(self, complaint: str) -> str:
-        """`line 7: switch 'ours'`: the line of the key that a complaint begins with, else that of the entry.
+        """`line 7: switch 'ours'`: the line of the key that a complaint begins with, else that of
+        the entry.
 
         The entry alone where its lines are not known.
         """
@@ -110,7 +128,9 @@ class EntryPlace:
             return self.called
         key = re.match(r"\w+", complaint)
         key_line = re.compile(rf"\s*{key[0]}\s*=") if key else None
-        line = next((n for n, text in enumerate(self.lines) if key_line and key_line.match(text)), 0)
+        line = next(
+            (n for n, text in enumerate(self.lines) if key_line and key_line.match(text)), 0
+        )
         return f"line {self.first + line}{f': {self.called}' if self.called else ''}"
 
 
@@ -119,20 +139,34 @@ def _rows_of_csv(file: Path, book: Book) -> Iterator[tuple[EntryPlace, str, Mapp
 
 
 def _rows_of_toml(file: Path) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:
-    text = read_text(file, "a TOML text file", "a catalog file (`coopt catalog show NAME --toml` prints an entry)")
+    text = read_text(
+        file,
+        "a TOML text file",
+        "a catalog file (`coopt catalog show NAME --toml` prints an entry)",
+    )
     for kind, rows in toml_of(text, file.name).items():
         if kind not in KINDS:
-            raise InstanceError(f"{file.name}: {kind}: no kind of entry, needs one of {', '.join(KINDS)}")
+            raise InstanceError(
+                f"{file.name}: {kind}: no kind of entry, needs one of {', '.join(KINDS)}"
+            )
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise InstanceError(f"{file.name}: {kind}: needs tables that begin with [[{kind}]]")
         places = _places(text, kind)
         for number, row in enumerate(rows):
             first_line, lines = places[number] if len(places) == len(rows) else (0, ())
-            yield EntryPlace(first=first_line, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"), kind, row
+            yield (
+                EntryPlace(
+                    first=first_line, lines=lines, called=f"{kind} {row.get('name', number + 1)!r}"
+                ),
+                kind,
+                row,
+            )
 
 
 def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
-    """The number of the line of every `[[kind]]`, and the lines from there to the next table of another entry."""
+    """The number of the line of every `[[kind]]`, and the lines from there to the next table of
+    another entry.
+    """
     lines = text.splitlines()
     heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[", line)]
     ends = [*heads[1:], len(lines)]
@@ -165,7 +199,11 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
     InstanceError
         When columns or kinds are not known, or commas do not separate columns.
     """
-    text = read_text(file, "a CSV text file", "a table of quotes with the columns kind, name and figures such as usd")
+    text = read_text(
+        file,
+        "a CSV text file",
+        "a table of quotes with the columns kind, name and figures such as usd",
+    )
     text = text.removeprefix("\ufeff")
     table = csv.DictReader(io.StringIO(text))
     try:
@@ -173,13 +211,14 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
         rows = [(table.line_num, row) for row in table if _has_text(row)]
     except csv.Error as error:
         raise InstanceError(
-            f"{file.name}: line {table.line_num + 1}: {error}, needs short cells, and quotes that close"
+            f"{file.name}: line {table.line_num + 1}: {error}, needs short cells, and quotes that"
+            " close"
         ) from None
     for number, row in rows:
         if None in row or None in (row["kind"], row["name"]):
             raise InstanceError(
-                f"{file.name}: line {number}: has {'more' if None in row else 'fewer'} cells than there are columns, "
-                "needs as many, and numbers without commas"
+                f"{file.name}: line {number}: has {'more' if None in row else 'fewer'} cells than"
+                " there are columns, needs as many, and numbers without commas"
             )
         _check_kind(f"{file.name}: line {number}", row["kind"] or "")
     if complaints := [f"{file.name}: {text}" for text in _unknown_columns(row for _, row in rows)]:
@@ -188,13 +227,18 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
         kind, name = row["kind"], row["name"]
         figures = {key: _value(cell) for key, cell in row.items() if cell and key not in APART}
         base = {"extends": name} if name in entries(kind) or name in book[kind] else {}
-        source = {"fields": [key for key in figures if key != "extends"], "tag": "S", "source": row.get("source") or ""}
+        source = {
+            "fields": [key for key in figures if key != "extends"],
+            "tag": "S",
+            "source": row.get("source") or "",
+        }
         sources = {"sources": [source]} if source["source"] else {}
         yield number, kind, {"name": name, **base, **figures, **sources}
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
-    """What a line lacks whose name no entry has: the closest names, and the columns of a product of one's own.
+    """What a line lacks whose name no entry has: the closest names, and the columns of a product of
+    one's own.
 
     None where it changes an entry, or has every column that a product needs.
     """
@@ -205,23 +249,30 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
     suggestion = _closest(str(row["name"]), (*book[kind], *entries(kind)))
     columns = both(lacking)
     return (
-        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has{suggestion}, or for a "
-        f"product of one's own the column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a "
-        "product like it"
+        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it"
+        f" has{suggestion}, or for a product of one's own the"
+        f" column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a product"
+        " like it"
     )
 
 
 def _check_head(file: Path, head: str, columns: list[str]) -> None:
-    """Refuse a table with a column twice or without the columns kind and name, and say why where one can see it."""
+    """Refuse a table with a column twice or without the columns kind and name, and say why where
+    one can see it.
+    """
     repetitions = [name for name, count in Counter(columns).items() if count > 1]
     if repetitions:
-        raise InstanceError(f"{file.name}: column {repetitions[0]!r} is there twice, needs each once")
+        raise InstanceError(
+            f"{file.name}: column {repetitions[0]!r} is there twice, needs each once"
+        )
     lacking = [name for name in HEAD if name not in columns]
     if not lacking:
         return
     for sign, signs in SEPARATORS.items():
         if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
-            raise InstanceError(f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)")
+            raise InstanceError(
+                f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)"
+            )
     gaps = both(f"{name}{_closest(name, columns)}" for name in lacking)
     raise InstanceError(f"{file.name}: has no column {gaps}, {COLUMNS_NEED}")
 
@@ -233,7 +284,9 @@ def _has_text(row: Mapping[str | None, Any]) -> bool:
 
 def _check_kind(place: str, kind: str) -> None:
     if kind not in KINDS:
-        raise InstanceError(f"{place}: kind = {kind!r}: needs one of {', '.join(KINDS)}{_closest(kind, KINDS)}")
+        raise InstanceError(
+            f"{place}: kind = {kind!r}: needs one of {', '.join(KINDS)}{_closest(kind, KINDS)}"
+        )
 
 
 def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
@@ -245,18 +298,27 @@ def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
         for key, cell in row.items():
             if cell and key not in columns[kind] and kind not in kinds.setdefault(key, []):
                 kinds[key].append(kind)
-    for key, (kind, *other_kinds) in ((key, kinds_of_key) for key, kinds_of_key in kinds.items() if kinds_of_key):
+    for key, (kind, *other_kinds) in (
+        (key, kinds_of_key) for key, kinds_of_key in kinds.items() if kinds_of_key
+    ):
         suggestion = _closest(key, [column for names in columns.values() for column in names])
         if other_kinds:
             need = f"needs one that they have, or source for notes{suggestion}"
             yield f"column {key!r}: no figure of the kinds {both([kind, *other_kinds])}, {need}"
         else:
-            yield f"column {key!r}: no figure of kind {kind}, needs one of {', '.join(columns[kind])}{suggestion}"
+            yield (
+                f"column {key!r}: no figure of kind {kind}, needs one of"
+                f" {', '.join(columns[kind])}{suggestion}"
+            )
 
 
 def _figures(form: type[Entry]) -> list[str]:
     """The keys of an entry that fit into a cell, those that it needs first."""
-    keys = [key for key, field in form.model_fields.items() if key not in HEAD and model_in(field.annotation) is None]
+    keys = [
+        key
+        for key, field in form.model_fields.items()
+        if key not in HEAD and model_in(field.annotation) is None
+    ]
     return sorted(keys, key=lambda key: not form.model_fields[key].is_required())
 
 
@@ -264,7 +326,9 @@ def _closest(name: str, names: Iterable[str]) -> str:
     """` (closest: usd)`, whatever the case of letters; empty where nothing is close."""
     by_lower_case = {choice.lower(): choice for choice in names}
     matches = get_close_matches(name.lower(), by_lower_case, n=3, cutoff=0.6)
-    return f" (closest: {', '.join(by_lower_case[choice] for choice in matches)})" if matches else ""
+    return (
+        f" (closest: {', '.join(by_lower_case[choice] for choice in matches)})" if matches else ""
+    )
 
 
 def _value(cell: str) -> int | float | str:

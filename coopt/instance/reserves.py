@@ -1,6 +1,8 @@
-"""What a plan has in reserve (docs/days.md): for interruptions of training, for the error of the model, and memory.
+"""What a plan has in reserve (docs/days.md): for interruptions of training, for the error of the
+model, and memory.
 
-Tables say what interrupts training, what an interruption takes, what stands by for it, and what is kept free.
+Tables say what interrupts training, what an interruption takes, what stands by for it, and what is
+kept free.
 """
 
 import math
@@ -23,7 +25,9 @@ MOST_SPARES = 4096
 
 
 class PortOutages(NamedTuple):
-    """How much of one end of a link of a NIC, and of one leaf switch, is out at a time while a run goes on."""
+    """How much of one end of a link of a NIC, and of one leaf switch, is out at a time while a run
+    goes on.
+    """
 
     end: float
     leaf: float
@@ -32,50 +36,78 @@ class PortOutages(NamedTuple):
 class Availability(Table):
     """Failures, checkpoints, restarts and spares: what share of the time trains."""
 
-    rates: Annotated[FailureRates, named("failure_rates"), Field(description="how often parts end a run")]
+    rates: Annotated[
+        FailureRates, named("failure_rates"), Field(description="how often parts end a run")
+    ]
     at: Annotated[
-        Literal["published", "low", "high"], Field(description="which end of the intervals of the rates is taken")
+        Literal["published", "low", "high"],
+        Field(description="which end of the intervals of the rates is taken"),
     ] = "published"
-    restart_s: Annotated[NonNegative, Field(description="from a failure to the next iteration, at any size (s)")] = (
-        300.0
-    )
+    restart_s: Annotated[
+        NonNegative, Field(description="from a failure to the next iteration, at any size (s)")
+    ] = 300.0
     restart_s_per_1000_gpus: Annotated[
-        NonNegative, Field(description="what the restart takes beyond that for every 1,000 GPUs that train (s)")
+        NonNegative,
+        Field(description="what the restart takes beyond that for every 1,000 GPUs that train (s)"),
     ] = 5.0
     checkpoint_gbyte_s_per_gpu: Annotated[
         Positive,
-        Field(le=1e6, description="rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)"),
+        Field(
+            le=1e6,
+            description=(
+                "rate at which a GPU writes and reads its share of a checkpoint (10^9 byte/s)"
+            ),
+        ),
     ] = 0.12
     checkpoint_s: Annotated[
-        Positive | None, Field(description="time that a checkpoint stops training (s), in place of that of its bytes")
+        Positive | None,
+        Field(
+            description="time that a checkpoint stops training (s), in place of that of its bytes"
+        ),
     ] = None
     checkpoint_interval_s: Annotated[
-        Positive | None, Field(description="training between two checkpoints (s); the best one if left out")
+        Positive | None,
+        Field(description="training between two checkpoints (s); the best one if left out"),
     ] = None
     repair_hours: Annotated[
         NonNegative,
         Field(
-            description="mean time until a failed GPU, host, domain, or one of several ports of a NIC is back (hours)"
+            description=(
+                "mean time until a failed GPU, host, domain, or one of several ports of a NIC is"
+                " back (hours)"
+            )
         ),
     ] = 24.0
-    flap_s: Annotated[NonNegative, Field(description="mean time until a link that flaps is back (s)")] = 10.0
+    flap_s: Annotated[
+        NonNegative, Field(description="mean time until a link that flaps is back (s)")
+    ] = 10.0
     spare_domains: Annotated[
         SpareCounts | None,
-        Field(description="HB domains that stand by, to choose from; as few as it takes if left out"),
+        Field(
+            description="HB domains that stand by, to choose from; as few as it takes if left out"
+        ),
     ] = None
 
     confidence: Annotated[
         float | None,
-        Field(ge=0.5, le=0.999, description="probability that days are kept; the mean has to keep them if left out"),
+        Field(
+            ge=0.5,
+            le=0.999,
+            description="probability that days are kept; the mean has to keep them if left out",
+        ),
     ] = None
 
     def outages(self, nic_planes: int) -> PortOutages:
-        """What is out at a time of one end of a link and of one leaf, where NICs have so many ports.
+        """What is out at a time of one end of a link and of one leaf, where NICs have so many
+        ports.
 
         Links of NICs with one port end a run when they break, and only flap while it goes on.
         """
         rate = {name: failure.at(self.at) / YEAR_S for name, failure in self.rates.of_part.items()}
-        flapping, repair_s = self.rates.flap.at(self.at) / YEAR_S * self.flap_s, self.repair_hours * 3600.0
+        flapping, repair_s = (
+            self.rates.flap.at(self.at) / YEAR_S * self.flap_s,
+            self.repair_hours * 3600.0,
+        )
         if nic_planes == 1:
             return PortOutages(flapping, 0.0)
         return PortOutages(flapping + rate["optic"] * repair_s, rate["switch"] * repair_s)
@@ -96,7 +128,12 @@ class Margin(Table):
 
     time: Annotated[
         Literal["model"] | Annotated[float, Field(ge=0, le=10)],
-        Field(description="share added to iteration times before they are compared with bounds; model: its own error"),
+        Field(
+            description=(
+                "share added to iteration times before they are compared with bounds; model: its"
+                " own error"
+            )
+        ),
     ] = "model"
     confidence: Annotated[
         float | None,
@@ -106,10 +143,16 @@ class Margin(Table):
             description="with model: probability to be in time; one standard error if left out",
         ),
     ] = None
-    memory: Annotated[float, Field(ge=0, le=0.9, description="share of the memory of a GPU that stays free")] = 0.0
+    memory: Annotated[
+        float, Field(ge=0, le=0.9, description="share of the memory of a GPU that stays free")
+    ] = 0.0
     ports: Annotated[
         float,
-        Field(ge=0, le=0.9, description="share of the ports of every switch that stays free for growth, at least"),
+        Field(
+            ge=0,
+            le=0.9,
+            description="share of the ports of every switch that stays free for growth, at least",
+        ),
     ] = 0.0
 
     @property
@@ -131,12 +174,18 @@ class Margin(Table):
 
 
 HYBRID = "hybrid"
-KINDS = {"dense": "dense models", "mixture of experts": "mixtures of experts", HYBRID: "hybrids with Mamba-2"}
+KINDS = {
+    "dense": "dense models",
+    "mixture of experts": "mixtures of experts",
+    HYBRID: "hybrids with Mamba-2",
+}
 """Kinds of models, and several of each."""
 
 
 def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
-    """What the errors that bear on a workload are called: those of hardware and precision, and of a kind of model."""
+    """What the errors that bear on a workload are called: those of hardware and precision, and of a
+    kind of model.
+    """
     precision = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
     return f"{gpu.generation} {precision}", model_kind(workload)
 
@@ -149,21 +198,28 @@ def model_kind(workload: Workload) -> str:
 
 
 class KnownError(NamedTuple):
-    """The mean size of the error of predicted times, as a share, and the runs that tell it, in words."""
+    """The mean size of the error of predicted times, as a share, and the runs that tell it, in
+    words.
+    """
 
     error: float
     runs: str
 
 
 def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
-    """What runs tell of the error of a workload's times: published ones whose source no fit had seen, else one's own.
+    """What runs tell of the error of a workload's times: published ones whose source no fit had
+    seen, else one's own.
 
-    Of hardware and kind of model the larger error. None where nothing tells it: on hardware of one's own, by whatever
-    name, that states no error beside efficiencies of its own.
+    Of hardware and kind of model the larger error. None where nothing tells it: on hardware of
+    one's own, by whatever name, that states no error beside efficiencies of its own.
     """
     if not is_catalogued(gpu):
         own_error = gpu.error(workload.precision)
-        fitted = all(gpu.efficiency != entry.efficiency for entry in entries("gpu").values() if isinstance(entry, Gpu))
+        fitted = all(
+            gpu.efficiency != entry.efficiency
+            for entry in entries("gpu").values()
+            if isinstance(entry, Gpu)
+        )
         if own_error is None or not fitted:
             return None
         return KnownError(own_error, f"the runs that {gpu.name} was fitted to")
@@ -176,13 +232,19 @@ def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
         hardware: f"published {precision} runs of {gpu.generation} GPUs",
         kind: f"published runs of {KINDS[kind]}",
     }
-    error = max((entry for entry in (errors[hardware], errors[kind]) if isinstance(entry, ModelError)), key=_left_out)
+    error = max(
+        (entry for entry in (errors[hardware], errors[kind]) if isinstance(entry, ModelError)),
+        key=_left_out,
+    )
     return KnownError(error.left_out, f"{runs[error.name]} that were left out of the fit")
 
 
 def is_catalogued(gpu: Gpu) -> bool:
     """Whether a GPU is one of the catalog's in all that times rest on."""
-    return any(isinstance(entry, Gpu) and _timed_by(entry) == _timed_by(gpu) for entry in entries("gpu").values())
+    return any(
+        isinstance(entry, Gpu) and _timed_by(entry) == _timed_by(gpu)
+        for entry in entries("gpu").values()
+    )
 
 
 def _timed_by(gpu: Gpu) -> tuple[object, ...]:
@@ -195,7 +257,8 @@ def _left_out(error: ModelError) -> float:
 
 
 def standard_error(gpu: Gpu, workload: Workload) -> float:
-    """The standard error of a predicted time, as a share of it: the larger one of hardware and of the kind of model.
+    """The standard error of a predicted time, as a share of it: the larger one of hardware and of
+    the kind of model.
 
     Of errors by a normal law the mean size is sqrt(2 / pi) standard errors.
 
@@ -208,8 +271,10 @@ def standard_error(gpu: Gpu, workload: Workload) -> float:
     catalogued: dict[str, Entry] = entries("model_error")
     if hardware not in catalogued:
         raise ValueError(
-            f"margin.time = 'model': no published runs tell the error on {gpu.name} in {workload.precision} "
-            f"(workload {workload.name!r}), needs a number"
+            f"margin.time = 'model': no published runs tell the error on {gpu.name} in"
+            f" {workload.precision} (workload {workload.name!r}), needs a number"
         )
     errors = [catalogued[name] for name in (hardware, kind)]
-    return max(error.left_out for error in errors if isinstance(error, ModelError)) * math.sqrt(math.pi / 2)
+    return max(error.left_out for error in errors if isinstance(error, ModelError)) * math.sqrt(
+        math.pi / 2
+    )

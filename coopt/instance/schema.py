@@ -1,6 +1,7 @@
 """A question: what is known of a cluster and what it has to train.
 
-Where it leaves the generation of GPUs, a global batch or knobs open, each choice is a question of its own.
+Where it leaves the generation of GPUs, a global batch or knobs open, each choice is a question of
+its own.
 """
 
 import math
@@ -37,7 +38,10 @@ class Instance(Question):
 
     def __repr__(self) -> str:
         names = ", ".join(workload.name for workload in self.workload)
-        return f"Instance({self.name!r}, {self.cluster.counts_text} x {self.cluster.gpu.name} for {names})"
+        return (
+            f"Instance({self.name!r}, {self.cluster.counts_text} x {self.cluster.gpu.name} for"
+            f" {names})"
+        )
 
     __str__ = __repr__
 
@@ -45,7 +49,13 @@ class Instance(Question):
         keys = ("name", "model", "global_batch", "precision", "bound_s")
         bounds = [workload.bound_s if workload.bounded else "none" for workload in self.workload]
         rows = [
-            dict(zip(keys, (run.name, run.model.name, run.global_batch, run.precision, bound_s), strict=True))
+            dict(
+                zip(
+                    keys,
+                    (run.name, run.model.name, run.global_batch, run.precision, bound_s),
+                    strict=True,
+                )
+            )
             for run, bound_s in zip(self.workload, bounds, strict=True)
         ]
         return html(repr(self), [self.description] if self.description else [], [rows])
@@ -62,7 +72,9 @@ class Instance(Question):
 
     @model_validator(mode="after")
     def _hosts_stand_with_domains(self) -> Self:
-        """Hosts that count are part of the price and power of HB domains, for all that reads them."""
+        """Hosts that count are part of the price and power of HB domains, for all that reads
+        them.
+        """
         if "host" in self.objective.include:
             domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)
             self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
@@ -72,9 +84,14 @@ class Instance(Question):
 class Chosen(Table):
     """What a plan takes of the lists that its question leaves open; nothing where there is none."""
 
-    gpu: Annotated[Name | None, Field(description="the kind of GPU, where the question lists several")] = None
+    gpu: Annotated[
+        Name | None, Field(description="the kind of GPU, where the question lists several")
+    ] = None
     global_batch: Annotated[
-        dict[str, Count], Field(description="sequences in an iteration, by workload, where the question lists several")
+        dict[str, Count],
+        Field(
+            description="sequences in an iteration, by workload, where the question lists several"
+        ),
     ] = Field(default_factory=dict)
 
     options: Annotated[
@@ -86,23 +103,41 @@ class Chosen(Table):
     def text(self) -> str:
         """`gb200, 4,096 sequences of training`."""
         batches = (f"{batch:,} sequences of {name}" for name, batch in self.global_batch.items())
-        knobs = (f"{key} = {value} of {name}" for name, values in self.options.items() for key, value in values.items())
+        knobs = (
+            f"{key} = {value} of {name}"
+            for name, values in self.options.items()
+            for key, value in values.items()
+        )
         return ", ".join([*([self.gpu] if self.gpu else []), *batches, *knobs])
 
 
 def choices_of(instance: Question) -> Iterator[Chosen]:
     """Every choice of a question, generations in turn, then batches, then knobs."""
-    batches_by_name = {workload.name: workload.batches for workload in instance.workload if workload.batches}
+    batches_by_name = {
+        workload.name: workload.batches for workload in instance.workload if workload.batches
+    }
     for gpu in _gpus(instance):
         for batches in product(*batches_by_name.values()):
             for knobs in _knobs(instance):
-                yield Chosen(gpu=gpu, global_batch=dict(zip(batches_by_name, batches, strict=True)), options=knobs)
+                yield Chosen(
+                    gpu=gpu,
+                    global_batch=dict(zip(batches_by_name, batches, strict=True)),
+                    options=knobs,
+                )
 
 
 def _knobs(instance: Question) -> Iterator[dict[str, dict[str, float | str]]]:
     """Every choice of knobs, by workload."""
-    keys = [(workload.name, key) for workload in instance.workload for key in workload.options.allowed.listed]
-    lists = [values for workload in instance.workload for values in workload.options.allowed.listed.values()]
+    keys = [
+        (workload.name, key)
+        for workload in instance.workload
+        for key in workload.options.allowed.listed
+    ]
+    lists = [
+        values
+        for workload in instance.workload
+        for values in workload.options.allowed.listed.values()
+    ]
     for values in product(*lists):
         choice: dict[str, dict[str, float | str]] = {}
         for (name, key), value in zip(keys, values, strict=True):
@@ -126,7 +161,9 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
 
     table = instance.model_dump(by_alias=True)
     for workload in table["workload"]:
-        workload["global_batch"] = choice.global_batch.get(workload["name"], workload["global_batch"])
+        workload["global_batch"] = choice.global_batch.get(
+            workload["name"], workload["global_batch"]
+        )
         workload["batches"] = ()
         workload["options"] |= {"allowed": {}} | choice.options.get(workload["name"], {})
     if choice.gpu is not None:
@@ -143,10 +180,11 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
 
 
 def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
-    """What an objective is times before choices are compared: a time is that of an iteration, and batches differ.
+    """What an objective is times before choices are compared: a time is that of an iteration, and
+    batches differ.
 
-    Iterations of the training where its tokens are given, those of the least tokens of one otherwise; 1 for other
-    objectives.
+    Iterations of the training where its tokens are given, those of the least tokens of one
+    otherwise; 1 for other objectives.
     """
     workload = instance.workload[0]
     iterations_for_one = workload.tokens_for_one / workload.tokens_per_iteration
@@ -155,7 +193,9 @@ def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
     """The HB domains that are sold with a GPU, or with any."""
-    return tuple(domain for domain in instance.network.hb_domains if not domain.gpus or gpu in domain.gpus)
+    return tuple(
+        domain for domain in instance.network.hb_domains if not domain.gpus or gpu in domain.gpus
+    )
 
 
 def choice_complaints(instance: Question) -> Iterator[str]:
@@ -170,13 +210,14 @@ def choice_complaints(instance: Question) -> Iterator[str]:
         count *= math.prod(len(values) for values in workload.options.allowed.listed.values())
     if count > MOST_CHOICES:
         yield (
-            f"cluster.gpu, workload.global_batch and workload.options leave {count:,} choices open, needs at most "
-            f"{MOST_CHOICES:,}"
+            f"cluster.gpu, workload.global_batch and workload.options leave {count:,} choices open,"
+            f" needs at most {MOST_CHOICES:,}"
         )
         return
     if homeless_gpus := [name for name in names if not domains_of(instance, name)]:
         yield from (
-            f"cluster.gpu: no HB domain of network.hb_domains is sold with {gpu!r}, needs one" for gpu in homeless_gpus
+            f"cluster.gpu: no HB domain of network.hb_domains is sold with {gpu!r}, needs one"
+            for gpu in homeless_gpus
         )
         return
     for choice in _each_value(instance):
@@ -188,11 +229,15 @@ def choice_complaints(instance: Question) -> Iterator[str]:
 
 def _each_value(instance: Question) -> Iterator[Chosen]:
     """Choices among which are all generations with all knobs, and every batch of each workload."""
-    first_batches = {workload.name: workload.batches[0] for workload in instance.workload if workload.batches}
+    first_batches = {
+        workload.name: workload.batches[0] for workload in instance.workload if workload.batches
+    }
     for gpu in _gpus(instance):
         for knobs in _knobs(instance):
             yield Chosen(gpu=gpu, global_batch=first_batches, options=knobs)
     gpu, knobs = _gpus(instance)[0], next(_knobs(instance))
     for workload in instance.workload:
         for batch in workload.batches[1:]:
-            yield Chosen(gpu=gpu, global_batch=first_batches | {workload.name: batch}, options=knobs)
+            yield Chosen(
+                gpu=gpu, global_batch=first_batches | {workload.name: batch}, options=knobs
+            )

@@ -18,98 +18,203 @@ Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 class Software(Entry):
     """A training framework as far as time and memory depend on it; symbols of docs/model.md."""
 
-    gradient_bytes: Annotated[Whole, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")] = 4
+    gradient_bytes: Annotated[
+        Whole, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")
+    ] = 4
     state_bytes: Annotated[
         Whole,
-        Field(ge=2, le=12, description="bytes of a parameter's master copy and two moments; 8 with 16-bit moments"),
+        Field(
+            ge=2,
+            le=12,
+            description="bytes of a parameter's master copy and two moments; 8 with 16-bit moments",
+        ),
     ] = 12
     narrow_inputs: Annotated[
-        bool, Field(description="inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits")
+        bool,
+        Field(
+            description="inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits"
+        ),
     ] = True
     wide_layers: Annotated[
-        Whole, Field(ge=0, le=10**6, description="layers whose products stay in 16 bits, whatever the precision")
+        Whole,
+        Field(
+            ge=0,
+            le=10**6,
+            description="layers whose products stay in 16 bits, whatever the precision",
+        ),
     ] = 0
     attention_bits: Annotated[
-        Bits, Field(description="bits that products around attention have at least, whatever the precision")
+        Bits,
+        Field(
+            description="bits that products around attention have at least, whatever the precision"
+        ),
     ] = 4
     latent_bits: Annotated[
-        Bits, Field(description="bits that products have at least which narrow tokens for their experts and widen them")
+        Bits,
+        Field(
+            description=(
+                "bits that products have at least which narrow tokens for their experts and widen"
+                " them"
+            )
+        ),
     ] = 4
     mamba_output_bits: Annotated[
         Bits, Field(description="bits that the output projection of a Mamba-2 mixer has at least")
     ] = 4
     prediction_bits: Annotated[
-        Bits, Field(description="bits that products of layers that predict further tokens have at least")
+        Bits,
+        Field(description="bits that products of layers that predict further tokens have at least"),
     ] = 4
     batch_first: Annotated[
-        bool, Field(description="activations are batch by tokens, as scans have them, which copies nothing around them")
+        bool,
+        Field(
+            description=(
+                "activations are batch by tokens, as scans have them, which copies nothing around"
+                " them"
+            )
+        ),
     ] = False
-    dropout: Annotated[bool, Field(description="masks of dropout are kept for the backward pass")] = False
+    dropout: Annotated[
+        bool, Field(description="masks of dropout are kept for the backward pass")
+    ] = False
     reserve_gib: Annotated[
-        float, Field(ge=0, le=100, description="memory that the driver's context and communication buffers take (GiB)")
+        float,
+        Field(
+            ge=0,
+            le=100,
+            description="memory that the driver's context and communication buffers take (GiB)",
+        ),
     ] = 1.5
-    fused_accumulation: Annotated[bool, Field(description="weight gradients are added up inside the product")] = True
+    fused_accumulation: Annotated[
+        bool, Field(description="weight gradients are added up inside the product")
+    ] = True
     norm_forward_bytes: Annotated[
-        float, Field(ge=0, le=1000, description="bytes norms, residual and dropout move for each element, forward")
+        float,
+        Field(
+            ge=0,
+            le=1000,
+            description="bytes norms, residual and dropout move for each element, forward",
+        ),
     ] = 18.0
     norm_backward_bytes: Annotated[
-        float, Field(ge=0, le=1000, description="bytes norms, residual and dropout move for each element, backward")
+        float,
+        Field(
+            ge=0,
+            le=1000,
+            description="bytes norms, residual and dropout move for each element, backward",
+        ),
     ] = 26.0
-    loss_bytes: Annotated[float, Field(ge=0, le=1000, description="bytes softmax and loss move for each logit")] = 24.0
+    loss_bytes: Annotated[
+        float, Field(ge=0, le=1000, description="bytes softmax and loss move for each logit")
+    ] = 24.0
     kernel_traffic: Annotated[
-        float, Field(ge=1, le=10, description="bytes of the memory-bound kernels over those of fused ones")
+        float,
+        Field(
+            ge=1, le=10, description="bytes of the memory-bound kernels over those of fused ones"
+        ),
     ] = 1.0
     grouped_experts: Annotated[
-        bool, Field(description="one kernel works on all experts of a GPU; otherwise each expert has its own")
+        bool,
+        Field(
+            description=(
+                "one kernel works on all experts of a GPU; otherwise each expert has its own"
+            )
+        ),
     ] = False
     graphs: Annotated[
-        bool, Field(description="the whole iteration is one CUDA graph, so that kernels do not wait for the host")
+        bool,
+        Field(
+            description=(
+                "the whole iteration is one CUDA graph, so that kernels do not wait for the host"
+            )
+        ),
     ] = False
     host_s: Annotated[
         float,
         Field(
             ge=0,
             le=1e-3,
-            description="time the host takes to start a kernel of a layer with experts, where it waits in every layer "
-            "for the number of rows each expert gets (s)",
+            description=(
+                "time the host takes to start a kernel of a layer with experts, where it waits in"
+                " every layer for the number of rows each expert gets (s)"
+            ),
         ),
     ] = 0.0
     kernel_s: Annotated[
         float | None,
-        Field(ge=0, le=1e-3, description="time between two kernels; the GPU's (`efficiency.kernel_s`) if left out (s)"),
+        Field(
+            ge=0,
+            le=1e-3,
+            description=(
+                "time between two kernels; the GPU's (`efficiency.kernel_s`) if left out (s)"
+            ),
+        ),
     ] = None
     attention: Annotated[
-        Fraction | None, Field(description="share of peak a fused attention kernel reaches; the GPU's if left out")
+        Fraction | None,
+        Field(description="share of peak a fused attention kernel reaches; the GPU's if left out"),
     ] = None
     recompute_modules: Annotated[
-        bool, Field(description="it has a switch for each module to recompute, so that `norm+act` and `norm+ffn` exist")
+        bool,
+        Field(
+            description=(
+                "it has a switch for each module to recompute, so that `norm+act` and `norm+ffn`"
+                " exist"
+            )
+        ),
     ] = False
-    tp_overlap: Annotated[bool, Field(description="backward TP collectives run behind matrix products")] = True
+    tp_overlap: Annotated[
+        bool, Field(description="backward TP collectives run behind matrix products")
+    ] = True
     tp_forward_overlap: Annotated[
-        bool, Field(description="forward TP collectives too, and those that gather inputs again (user buffers)")
+        bool,
+        Field(
+            description=(
+                "forward TP collectives too, and those that gather inputs again (user buffers)"
+            )
+        ),
     ] = False
-    pp_overlap: Annotated[bool, Field(description="sends of an interleaved pipeline run behind compute")] = True
+    pp_overlap: Annotated[
+        bool, Field(description="sends of an interleaved pipeline run behind compute")
+    ] = True
     shards_in_rounds: Annotated[
         bool,
         Field(
-            description="ZeRO 2 and 3 in an interleaved pipeline reduce and gather once for the micro-batches that a "
-            "chunk works through in turn, not for each"
+            description=(
+                "ZeRO 2 and 3 in an interleaved pipeline reduce and gather once for the"
+                " micro-batches that a chunk works through in turn, not for each"
+            )
         ),
     ] = False
     overhead: Annotated[
-        float, Field(ge=1, le=10, description="time of an iteration over what its kernels and transfers add up to")
+        float,
+        Field(
+            ge=1,
+            le=10,
+            description="time of an iteration over what its kernels and transfers add up to",
+        ),
     ] = 1.0
 
 
 class MappingLimits(Table):
-    """Values each part of a mapping may take; what is left out is free (docs/network.md, Mappings)."""
+    """Values each part of a mapping may take; what is left out is free (docs/network.md,
+    Mappings).
+    """
 
     tp: Annotated[Degrees | None, Field(description="tensor parallel degrees allowed")] = None
     pp: Annotated[Degrees | None, Field(description="pipeline parallel degrees allowed")] = None
     dp: Annotated[Degrees | None, Field(description="data parallel degrees allowed")] = None
     cp: Annotated[Degrees, Field(description="context parallel degrees allowed")] = (1, 2, 4, 8, 16)
-    ep: Annotated[Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")] = None
-    micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (1, 2, 4, 8, 16)
+    ep: Annotated[
+        Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")
+    ] = None
+    micro_batch: Annotated[Degrees, Field(description="sequences in a micro-batch")] = (
+        1,
+        2,
+        4,
+        8,
+        16,
+    )
     interleave: Annotated[Degrees | None, Field(description="model chunks of a GPU")] = None
     recompute: Annotated[
         Annotated[tuple[Recompute, ...], one_or_many, Field(min_length=1)] | None,
@@ -118,29 +223,49 @@ class MappingLimits(Table):
     sequence_parallel: Annotated[
         tuple[bool, ...], one_or_many, Field(description="norms split over TP ranks", min_length=1)
     ] = (True, False)
-    zero: Annotated[tuple[Literal[0, 1, 2, 3], ...], one_or_many, Field(description="ZeRO stages", min_length=1)] = (
+    zero: Annotated[
+        tuple[Literal[0, 1, 2, 3], ...], one_or_many, Field(description="ZeRO stages", min_length=1)
+    ] = (
         0,
         1,
         2,
         3,
     )
     offload_percent: Annotated[
-        Annotated[tuple[Annotated[Whole, Field(ge=0, le=100)], ...], one_or_many, Field(min_length=1)],
-        Field(description="share of the activations kept for the backward pass that the host's memory keeps (%)"),
+        Annotated[
+            tuple[Annotated[Whole, Field(ge=0, le=100)], ...], one_or_many, Field(min_length=1)
+        ],
+        Field(
+            description=(
+                "share of the activations kept for the backward pass that the host's memory"
+                " keeps (%)"
+            )
+        ),
     ] = (0,)
     outermost: Annotated[
         tuple[Outermost, ...],
         one_or_many,
-        Field(description="dimension that lies farthest apart across domains: stages, or replicas", min_length=1),
+        Field(
+            description="dimension that lies farthest apart across domains: stages, or replicas",
+            min_length=1,
+        ),
     ] = ("pp", "dp")
 
 
 class AllowedKnobs(Table):
-    """Knobs whose values are left open, as lists in `options` are kept; the first of each is the value beside them."""
+    """Knobs whose values are left open, as lists in `options` are kept; the first of each is the
+    value beside them.
+    """
 
-    tp_sync_fraction: Annotated[tuple[Fraction, ...], one_or_many, Field(description="shares allowed")] = ()
-    dp_mode: Annotated[tuple[DpMode, ...], one_or_many, Field(description="ways to reduce gradients allowed")] = ()
-    transport: Annotated[tuple[Transport, ...], one_or_many, Field(description="transports allowed")] = ()
+    tp_sync_fraction: Annotated[
+        tuple[Fraction, ...], one_or_many, Field(description="shares allowed")
+    ] = ()
+    dp_mode: Annotated[
+        tuple[DpMode, ...], one_or_many, Field(description="ways to reduce gradients allowed")
+    ] = ()
+    transport: Annotated[
+        tuple[Transport, ...], one_or_many, Field(description="transports allowed")
+    ] = ()
 
     @property
     def listed(self) -> dict[str, tuple[float | str, ...]]:
@@ -165,10 +290,13 @@ class Reached(Table):
     """What a precision below 16 bits reaches."""
 
     gemm: Annotated[Fraction, Field(description="eg: share of the peak of this precision")]
-    hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth, casts and scales charged to it")]
+    hbm: Annotated[
+        Fraction, Field(description="em: share of HBM bandwidth, casts and scales charged to it")
+    ]
     kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")]
     error: Annotated[
-        Fraction | None, Field(description="mean size of the error on published runs of this precision")
+        Fraction | None,
+        Field(description="mean size of the error on published runs of this precision"),
     ] = None
 
     def times(self, factor: float) -> Self:
@@ -179,13 +307,20 @@ class Reached(Table):
 class Efficiency(Table):
     """How much of the data sheet a training run reaches; symbols of docs/model.md."""
 
-    gemm: Annotated[Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")]
-    gemm_k0: Annotated[float, Field(ge=0, le=1e6, description="k0: depth of a matrix product lost to start-up")]
+    gemm: Annotated[
+        Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")
+    ]
+    gemm_k0: Annotated[
+        float, Field(ge=0, le=1e6, description="k0: depth of a matrix product lost to start-up")
+    ]
     hbm: Annotated[Fraction, Field(description="em: share of HBM bandwidth of a streaming kernel")]
     attention: Annotated[
         Fraction,
         Field(
-            description="ea: share of 16-bit peak of a fused attention kernel, forward, heads of 128, long sequences"
+            description=(
+                "ea: share of 16-bit peak of a fused attention kernel, forward, heads of 128, long"
+                " sequences"
+            )
         ),
     ]
     kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")] = 0.0
@@ -195,29 +330,47 @@ class Efficiency(Table):
         Field(
             gt=0,
             le=2,
-            description="env of all-reduces that the domain's switches add up (NVLink SHARP), where they can: bus "
-            "bandwidth over HB bandwidth",
+            description=(
+                "env of all-reduces that the domain's switches add up (NVLink SHARP), where they"
+                " can: bus bandwidth over HB bandwidth"
+            ),
         ),
     ] = None
     rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]
     send: Annotated[Fraction, Field(description="es: share of NIC bandwidth of a pipeline send")]
     latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]
-    step_s: Annotated[NonNegative, Field(description="time of one step of a ring or tree (s)")] = 0.0
-    send_s: Annotated[NonNegative, Field(description="start-up time of one pipeline send (s)")] = 0.0
+    step_s: Annotated[NonNegative, Field(description="time of one step of a ring or tree (s)")] = (
+        0.0
+    )
+    send_s: Annotated[NonNegative, Field(description="start-up time of one pipeline send (s)")] = (
+        0.0
+    )
     error: Annotated[
-        Fraction | None, Field(description="mean size of the error on published runs of this generation in 16 bits")
+        Fraction | None,
+        Field(description="mean size of the error on published runs of this generation in 16 bits"),
     ] = None
-    fp8: Annotated[Reached | None, Field(description="8-bit products; as in 16 bits if left out")] = None
-    fp4: Annotated[Reached | None, Field(description="4-bit products; as in 8 bits if left out")] = None
+    fp8: Annotated[
+        Reached | None, Field(description="8-bit products; as in 16 bits if left out")
+    ] = None
+    fp4: Annotated[
+        Reached | None, Field(description="4-bit products; as in 8 bits if left out")
+    ] = None
 
     @property
     def largest_share(self) -> float:
         """The largest share of a peak or of the memory bandwidth that anything reaches."""
-        reached_shares = (part for shares in (self.fp8, self.fp4) if shares for part in (shares.gemm, shares.hbm))
+        reached_shares = (
+            part for shares in (self.fp8, self.fp4) if shares for part in (shares.gemm, shares.hbm)
+        )
         return max(self.gemm, self.hbm, self.attention, *reached_shares)
 
     def times(self, factor: float) -> Self:
-        """So many times the shares of peaks and of memory bandwidth; what is lost between kernels and links stays."""
+        """So many times the shares of peaks and of memory bandwidth; what is lost between kernels
+        and links stays.
+        """
         wide = {name: getattr(self, name) * factor for name in ("gemm", "hbm", "attention")}
-        lower = {"fp8": self.fp8 and self.fp8.times(factor), "fp4": self.fp4 and self.fp4.times(factor)}
+        lower = {
+            "fp8": self.fp8 and self.fp8.times(factor),
+            "fp4": self.fp4 and self.fp4.times(factor),
+        }
         return self.model_copy(update=wide | lower)

@@ -25,7 +25,8 @@ def frame(rows: Iterable[Row]) -> Any:
     library = next((name for name in LIBRARIES if find_spec(name)), None)
     if library is None:
         raise InstanceError(
-            "to_frame: neither pandas nor polars is installed, needs one of them (`pip install 'coopt[jupyter]'`)"
+            "to_frame: neither pandas nor polars is installed, needs one of them (`pip install"
+            " 'coopt[jupyter]'`)"
         )
     return import_module(library).DataFrame([dict(row) for row in rows])
 
@@ -39,21 +40,27 @@ def frame_of(tables: Mapping[str, Callable[[], Iterable[Row]]], table: str) -> A
         When there is none of that name, or no library for data frames.
     """
     if table not in tables:
-        raise InstanceError(f"to_frame: table = {table!r}, needs one of {', '.join(map(repr, tables))}")
+        raise InstanceError(
+            f"to_frame: table = {table!r}, needs one of {', '.join(map(repr, tables))}"
+        )
     return frame(tables[table]())
 
 
 def html(title: str, sentences: Iterable[str] = (), tables: Iterable[Sequence[Row]] = ()) -> str:
     """A title, sentences and tables, with every text escaped."""
     paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<div><p><strong>{escape(title)}</strong></p>{paragraphs}{''.join(map(_html_table, tables))}</div>"
+    rendered = "".join(map(_html_table, tables))
+    return f"<div><p><strong>{escape(title)}</strong></p>{paragraphs}{rendered}</div>"
 
 
 def _html_table(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     head = "".join(f"<th>{escape(str(key))}</th>" for key in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row.values())}</tr>" for row in rows)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row.values())}</tr>"
+        for row in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -42,19 +42,27 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
     except UnicodeDecodeError as error:
         raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs {kind}") from None
     except ValueError:  # a NUL byte ends a path
-        raise InstanceError(f"{str(file)!r}: is no name of a file, needs one without a NUL byte") from None
+        raise InstanceError(
+            f"{str(file)!r}: is no name of a file, needs one without a NUL byte"
+        ) from None
 
 
 def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
-    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where there is none."""
+    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where
+    there is none.
+    """
     text = read_text(
-        file, "a TOML text file", remedy or f"an instance (`coopt new {file.name}` writes a commented one)"
+        file,
+        "a TOML text file",
+        remedy or f"an instance (`coopt new {file.name}` writes a commented one)",
     )
     return toml_of(text, file.name)
 
 
 def toml_of(text: str, where: str) -> dict[str, Any]:
-    """The table that a TOML text holds; InstanceError, which begins with `where`, says why it holds none."""
+    """The table that a TOML text holds; InstanceError, which begins with `where`, says why it holds
+    none.
+    """
     try:
         table = tomllib.loads(text)
     except RecursionError:
@@ -76,7 +84,9 @@ def toml_text(value: Any) -> str:
 
 
 def _syntax_complaint(name: str, text: str, error: str) -> str:
-    """`ours.toml: not TOML, line 3, column 8: Invalid value, in 'gpus = ='`: where it is, and the line itself."""
+    """`ours.toml: not TOML, line 3, column 8: Invalid value, in 'gpus = ='`: where it is, and the
+    line itself.
+    """
     if text.lstrip().startswith("{"):
         return f"{name}: holds JSON, as plans do, needs TOML, as instances are written in"
     lines = text.splitlines() or [""]
@@ -84,13 +94,16 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
     numbers = re.findall(r"\d+", place)
     if not reason or (not numbers and "end of document" not in place):
         return f"{name}: not TOML: {error}"
-    line, column = (int(number) for number in numbers) if numbers else (len(lines), len(lines[-1]) + 1)
+    line, column = (
+        (int(number) for number in numbers) if numbers else (len(lines), len(lines[-1]) + 1)
+    )
     excerpt = repr(lines[min(line, len(lines)) - 1].strip()[:LONGEST_LINE])
     return f"{name}: not TOML, line {line}, column {column}: {reason}, in {excerpt}"
 
 
 def check_numbers(value: Any, where: str) -> None:
-    """Refuse whole numbers so long that they cannot be written down, which TOML allows in other bases than 10.
+    """Refuse whole numbers so long that they cannot be written down, which TOML allows in other
+    bases than 10.
 
     Parameters
     ----------
@@ -99,19 +112,30 @@ def check_numbers(value: Any, where: str) -> None:
     """
     if isinstance(value, int) and value.bit_length() > LONGEST_BITS:
         raise InstanceError(
-            f"{where}: a whole number of {value.bit_length():,} bits, needs one of at most {LONGEST_BITS:,}"
+            f"{where}: a whole number of {value.bit_length():,} bits, needs one of at most"
+            f" {LONGEST_BITS:,}"
         )
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list | tuple)
+        else ()
+    )
     for key, entry in parts:
         check_numbers(entry, f"{where}: {key}")
 
 
 def check_digits(text: str, where: str) -> None:
-    """Refuse a number of so many digits that Python reads none of it, whose own words are of Python."""
+    """Refuse a number of so many digits that Python reads none of it, whose own words are of
+    Python.
+    """
     for line, content in enumerate(text.splitlines(), start=1):
         if match := re.search(rf"\d{{{MOST_DIGITS + 1},}}", content.replace("_", "")):
             count, longest = f"{len(match[0]):,}", int(LONGEST_BITS * math.log10(2))
-            raise InstanceError(f"{where}: line {line}: a number of {count} digits, needs one of at most {longest}")
+            raise InstanceError(
+                f"{where}: line {line}: a number of {count} digits, needs one of at most {longest}"
+            )
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -133,14 +157,17 @@ def write_bytes(path: str | Path, content: bytes) -> None:
             stream.write(content)
         os.replace(temporary, file)
     except OSError as error:
-        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs a place for a file") from None
+        raise InstanceError(
+            f"{path}: cannot be written ({error.strerror}), needs a place for a file"
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_new_text(path: str | Path, text: str) -> None:
     """Write a file that is not there yet, whole or not at all."""
-    # an empty file takes the name first: replacing alone would overwrite a file that somebody else writes meanwhile
+    # an empty file takes the name first: replacing alone would overwrite a file that somebody else
+    # writes meanwhile
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except FileExistsError:

@@ -36,11 +36,17 @@ from coopt.instance.transformer import FLOP_PER_PARAMETER, ScalingLaw, Transform
 
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
 EVIDENCE = {
-    "tp_sync_fraction": "language models of 130 M, 1.1 B and 7 B parameters lost no significant accuracy at a share of "
-    "0.5 (arXiv 2506.19645); nothing is known of larger ones or lower shares",
-    "dp_mode": "gradients one step late kept the accuracy of image models (arXiv 1911.02516); nothing is known of "
-    "language models",
-    "dispatch_bytes": "one mixture of experts of 671 B parameters was trained so (arXiv 2412.19437)",
+    "tp_sync_fraction": (
+        "language models of 130 M, 1.1 B and 7 B parameters lost no significant accuracy at a share"
+        " of 0.5 (arXiv 2506.19645); nothing is known of larger ones or lower shares"
+    ),
+    "dp_mode": (
+        "gradients one step late kept the accuracy of image models (arXiv 1911.02516); nothing is"
+        " known of language models"
+    ),
+    "dispatch_bytes": (
+        "one mixture of experts of 671 B parameters was trained so (arXiv 2412.19437)"
+    ),
 }
 """What is known of the accuracy of models that were trained with a knob that changes them."""
 
@@ -65,73 +71,115 @@ class Options(Table):
             return {**table, **first_values}
         return {**table, **first_values, "allowed": {**allowed, **several}}
 
-    allowed: Annotated[AllowedKnobs, Field(description="knobs left open, as lists in them are kept")] = NOTHING_ALLOWED
+    allowed: Annotated[
+        AllowedKnobs, Field(description="knobs left open, as lists in them are kept")
+    ] = NOTHING_ALLOWED
 
     software: Annotated[
         Software,
         named("software"),
-        Field(default_factory=lambda: _default_software(), description="the framework; megatron-core if left out"),
+        Field(
+            default_factory=lambda: _default_software(),
+            description="the framework; megatron-core if left out",
+        ),
     ]
     attention: Annotated[
-        Literal["flash", "unfused"], Field(description="fused attention kernel, or scores written to memory")
+        Literal["flash", "unfused"],
+        Field(description="fused attention kernel, or scores written to memory"),
     ] = "flash"
     dp_mode: Annotated[
         DpMode,
         BeforeValidator(lambda value: value, json_schema_input_type=DpMode | tuple[DpMode, ...]),
         Field(
-            description="gradients reduced after the last micro-batch, behind its backward pass, or one step late; a "
-            "list to choose from"
+            description=(
+                "gradients reduced after the last micro-batch, behind its backward pass, or one"
+                " step late; a list to choose from"
+            )
         ),
     ] = "sync"
     tp_sync_fraction: Annotated[
         Fraction,
-        BeforeValidator(lambda value: value, json_schema_input_type=Fraction | tuple[Fraction, ...]),
+        BeforeValidator(
+            lambda value: value, json_schema_input_type=Fraction | tuple[Fraction, ...]
+        ),
         Field(
-            description="share of the activations that TP ranks keep equal (CAAT-Net); below 1 changes the model; a "
-            "list to choose from"
+            description=(
+                "share of the activations that TP ranks keep equal (CAAT-Net); below 1 changes the"
+                " model; a list to choose from"
+            )
         ),
     ] = 1.0
     tp_sync_backward: Annotated[
-        float, Field(ge=1, le=2, description="backward volume of a partial synchronisation: 1 in 16 bits, 2 in fp32")
+        float,
+        Field(
+            ge=1,
+            le=2,
+            description="backward volume of a partial synchronisation: 1 in 16 bits, 2 in fp32",
+        ),
     ] = 1.0
     transport: Annotated[
         Transport,
-        BeforeValidator(lambda value: value, json_schema_input_type=Transport | tuple[Transport, ...]),
-        Field(description="network transport; the last two have shares of their own; a list to choose from"),
+        BeforeValidator(
+            lambda value: value, json_schema_input_type=Transport | tuple[Transport, ...]
+        ),
+        Field(
+            description=(
+                "network transport; the last two have shares of their own; a list to choose from"
+            )
+        ),
     ] = "rdma"
     collectives: Annotated[
         Literal["levels", "fastest", "in-network"],
         Field(
-            description="how collectives run: level by level, inside domains and between them; the fastest of rings, "
-            "halving and doubling, trees and switches of HB domains, by the size of messages; the same with gradients "
-            "added up in the network's switches"
+            description=(
+                "how collectives run: level by level, inside domains and between them; the fastest"
+                " of rings, halving and doubling, trees and switches of HB domains, by the size of"
+                " messages; the same with gradients added up in the network's switches"
+            )
         ),
     ] = "levels"
     schedule: Annotated[
         Schedule,
         Field(
-            description="order of passes in a pipeline: one forward one backward, interleaved or not; zero bubble "
-            "(ZB-H1), which puts off gradients of weights; or two pipelines in opposite directions (DualPipe)"
+            description=(
+                "order of passes in a pipeline: one forward one backward, interleaved or not; zero"
+                " bubble (ZB-H1), which puts off gradients of weights; or two pipelines in opposite"
+                " directions (DualPipe)"
+            )
         ),
     ] = "1f1b"
-    expert_tp: Annotated[bool, Field(description="TP splits the experts too; otherwise it holds whole experts")] = False
+    expert_tp: Annotated[
+        bool, Field(description="TP splits the experts too; otherwise it holds whole experts")
+    ] = False
     ep_overlap: Annotated[
         bool,
         Field(
-            description="all-to-alls of experts run behind the compute of another micro-batch (DualPipe and its like)"
+            description=(
+                "all-to-alls of experts run behind the compute of another micro-batch (DualPipe and"
+                " its like)"
+            )
         ),
     ] = False
     dispatch: Annotated[
         Literal["once", "each"],
         Field(
-            description="tokens are sent once to each domain and GPU they visit (DeepEP, HybridEP), or to each expert"
+            description=(
+                "tokens are sent once to each domain and GPU they visit (DeepEP, HybridEP), or to"
+                " each expert"
+            )
         ),
     ] = "once"
     dispatch_bytes: Annotated[
-        Literal[1, 2], Field(description="bytes of a number on its way to experts; results come back in 2")
+        Literal[1, 2],
+        Field(description="bytes of a number on its way to experts; results come back in 2"),
     ] = 2
     slowdown: Annotated[
-        float, Field(ge=1, le=10, description="time of the slowest GPU over that of a typical one (stragglers)")
+        float,
+        Field(
+            ge=1,
+            le=10,
+            description="time of the slowest GPU over that of a typical one (stragglers)",
+        ),
     ] = 1.0
 
     @model_validator(mode="after")
@@ -143,24 +191,37 @@ class Options(Table):
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """What departs from ordinary synchronous training over RDMA, in words; empty where nothing does."""
+        """What departs from ordinary synchronous training over RDMA, in words; empty where nothing
+        does.
+        """
         partial = self.tp_sync_fraction < 1.0
         texts = {
-            f"tp_sync_fraction = {self.tp_sync_fraction:g}: activations equal in part, changes the model": partial,
-            f"tp_sync_backward = {self.tp_sync_backward:g}": partial and self.tp_sync_backward > 1.0,
-            "dp_mode = stale-1: gradients one step late, changes the training": self.dp_mode == "stale-1",
-            "dp_mode = overlap: gradients reduced behind the backward pass": self.dp_mode == "overlap",
+            f"tp_sync_fraction = {self.tp_sync_fraction:g}: activations equal in part, "
+            "changes the model": (partial),
+            f"tp_sync_backward = {self.tp_sync_backward:g}": (
+                partial and self.tp_sync_backward > 1.0
+            ),
+            "dp_mode = stale-1: gradients one step late, changes the training": (
+                self.dp_mode == "stale-1"
+            ),
+            "dp_mode = overlap: gradients reduced behind the backward pass": (
+                self.dp_mode == "overlap"
+            ),
             f"transport = {self.transport}": self.transport != "rdma",
             f"schedule = {self.schedule}: {SCHEDULES.get(self.schedule)}": self.schedule != "1f1b",
             "ep_overlap: all-to-alls behind the compute of another micro-batch": self.ep_overlap,
-            "dispatch_bytes = 1: 8-bit numbers sent to experts, changes the training": self.dispatch_bytes == 1,
+            "dispatch_bytes = 1: 8-bit numbers sent to experts, changes the training": (
+                self.dispatch_bytes == 1
+            ),
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
         }
         return tuple(text for text, is_on in texts.items() if is_on)
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """What is known of the accuracy of models that were trained with the knobs that change them."""
+        """What is known of the accuracy of models that were trained with the knobs that change
+        them.
+        """
         knobs = {
             "tp_sync_fraction": self.tp_sync_fraction < 1.0,
             "dp_mode": self.dp_mode == "stale-1",
@@ -190,48 +251,89 @@ class Workload(Table):
     model: Annotated[Transformer, named("model"), Field(description="the language model")]
     global_batch: Annotated[
         Count,
-        BeforeValidator(lambda value: value, json_schema_input_type=Count | tuple[Count, ...] | Range),
-        Field(description="sequences in one iteration; a list or a range to choose from (docs/days.md)"),
+        BeforeValidator(
+            lambda value: value, json_schema_input_type=Count | tuple[Count, ...] | Range
+        ),
+        Field(
+            description=(
+                "sequences in one iteration; a list or a range to choose from (docs/days.md)"
+            )
+        ),
     ]
     batches: Annotated[
         tuple[Count, ...],
         one_or_many,
-        Field(description="batches to choose from, as a list in `global_batch` is kept; the first is `global_batch`"),
+        Field(
+            description=(
+                "batches to choose from, as a list in `global_batch` is kept; the first is"
+                " `global_batch`"
+            )
+        ),
     ] = ()
     critical_batch_tokens: Annotated[
         Tokens | None,
-        Field(description="batch (tokens) at which training takes twice `train_tokens`; these then are the least"),
+        Field(
+            description=(
+                "batch (tokens) at which training takes twice `train_tokens`; these then are the"
+                " least"
+            )
+        ),
     ] = None
-    precision: Annotated[Precision, Field(description="format of the matrix products of the layers")] = "bf16"
-    max_iteration_time_s: Annotated[Positive | None, Field(description="bound: time of one iteration (s)")] = None
-    min_tokens_per_s: Annotated[Positive | None, Field(description="bound: pace of the training (tokens/s)")] = None
-    train_days: Annotated[Positive | None, Field(description="bound: time to train `train_tokens` (days)")] = None
+    precision: Annotated[
+        Precision, Field(description="format of the matrix products of the layers")
+    ] = "bf16"
+    max_iteration_time_s: Annotated[
+        Positive | None, Field(description="bound: time of one iteration (s)")
+    ] = None
+    min_tokens_per_s: Annotated[
+        Positive | None, Field(description="bound: pace of the training (tokens/s)")
+    ] = None
+    train_days: Annotated[
+        Positive | None, Field(description="bound: time to train `train_tokens` (days)")
+    ] = None
     train_tokens: Annotated[
-        Tokens | None, Field(description="tokens of the whole training run; with another bound, plans tell its days")
+        Tokens | None,
+        Field(
+            description="tokens of the whole training run; with another bound, plans tell its days"
+        ),
     ] = None
     loss: Annotated[
-        Positive | None, Field(description="loss to train to (nats a token): gives `train_tokens` by `scaling_law`")
+        Positive | None,
+        Field(description="loss to train to (nats a token): gives `train_tokens` by `scaling_law`"),
     ] = None
     compute_flop: Annotated[
         Annotated[float, Field(gt=0, le=1e40)] | None,
-        Field(description="compute to train with, 6 FLOP a parameter and token (FLOP): gives `train_tokens`"),
+        Field(
+            description=(
+                "compute to train with, 6 FLOP a parameter and token (FLOP): gives `train_tokens`"
+            )
+        ),
     ] = None
     scaling_law: Annotated[
         ScalingLaw | None,
         named("scaling_law", optional=True),
         Field(description="loss of parameters and tokens, of dense models; chinchilla if left out"),
     ] = None
-    gpus: Annotated[Degrees | None, Field(description="partition: sizes its island may have; any if left out")] = None
-    mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = MappingLimits()
+    gpus: Annotated[
+        Degrees | None, Field(description="partition: sizes its island may have; any if left out")
+    ] = None
+    mapping: Annotated[MappingLimits, Field(description="which splits are allowed")] = (
+        MappingLimits()
+    )
     allow_tp_across: Annotated[
         bool | None,
         Field(
-            description="a TP group may extend over several HB domains; false keeps each inside one; left out, "
-            "groups extend where nothing inside meets all bounds and limits"
+            description=(
+                "a TP group may extend over several HB domains; false keeps each inside one; left"
+                " out, groups extend where nothing inside meets all bounds and limits"
+            )
         ),
     ] = None
     options: Annotated[
-        Options, Field(default_factory=lambda: Options.model_validate({}), description="how the software works")
+        Options,
+        Field(
+            default_factory=lambda: Options.model_validate({}), description="how the software works"
+        ),
     ]
 
     @model_validator(mode="before")
@@ -257,12 +359,21 @@ class Workload(Table):
         if self.loss is not None and self.compute_flop is not None:
             raise ValueError("loss and compute_flop given, needs one of them")
         if self.model.experts or self.model.kv_rank or self.model.mamba_layers:
-            raise ValueError(f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens")
-        size, law = float(self.model.parameters), self.law
-        tokens = law.tokens(size, self.loss) if self.loss else (self.compute_flop or 0.0) / FLOP_PER_PARAMETER / size
-        if self.train_tokens is not None and not math.isclose(self.train_tokens, tokens, rel_tol=1e-9):
             raise ValueError(
-                f"train_tokens = {self.train_tokens:g}: loss or compute_flop make it {tokens:.6g}, needs one"
+                f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens"
+            )
+        size, law = float(self.model.parameters), self.law
+        tokens = (
+            law.tokens(size, self.loss)
+            if self.loss
+            else (self.compute_flop or 0.0) / FLOP_PER_PARAMETER / size
+        )
+        if self.train_tokens is not None and not math.isclose(
+            self.train_tokens, tokens, rel_tol=1e-9
+        ):
+            raise ValueError(
+                f"train_tokens = {self.train_tokens:g}: loss or compute_flop make it {tokens:.6g},"
+                " needs one"
             )
         if not tokens <= 1e20:
             raise ValueError(f"loss or compute_flop make {tokens:.3g} tokens, needs at most 1e20")
@@ -282,18 +393,22 @@ class Workload(Table):
         if len(keys) > 1:
             raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
-            raise ValueError("train_days has no train_tokens, needs how many tokens are trained in that time")
+            raise ValueError(
+                "train_days has no train_tokens, needs how many tokens are trained in that time"
+            )
         if self.train_days is not None and (self.train_tokens or 0.0) < self.tokens_per_iteration:
             raise ValueError(
-                f"train_tokens = {self.train_tokens:g} is less than an iteration has ({self.tokens_per_iteration:,}), "
-                "needs the tokens of the whole run"
+                f"train_tokens = {self.train_tokens:g} is less than an iteration has"
+                f" ({self.tokens_per_iteration:,}), needs the tokens of the whole run"
             )
         if not 1e-9 <= self.asked_s <= LONGEST_S:
-            raise ValueError(f"{keys[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s")
+            raise ValueError(
+                f"{keys[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s"
+            )
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
             raise ValueError(
-                f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence parallelism, "
-                "needs false in mapping.sequence_parallel"
+                f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence"
+                " parallelism, needs false in mapping.sequence_parallel"
             )
         return self
 
@@ -302,15 +417,17 @@ class Workload(Table):
         chunks, schedule = self.mapping.interleave, self.options.schedule
         if schedule != "1f1b" and chunks is not None and chunks != (1,):
             raise ValueError(
-                f"mapping.interleave = {list(chunks)}: a GPU has one chunk for a micro-batch under options.schedule = "
-                f"{schedule!r}, needs [1], or the schedule '1f1b'"
+                f"mapping.interleave = {list(chunks)}: a GPU has one chunk for a micro-batch under"
+                f" options.schedule = {schedule!r}, needs [1], or the schedule '1f1b'"
             )
         return self
 
     _time_margin: float = PrivateAttr(default=0.0)
 
     def with_margin(self, share: float) -> Self:
-        """The workload with that share added to its iteration times before they are compared with its bound."""
+        """The workload with that share added to its iteration times before they are compared with
+        its bound.
+        """
         workload = self.model_copy()
         workload._time_margin = share
         return workload
@@ -349,8 +466,8 @@ class Workload(Table):
     def needed_tokens(self) -> float:
         """Tokens of the whole training run; 0 where they are not given.
 
-        With a critical batch C, a batch of B tokens takes 1 + B / C times the least tokens (McCandlish et al., An
-        Empirical Model of Large-Batch Training, arXiv 1812.06162).
+        With a critical batch C, a batch of B tokens takes 1 + B / C times the least tokens
+        (McCandlish et al., An Empirical Model of Large-Batch Training, arXiv 1812.06162).
         """
         return (self.train_tokens or 0.0) * self.tokens_for_one
 
@@ -377,14 +494,18 @@ class Workload(Table):
 
     @property
     def bound_s(self) -> float:
-        """What a predicted iteration may take (s): the bound, less the margin; `LONGEST_S` where there is none."""
+        """What a predicted iteration may take (s): the bound, less the margin; `LONGEST_S` where
+        there is none.
+        """
         return self.asked_s / (1.0 + self._time_margin) if self.bounded else LONGEST_S
 
     @property
     def asked_s(self) -> float:
-        """The bound as seconds for one iteration, whichever way it was written; `LONGEST_S` where there is none.
+        """The bound as seconds for one iteration, whichever way it was written; `LONGEST_S` where
+        there is none.
 
-        Conversions round up by a few units in the last place, so that a rate a plan attains is a bound it meets.
+        Conversions round up by a few units in the last place, so that a rate a plan attains is a
+        bound it meets.
         """
         if self.max_iteration_time_s is not None:
             return self.max_iteration_time_s

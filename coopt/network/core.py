@@ -1,5 +1,6 @@
-"""The core that joins islands: its switch, the optics of links into it, and how much of it islands take
-(docs/partition.md)."""
+"""The core that joins islands: its switch, the optics of links into it, and how much of it islands
+take (docs/partition.md).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.optics import OpticValues, fits, module_places, modules_worth_having, optics_worth_having, values_of
+from coopt.network.optics import (
+    OpticValues,
+    fits,
+    module_places,
+    modules_worth_having,
+    optics_worth_having,
+    values_of,
+)
 from coopt.plan.couplings import CoreLinks, CorePlan, SharedCore
 from coopt.plan.parts import SwitchChoice
 
@@ -22,20 +30,29 @@ IslandsAt = tuple[str | None, float | None, Mapping[str, Family]]
 def _core_box(instance: Instance) -> Switch | None:
     """The switch of the core as it is listed."""
     core = instance.sharing.core
-    return None if core is None else next(box for box in instance.network.switches if box.name == core.switch)
+    return (
+        None
+        if core is None
+        else next(box for box in instance.network.switches if box.name == core.switch)
+    )
 
 
 def core_switch(instance: Instance) -> Switch | None:
-    """The switch of the core, None where islands share none; where cages are kept with ports for that many modules."""
+    """The switch of the core, None where islands share none; where cages are kept with ports for
+    that many modules.
+    """
     switch = _core_box(instance)
     if switch is None or instance.network.switch_cages == "told":
         return switch
-    return switch.model_copy(update={"radix": ports_of_modules(switch, core_links_of_module(instance))})
+    return switch.model_copy(
+        update={"radix": ports_of_modules(switch, core_links_of_module(instance))}
+    )
 
 
 def core_optic(instance: Instance) -> Optic | None:
-    """The optic of links into the core, at their upper ends: the one it names, else the first choice; None without a
-    core."""
+    """The optic of links into the core, at their upper ends: the one it names, else the first
+    choice; None without a core.
+    """
     return next(iter(_core_optics(instance)), None)
 
 
@@ -51,24 +68,35 @@ def core_ports_of(instance: Instance, links: int) -> int:
     return -(-links // of_module) * of_module
 
 
-def core_ends(instance: Instance, leaf: Switch | None, values: OpticValues) -> tuple[Optic | None, ...]:
-    """The products worth having at the lower ends of links into the core: in a leaf, or in NICs where there is none,
-    which carry one link each; None where that is the one at the upper ends, or there is no core."""
+def core_ends(
+    instance: Instance, leaf: Switch | None, values: OpticValues
+) -> tuple[Optic | None, ...]:
+    """The products worth having at the lower ends of links into the core: in a leaf, or in NICs
+    where there is none, which carry one link each; None where that is the one at the upper ends, or
+    there is no core.
+    """
     network, switch, core = instance.network, _core_box(instance), core_optic(instance)
     if switch is None or core is None or network.link_ends == "same":
         return (None,)
     # Links into a core are as long as those of the uppermost level.
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
     meeting = [
-        optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate) and optic.meets(core)
+        optic
+        for optic in network.optics
+        if optic.reach_m >= reach_m and optic.links_of(rate) and optic.meets(core)
     ]
-    fitting = [optic for optic in meeting if (fits(optic, rate, leaf) if leaf else optic.links_of(rate) == 1)]
+    fitting = [
+        optic
+        for optic in meeting
+        if (fits(optic, rate, leaf) if leaf else optic.links_of(rate) == 1)
+    ]
     return modules_worth_having(fitting, rate, values)
 
 
 def with_core_optics(instance: Instance, *, beaten: bool = False) -> Iterator[Instance]:
-    """The instance with each optic that its core may have named, on request those too that another one beats; itself
-    without a core."""
+    """The instance with each optic that its core may have named, on request those too that another
+    one beats; itself without a core.
+    """
     if instance.sharing.core is None:
         yield instance
         return
@@ -81,7 +109,9 @@ def with_core_optic(instance: Instance, optic: str | None) -> Instance:
     if instance.sharing.core is None:
         return instance
     core = instance.sharing.core.model_copy(update={"optic": optic})
-    return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
+    return instance.model_copy(
+        update={"sharing": instance.sharing.model_copy(update={"core": core})}
+    )
 
 
 def with_core_of(instance: Instance, source: Instance) -> Instance:
@@ -98,7 +128,11 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
         return tuple(optic for optic in network.optics if optic.name == core.optic)
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
     if network.link_ends == "same":
-        fitting = [optic for optic in network.optics if optic.links_of(rate) == 1 and optic.reach_m >= reach_m]
+        fitting = [
+            optic
+            for optic in network.optics
+            if optic.links_of(rate) == 1 and optic.reach_m >= reach_m
+        ]
         return tuple(fitting) if beaten else optics_worth_having(instance, rate, reach_m)
     # A module carries links of one island, so that a switch has to take at least one for each.
     reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
@@ -112,12 +146,16 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
 
 
 def links_to_core(instance: Instance, gpus: int) -> int:
-    """The fewest links with which that many GPUs send what each must; rates count as they are written, in decimals."""
+    """The fewest links with which that many GPUs send what each must; rates count as they are
+    written, in decimals.
+    """
     core, switch = instance.sharing.core, _core_box(instance)
     if core is None or switch is None:
         return 0
     # In fractions, as floats could make one link more of rates that divide each other.
-    return math.ceil(gpus * Fraction(repr(core.gbit_s_per_gpu)) / Fraction(repr(switch.port_gbit_s)))
+    return math.ceil(
+        gpus * Fraction(repr(core.gbit_s_per_gpu)) / Fraction(repr(switch.port_gbit_s))
+    )
 
 
 def core_switches(instance: Instance, ports: int) -> int:
@@ -127,7 +165,9 @@ def core_switches(instance: Instance, ports: int) -> int:
 
 
 def cores_of(instance: Instance, stands: Iterable[IslandsAt]) -> tuple[SharedCore, ...]:
-    """The cores of islands, wherever and whenever some stand, written out; nothing where islands share none."""
+    """The cores of islands, wherever and whenever some stand, written out; nothing where islands
+    share none.
+    """
     switch, optic = core_switch(instance), core_optic(instance)
     if switch is None or optic is None:
         return ()
@@ -137,8 +177,12 @@ def cores_of(instance: Instance, stands: Iterable[IslandsAt]) -> tuple[SharedCor
     )
 
 
-def _core(instance: Instance, switch: Switch, optic: Optic, islands: Mapping[str, Family]) -> CorePlan:
-    count = core_switches(instance, sum(core_ports_of(instance, island.core_links) for island in islands.values()))
+def _core(
+    instance: Instance, switch: Switch, optic: Optic, islands: Mapping[str, Family]
+) -> CorePlan:
+    count = core_switches(
+        instance, sum(core_ports_of(instance, island.core_links) for island in islands.values())
+    )
     return CorePlan(
         switch=SwitchChoice(name=switch.name),
         switches=count,
@@ -162,7 +206,9 @@ def _core_links(name: str, family: Family, optic: Optic) -> CoreLinks:
 
 def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
     """That a core has more modules to a switch than that has cages, where it has."""
-    way = next((switch for switch in instance.network.switches if switch.name == core.switch.name), None)
+    way = next(
+        (switch for switch in instance.network.switches if switch.name == core.switch.name), None
+    )
     optic = next((optic for optic in instance.network.optics if optic.name == core.optic), None)
     of_module = 0 if way is None or optic is None else optic.links_of(way.port_gbit_s)
     if way is None or not of_module:
@@ -170,7 +216,7 @@ def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
     modules = -(-sum(-(-island.links // of_module) for island in core.islands) // core.switches)
     if modules > (cages := ports_of_modules(way, 1)):
         yield (
-            f"The core has {modules:,} modules for each {way.name}, which has room for "
-            f"{cages:,}: network.switch_cages = 'kept' plans with no more, and with network.link_ends = "
-            "'any' those of several links are taken where the list has them."
+            f"The core has {modules:,} modules for each {way.name}, which has room for {cages:,}:"
+            " network.switch_cages = 'kept' plans with no more, and with network.link_ends = 'any'"
+            " those of several links are taken where the list has them."
         )

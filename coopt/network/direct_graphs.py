@@ -1,4 +1,6 @@
-"""The form of a fabric graph, all complaints about one that does not have it, what fabrics are made of and cost."""
+"""The form of a fabric graph, all complaints about one that does not have it, what fabrics are made
+of and cost.
+"""
 
 from __future__ import annotations
 
@@ -72,27 +74,45 @@ def fabric_bill(
 ) -> FabricBill:
     """NICs, transceivers, panel ports and switches of a fabric; what is None is not bought.
 
-    Every link has two transceivers, and two panel ports where it is patched. A domain has a NIC for each link.
+    Every link has two transceivers, and two panel ports where it is patched. A domain has a NIC for
+    each link.
 
     Raises
     ------
     InstanceError
-        When a part does not run at the rate of a link, or a node has more links than the switch has ports.
+        When a part does not run at the rate of a link, or a node has more links than the switch has
+        ports.
     """
-    _check_rates(graph, {part.name: part.gbit_s for part in (nic, optic) if part is not None}, switch)
+    _check_rates(
+        graph, {part.name: part.gbit_s for part in (nic, optic) if part is not None}, switch
+    )
     links = link_count(graph)
     lines = []
     if nic is not None:
         nics = sum(ports_used(graph, domain) for domain in domains_of(graph))
-        lines.append(FabricLine(item=nic.name, kind="nic", count=nics, unit_usd=nic.usd, unit_w=nic.w))
+        lines.append(
+            FabricLine(item=nic.name, kind="nic", count=nics, unit_usd=nic.usd, unit_w=nic.w)
+        )
     if switch is not None:
         count = len(switches_of(graph))
-        lines.append(FabricLine(item=switch.name, kind="switch", count=count, unit_usd=switch.usd, unit_w=switch.w))
+        lines.append(
+            FabricLine(
+                item=switch.name, kind="switch", count=count, unit_usd=switch.usd, unit_w=switch.w
+            )
+        )
     if optic is not None:
-        lines.append(FabricLine(item=optic.name, kind="optics", count=2 * links, unit_usd=optic.usd, unit_w=optic.w))
+        lines.append(
+            FabricLine(
+                item=optic.name, kind="optics", count=2 * links, unit_usd=optic.usd, unit_w=optic.w
+            )
+        )
     if panel is not None:
         unit_usd, unit_w = panel.usd_per_port, panel.w_per_port
-        lines.append(FabricLine(item=panel.name, kind="panel", count=2 * links, unit_usd=unit_usd, unit_w=unit_w))
+        lines.append(
+            FabricLine(
+                item=panel.name, kind="panel", count=2 * links, unit_usd=unit_usd, unit_w=unit_w
+            )
+        )
     return FabricBill(lines=tuple(line for line in lines if line.count))
 
 
@@ -110,7 +130,9 @@ def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
             try:
                 parts[kind] = find(kind, name)
             except ValueError as error:
-                raise InstanceError(f"--{kind} {name}: {str(error).removesuffix(' or an inline table')}") from None
+                raise InstanceError(
+                    f"--{kind} {name}: {str(error).removesuffix(' or an inline table')}"
+                ) from None
     return parts
 
 
@@ -118,19 +140,21 @@ def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None
     for tail, head, data in graph.edges(data=True):
         kinds = {graph.nodes[tail]["kind"], graph.nodes[head]["kind"]}
         # A switch has to run at the rates of its own links alone.
-        switched = {switch.name: switch.port_gbit_s} if switch is not None and "switch" in kinds else {}
+        switched = (
+            {switch.name: switch.port_gbit_s} if switch is not None and "switch" in kinds else {}
+        )
         for name, rate in (rates | switched).items():
             if rate != data["gbit_s"]:
                 raise InstanceError(
-                    f"{graph.graph['name']}: edge {edge_name(tail, head)} runs at {data['gbit_s']:g} Gbit/s and "
-                    f"{name!r} at {rate:g}, needs parts of one rate"
+                    f"{graph.graph['name']}: edge {edge_name(tail, head)} runs at"
+                    f" {data['gbit_s']:g} Gbit/s and {name!r} at {rate:g}, needs parts of one rate"
                 )
     if switch is not None:
         for node in switches_of(graph):
             if ports_used(graph, node) > switch.radix:
                 raise InstanceError(
-                    f"{graph.graph['name']}: switch {node!r} has {ports_used(graph, node)} links and {switch.name!r} "
-                    f"{switch.radix} ports, needs a larger switch"
+                    f"{graph.graph['name']}: switch {node!r} has {ports_used(graph, node)} links"
+                    f" and {switch.name!r} {switch.radix} ports, needs a larger switch"
                 )
 
 
@@ -149,8 +173,8 @@ def fabric_graph(
     Returns
     -------
     nx.Graph
-        Node attribute `kind` ("domain" or "switch"; here all domains); edge attributes `links` (parallel links) and
-        `gbit_s` (of one link, each way).
+        Node attribute `kind` ("domain" or "switch"; here all domains); edge attributes `links`
+        (parallel links) and `gbit_s` (of one link, each way).
     """
     graph = nx.Graph(name=name)
     graph.add_nodes_from(domains, kind=DOMAIN)
@@ -184,7 +208,9 @@ def cell_name(cell: Sequence[int]) -> str:
 
 
 def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
-    """The shape under which the domains are listed row by row (graph attribute `grid`, such as `4x4`), if it fits."""
+    """The shape under which the domains are listed row by row (graph attribute `grid`, such as
+    `4x4`), if it fits.
+    """
     text = str(graph.graph.get("grid", ""))
     parts = text.split("x")
     if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
@@ -197,10 +223,11 @@ def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
 
 
 def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) -> nx.Graph:
-    """The graph in the form of `fabric_graph`: names as text, `kind`, `links` and `gbit_s` everywhere.
+    """The graph in the form of `fabric_graph`: names as text, `kind`, `links` and `gbit_s`
+    everywhere.
 
-    Parallel edges become one with the sum of their links. A node without `kind` is a domain, an edge without `links`
-    has one; `ports`, where a node has it, limits its links.
+    Parallel edges become one with the sum of their links. A node without `kind` is a domain, an
+    edge without `links` has one; `ports`, where a node has it, limits its links.
 
     Parameters
     ----------
@@ -212,12 +239,15 @@ def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) 
     Raises
     ------
     InstanceError
-        Directed or disconnected graphs, self loops, bad names, kinds, counts, rates or port budgets, fewer than two
-        or more than `MOST_DOMAINS` domains.
+        Directed or disconnected graphs, self loops, bad names, kinds, counts, rates or port
+        budgets, fewer than two or more than `MOST_DOMAINS` domains.
     """
     if graph.is_directed():
-        raise InstanceError(f"{place}: is directed, needs an undirected graph (every link carries both ways)")
-    # Only a graph whose nodes and edges are sound can be merged and walked, so those are looked at first.
+        raise InstanceError(
+            f"{place}: is directed, needs an undirected graph (every link carries both ways)"
+        )
+    # Only a graph whose nodes and edges are sound can be merged and walked, so those are looked at
+    # first.
     complaints = [*_nodes(graph), *_edges(graph, gbit_s)]
     if not complaints:
         graph = _checked_form(graph, place, gbit_s)
@@ -251,14 +281,25 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
             continue
         links = data.get("links", 1)
         if not _whole_number(links) or not 1 <= links <= MOST_LINKS:
-            yield f"edge {edge_name(tail, head)}: links = {links!r}, needs a whole number from 1 to {MOST_LINKS:,}"
+            yield (
+                f"edge {edge_name(tail, head)}: links = {links!r}, needs a whole number from 1 to"
+                f" {MOST_LINKS:,}"
+            )
         rate = data.get("gbit_s") if gbit_s is None else gbit_s
         if rate is None:
-            yield f"edge {edge_name(tail, head)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)"
+            yield (
+                f"edge {edge_name(tail, head)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s"
+                " gives one to all)"
+            )
         elif not _number(rate) or not LEAST <= rate <= MOST_GBIT_S:
-            yield f"edge {edge_name(tail, head)}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)"
+            yield (
+                f"edge {edge_name(tail, head)}: gbit_s = {rate!r}, needs a finite rate above 0"
+                " (Gbit/s, not GB/s)"
+            )
         elif rates.setdefault(frozenset((tail, head)), rate) != rate:
-            yield f"edge {edge_name(tail, head)}: parallel edges of different gbit_s, needs one rate"
+            yield (
+                f"edge {edge_name(tail, head)}: parallel edges of different gbit_s, needs one rate"
+            )
 
 
 def _checked_form(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
@@ -283,9 +324,13 @@ def _size_complaints(graph: nx.Graph) -> Iterator[str]:
         yield f"{ends} domain{'' if ends == 1 else 's'}, needs at least 2"
     elif ends > MOST_DOMAINS:
         yield f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"
-    parts = [next(node for node in graph if node in part) for part in nx.connected_components(graph)]
+    parts = [
+        next(node for node in graph if node in part) for part in nx.connected_components(graph)
+    ]
     if len(parts) > 1:
-        names = ", ".join(map(repr, parts[:MAX_COMPLAINTS])) + (", ..." if len(parts) > MAX_COMPLAINTS else "")
+        names = ", ".join(map(repr, parts[:MAX_COMPLAINTS])) + (
+            ", ..." if len(parts) > MAX_COMPLAINTS else ""
+        )
         yield f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes"
 
 
@@ -293,7 +338,10 @@ def _budgets(graph: nx.Graph) -> Iterator[str]:
     for node, data in graph.nodes(data=True):
         links = ports_used(graph, node)
         if links > data.get("ports", links):
-            yield f"node {node!r}: links = {links}, ports = {data['ports']}: needs fewer links or more ports"
+            yield (
+                f"node {node!r}: links = {links}, ports = {data['ports']}: needs fewer links or"
+                " more ports"
+            )
 
 
 def ports_used(graph: nx.Graph, node: str) -> int:

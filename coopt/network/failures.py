@@ -1,7 +1,9 @@
-"""What the loss of any one part leaves of a network, by kinds of parts whose loss has the same effect.
+"""What the loss of any one part leaves of a network, by kinds of parts whose loss has the same
+effect.
 
-Traffic of a lost NIC is spread over the other NICs of its domain and passes through the domain at both ends, as
-all-to-alls by forwarding do. Traffic above the leaves is spread over the links that are left.
+Traffic of a lost NIC is spread over the other NICs of its domain and passes through the domain at
+both ends, as all-to-alls by forwarding do. Traffic above the leaves is spread over the links that
+are left.
 """
 
 from __future__ import annotations
@@ -20,12 +22,14 @@ from coopt.network.wiring import Ints, leaf_numbers, rails_of
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """One kind of part, how many there are, and how its loss slows traffic; infinite where something is cut off.
+    """One kind of part, how many there are, and how its loss slows traffic; infinite where
+    something is cut off.
 
-    Traffic that leaves a domain takes `domain_slowdown` times as long, what leaves a leaf `leaf_slowdown` times as long
-    again, and what leaves a pod on three tiers `pod_slowdown` times.
-    `forwarded` is set where traffic goes through NICs of other GPUs, `aborts` where a NIC loses its only way into the
-    network, so that collectives break off and the job starts again from its last checkpoint.
+    Traffic that leaves a domain takes `domain_slowdown` times as long, what leaves a leaf
+    `leaf_slowdown` times as long again, and what leaves a pod on three tiers `pod_slowdown` times.
+    `forwarded` is set where traffic goes through NICs of other GPUs, `aborts` where a NIC loses its
+    only way into the network, so that collectives break off and the job starts again from its last
+    checkpoint.
     """
 
     part: str
@@ -38,20 +42,33 @@ class Loss:
 
 
 def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
-    """Every link, NIC and switch of a network, parts of equal effect together, from the GPUs up; () for one domain."""
+    """Every link, NIC and switch of a network, parts of equal effect together, from the GPUs up; ()
+    for one domain.
+    """
     if family.tiers == 0:
         return ()
     counts: Counter[Loss] = Counter()
     link = _nic(family, "link from NIC to leaf", family.nic_count * family.nic_planes, 1)
-    for loss in (_nic(family, "NIC", family.nic_count, family.nic_planes), link, *_switches_and_links(family, uplinks)):
-        # Losses are equal but for their number: those of one effect fall on one key and are counted together.
+    for loss in (
+        _nic(family, "NIC", family.nic_count, family.nic_planes),
+        link,
+        *_switches_and_links(family, uplinks),
+    ):
+        # Losses are equal but for their number: those of one effect fall on one key and are counted
+        # together.
         counts[replace(loss, count=0)] += loss.count
     return tuple(replace(loss, count=count) for loss, count in counts.items())
 
 
 def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
     slower, forwarded = without_nics(family, 1, ports)
-    return Loss(part=part, count=count, domain_slowdown=slower, forwarded=forwarded, aborts=ports == family.nic_planes)
+    return Loss(
+        part=part,
+        count=count,
+        domain_slowdown=slower,
+        forwarded=forwarded,
+        aborts=ports == family.nic_planes,
+    )
 
 
 def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
@@ -66,13 +83,16 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
 
 
 def nics_on(family: Family, owner: Ints) -> Ints:
-    """The most NICs of one domain on the leaves of each owner; `owner` has shape (leaves,), the answer (owners,)."""
+    """The most NICs of one domain on the leaves of each owner; `owner` has shape (leaves,), the
+    answer (owners,).
+    """
     leaves, rows = leaf_numbers(family), rails_of(family) // family.planes
     owners = int(owner.max()) + 1
     if family.fabric == "rail-only":
         return np.ones(owners, dtype=np.int64)
     domains = np.broadcast_to(np.arange(family.domains), (rows, family.domains))
-    # All NICs of a pair of owner and domain are counted, since one domain may hang on several leaves of a pod.
+    # All NICs of a pair of owner and domain are counted, since one domain may hang on several
+    # leaves of a pod.
     pairs, nics = np.unique(owner[leaves] * family.domains + domains, return_counts=True)
     max_nics = np.zeros(owners, dtype=np.int64)
     np.maximum.at(max_nics, pairs // family.domains, nics)
@@ -82,7 +102,10 @@ def nics_on(family: Family, owner: Ints) -> Ints:
 def _leaves(family: Family, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
     full_switches, last_planes = divmod(family.planes, small.planes_per_switch)
-    for planes, count in ((small.planes_per_switch, full_switches), (last_planes, 1 if last_planes else 0)):
+    for planes, count in (
+        (small.planes_per_switch, full_switches),
+        (last_planes, 1 if last_planes else 0),
+    ):
         for leaf in range(family.leaves if count else 0):
             slower, forwarded = without_nics(family, int(nics_of_leaf[leaf]) * planes, 1)
             loss = Loss(part="leaf switch", count=count * family.nic_planes, domain_slowdown=slower)
@@ -90,14 +113,17 @@ def _leaves(family: Family, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[L
 
 
 def slower_without_leaf(family: Family) -> float:
-    """How many times as long what leaves a domain takes without the leaf that the most of its NICs hang on."""
+    """How many times as long what leaves a domain takes without the leaf that the most of its NICs
+    hang on.
+    """
     nics = int(nics_on(family, np.arange(family.leaves)).max()) * family.planes_together
     return without_nics(family, nics, 1)[0]
 
 
 def _fewer(family: Family, part: str, count: int, of: int, uplinks_gone: int, nics: int) -> Loss:
-    """A leaf without some of its uplinks: the others and those on other planes carry more, or where there is none
-    its NICs are of no use above it."""
+    """A leaf without some of its uplinks: the others and those on other planes carry more, or where
+    there is none its NICs are of no use above it.
+    """
     of *= family.nic_planes
     if uplinks_gone < of:
         return Loss(part=part, count=count, leaf_slowdown=of / (of - uplinks_gone))
@@ -118,7 +144,9 @@ def _spines(family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints)
             yield _fewer(family, "spine switch", node["copies"], uplinks, bundle, rails)
 
 
-def _aggregation(family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
+def _aggregation(
+    family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints
+) -> Iterator[Loss]:
     assert family.pods is not None
     graph = small.graph
     in_pods = nics_on(family, np.arange(family.leaves) // family.pods.leaves)
@@ -126,11 +154,20 @@ def _aggregation(family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: 
         if edge["level"] == 2:
             (leaf,) = (number for kind, number in ends if kind == "leaf")
             count = edge["links"] * edge["copies"]
-            yield _fewer(family, "link from leaf to aggregation", count, uplinks, 1, int(nics_of_leaf[leaf]))
+            yield _fewer(
+                family, "link from leaf to aggregation", count, uplinks, 1, int(nics_of_leaf[leaf])
+            )
     for (_, pod), node in graph.nodes(data=True):
         if node["kind"] == "aggregation":
             uplinks_gone = family.pods.each
-            yield _fewer(family, "aggregation switch", node["copies"], uplinks, uplinks_gone, int(in_pods[pod]))
+            yield _fewer(
+                family,
+                "aggregation switch",
+                node["copies"],
+                uplinks,
+                uplinks_gone,
+                int(in_pods[pod]),
+            )
 
 
 def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:
@@ -140,7 +177,9 @@ def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:
         if edge["level"] == 3:
             count = edge["links"] * edge["copies"]
             yield Loss(
-                part="link from aggregation to core", count=count, pod_slowdown=of / (of - 1) if of > 1 else math.inf
+                part="link from aggregation to core",
+                count=count,
+                pod_slowdown=of / (of - 1) if of > 1 else math.inf,
             )
     for core, node in graph.nodes(data=True):
         if node["kind"] == "core":

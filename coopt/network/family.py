@@ -1,7 +1,7 @@
 """A family of networks: everything decided but the uplinks of a leaf.
 
-Names and counting rules follow docs/network.md. A family has u uplinks for each leaf as its one open number, and every
-count is affine in u and in the spines of a plane.
+Names and counting rules follow docs/network.md. A family has u uplinks for each leaf as its one
+open number, and every count is affine in u and in the spines of a plane.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from coopt.instance.schema import SwitchedKind
 
 
 class SlowTime(NamedTuple):
-    """A share of the time, and how many times as long traffic between domains takes in it: without end where NICs have
-    one port and it is out, so that training waits."""
+    """A share of the time, and how many times as long traffic between domains takes in it: without
+    end where NICs have one port and it is out, so that training waits.
+    """
 
     share: float
     slower: float
 
 
 class LinkEnds(NamedTuple):
-    """The products at both ends of the links of a level: at a NIC or a lower switch, and at the switch above."""
+    """The products at both ends of the links of a level: at a NIC or a lower switch, and at the
+    switch above.
+    """
 
     below: Optic
     above: Optic
@@ -41,11 +44,12 @@ class LinkEnds(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
-    """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count` pods.
+    """The middle tier of three: `l` down-ports and `w` up-ports of an aggregation switch, `count`
+    pods.
 
-    A leaf has `each` links to each aggregation switch of its pod.
-    `bundle` links lead from an aggregation switch to each of its cores; 0 where they are spread over as few cores as
-    have the ports.
+    A leaf has `each` links to each aggregation switch of its pod. `bundle` links lead from an
+    aggregation switch to each of its cores; 0 where they are spread over as few cores as have the
+    ports.
     """
 
     l: int  # noqa: E741 - the letter it has on paper
@@ -66,9 +70,11 @@ class Pods:
 
 @dataclass(frozen=True, kw_only=True)
 class Gear:
-    """What joins the GPUs of a domain to the leaves: a GPU has `nics_per_gpu` NICs, or `gpus_per_nic` GPUs share one.
+    """What joins the GPUs of a domain to the leaves: a GPU has `nics_per_gpu` NICs, or
+    `gpus_per_nic` GPUs share one.
 
-    The ports of each NIC lead to `nic_planes` equal networks; `switch` is run with ports of the rate of its links.
+    The ports of each NIC lead to `nic_planes` equal networks; `switch` is run with ports of the
+    rate of its links.
     """
 
     nic: Nic
@@ -100,7 +106,9 @@ class FilledDomains:
 
     @property
     def active(self) -> int:
-        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
+        """K: GPUs of a domain that train; the mean, rounded up, where domains are not filled
+        alike.
+        """
         return -(-self.gpus // self.domains)
 
     @property
@@ -113,9 +121,9 @@ class FilledDomains:
 class EquippedDomains(FilledDomains, Gear):
     """HB domains that hold N GPUs, with what joins them.
 
-    `upper` are the switches of the tiers above the leaves, from the second up; empty where all are like the leaves.
-    `outages` are those of links of NICs that end no run. Links into a core shared with others have modules `core_end`
-    at their lower ends; those of the core where that is None.
+    `upper` are the switches of the tiers above the leaves, from the second up; empty where all are
+    like the leaves. `outages` are those of links of NICs that end no run. Links into a core shared
+    with others have modules `core_end` at their lower ends; those of the core where that is None.
     """
 
     gpus: int
@@ -136,10 +144,10 @@ class EquippedDomains(FilledDomains, Gear):
 class Wiring:
     """A plane's switches up to the open number of uplinks.
 
-    `uplink_choices` rise. `leaf_span` and `pod_span` count HB domains. On two tiers a leaf has at most `bundle` links
-    to each spine, the same number to all; 0 where links are spread over as few spines as have the ports. From each leaf
-    lead `core_ports` links into a core shared with others. A switch of a single tier has room for `planes_together`
-    planes.
+    `uplink_choices` rise. `leaf_span` and `pod_span` count HB domains. On two tiers a leaf has at
+    most `bundle` links to each spine, the same number to all; 0 where links are spread over as few
+    spines as have the ports. From each leaf lead `core_ports` links into a core shared with others.
+    A switch of a single tier has room for `planes_together` planes.
     """
 
     tiers: int
@@ -159,11 +167,11 @@ class Wiring:
 class Family(EquippedDomains, Wiring):
     """Networks that differ in their uplinks only.
 
-    `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of each NIC lead to
-    `nic_planes` such sets; `chassis` are the leaf switches of all.
-    `optics` has the ends of links of each tier. `discipline` says what slows traffic above the leaves.
-    Where one domain holds everything, `lone_links` lead from its NICs into a core. `spare_domains` stand by without
-    links of their own.
+    `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of
+    each NIC lead to `nic_planes` such sets; `chassis` are the leaf switches of all. `optics` has
+    the ends of links of each tier. `discipline` says what slows traffic above the leaves. Where one
+    domain holds everything, `lone_links` lead from its NICs into a core. `spare_domains` stand by
+    without links of their own.
     """
 
     optics: tuple[LinkEnds, ...]
@@ -178,7 +186,9 @@ class Family(EquippedDomains, Wiring):
         return (self.switch, *(self.upper or (self.switch,) * (self.tiers - 1)))[: self.tiers]
 
     def training_in(self, domain: int) -> int:
-        """GPUs of one of the domains that train; as even as GPUs are, which mappings shift by whole groups."""
+        """GPUs of one of the domains that train; as even as GPUs are, which mappings shift by whole
+        groups.
+        """
         base_gpus, remainder = divmod(self.gpus, self.domains)
         return base_gpus + (domain < remainder)
 
@@ -189,8 +199,14 @@ class Family(EquippedDomains, Wiring):
 
     @property
     def nic_count(self) -> int:
-        """NICs with a link; where one domain holds everything, as many as lead into a core: a link from each cage."""
-        return self.domains * self.nics_of_domain if self.tiers else -(-self.lone_links // self.nic.cages)
+        """NICs with a link; where one domain holds everything, as many as lead into a core: a link
+        from each cage.
+        """
+        return (
+            self.domains * self.nics_of_domain
+            if self.tiers
+            else -(-self.lone_links // self.nic.cages)
+        )
 
     @property
     def spare_nics(self) -> int:
@@ -204,8 +220,12 @@ class Family(EquippedDomains, Wiring):
 
     @property
     def active_nics(self) -> int:
-        """NICs of the GPUs of a domain that train; of all its GPUs where domains are not filled alike."""
-        return (self.active if self.alike else self.hb.size) * self.nics_per_gpu // self.gpus_per_nic
+        """NICs of the GPUs of a domain that train; of all its GPUs where domains are not filled
+        alike.
+        """
+        return (
+            (self.active if self.alike else self.hb.size) * self.nics_per_gpu // self.gpus_per_nic
+        )
 
     @property
     def all_planes(self) -> int:
@@ -216,7 +236,10 @@ class Family(EquippedDomains, Wiring):
     def per_module(self) -> tuple[tuple[int, int], ...]:
         """Links that one module carries at the lower and at the upper end of each level."""
         rate = self.link_gbit_s
-        return tuple((lower_end.links_of(rate), upper_end.links_of(rate)) for lower_end, upper_end in self.optics)
+        return tuple(
+            (lower_end.links_of(rate), upper_end.links_of(rate))
+            for lower_end, upper_end in self.optics
+        )
 
     @property
     def breaks_out(self) -> bool:
@@ -230,22 +253,34 @@ class Family(EquippedDomains, Wiring):
 
     @property
     def core_modules(self) -> int:
-        """Modules at the lower ends of links into a core: whole ones for each leaf switch, of one link in NICs."""
-        return self.chassis * -(-self.core_ports // self.core_links_of_module) if self.tiers else self.lone_links
+        """Modules at the lower ends of links into a core: whole ones for each leaf switch, of one
+        link in NICs.
+        """
+        return (
+            self.chassis * -(-self.core_ports // self.core_links_of_module)
+            if self.tiers
+            else self.lone_links
+        )
 
     @property
     def slow_times(self) -> tuple[SlowTime, ...]:
-        """The times in which a leaf switch is out, and those in which a link of a NIC is; outages begin at random."""
+        """The times in which a leaf switch is out, and those in which a link of a NIC is; outages
+        begin at random.
+        """
         if self.outages is None or self.tiers == 0:
             return ()
         ports = self.nic_count * self.nic_planes
         # The share of the time with at least one out; expm1 keeps the digits of small shares.
         leaf = -math.expm1(-self.chassis * self.outages.leaf)
-        # A leaf that is out has its links out as well: only the rest of the time counts for single links.
+        # A leaf that is out has its links out as well: only the rest of the time counts for single
+        # links.
         link = -math.expm1(-2 * ports * self.outages.end) * (1.0 - leaf)
         if self.nic_planes == 1:
             return (SlowTime(link, math.inf),) if link else ()
-        states = SlowTime(leaf, self.nic_planes / (self.nic_planes - 1)), SlowTime(link, without_nics(self, 1)[0])
+        states = (
+            SlowTime(leaf, self.nic_planes / (self.nic_planes - 1)),
+            SlowTime(link, without_nics(self, 1)[0]),
+        )
         return tuple(state for state in states if state.share)
 
     @property
@@ -269,11 +304,15 @@ class Family(EquippedDomains, Wiring):
         return self.leaves * self.bundle or (self.upper[0] if self.upper else self.switch).radix
 
     def spines(self, uplinks: Any) -> Any:
-        """Spines of one plane on two tiers, else 0: at one number of uplinks, or at each of an array."""
+        """Spines of one plane on two tiers, else 0: at one number of uplinks, or at each of an
+        array.
+        """
         return -(-self.leaves * uplinks // self.spine_ports) if self.tiers == 2 else 0 * uplinks
 
     def slices(self, uplinks: int) -> int:
-        """Equal networks above the leaves of a plane on three tiers: aggregation switches of a pod; 1 on fewer."""
+        """Equal networks above the leaves of a plane on three tiers: aggregation switches of a pod;
+        1 on fewer.
+        """
         return uplinks // self.pods.each if self.pods else 1
 
     def most_offered(self, uplinks: int) -> int:
@@ -282,16 +321,20 @@ class Family(EquippedDomains, Wiring):
 
 
 def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool]:
-    """How much longer a domain's traffic takes with some NICs without some of their ports, and whether it is forwarded.
+    """How much longer a domain's traffic takes with some NICs without some of their ports, and
+    whether it is forwarded.
 
-    All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain; or each GPU keeps to
-    its own ports, if that is faster: where one NIC is hit, or where each keeps ports on other planes.
+    All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain;
+    or each GPU keeps to its own ports, if that is faster: where one NIC is hit, or where each keeps
+    ports on other planes.
     """
     planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
     ports_left = family.nics_of_domain * planes - lost * ports
     # Forwarded traffic passes the HB domain's own network once more.
     hop = family.byte_s / (family.hb.gbyte_s * 1e9)
-    spread_slowdown = max(1.0, family.active_nics * planes / ports_left) + hop if ports_left > 0 else math.inf
+    spread_slowdown = (
+        max(1.0, family.active_nics * planes / ports_left) + hop if ports_left > 0 else math.inf
+    )
     ports_gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
     own_slowdown = of_gpu / (of_gpu - ports_gone) if ports_gone < of_gpu else math.inf
     return min(own_slowdown, spread_slowdown), spread_slowdown < own_slowdown
@@ -312,18 +355,28 @@ def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
     if family.tiers == 0:
         return ()
     u = uplinks if family.tiers > 1 else 0
-    leaf = Level(switches=family.chassis, down_ports=family.down, uplinks=u, links=family.nic_count * family.nic_planes)
+    leaf = Level(
+        switches=family.chassis,
+        down_ports=family.down,
+        uplinks=u,
+        links=family.nic_count * family.nic_planes,
+    )
     if family.tiers == 1:
         return (leaf,)
     between = family.all_planes * family.leaves * u
     if family.pods is None:
         spines = family.spines(u)
         return leaf, Level(
-            switches=family.all_planes * spines, down_ports=-(-family.leaves * u // spines), uplinks=0, links=between
+            switches=family.all_planes * spines,
+            down_ports=-(-family.leaves * u // spines),
+            uplinks=0,
+            links=between,
         )
     pods = family.pods
     slices = family.all_planes * family.slices(u)
-    middle_level = Level(switches=slices * pods.count, down_ports=pods.l, uplinks=pods.w, links=between)
+    middle_level = Level(
+        switches=slices * pods.count, down_ports=pods.l, uplinks=pods.w, links=between
+    )
     group = core_group(family)
     core_level = Level(
         switches=slices * group,
@@ -346,22 +399,24 @@ def most_even(links: int, max_bundle: int) -> int:
 
 
 def next_even(uplinks: Any, bundle: Any) -> Any:
-    """The least uplinks from so many on that the fewest spines share evenly, with at most `bundle` links to each.
+    """The least uplinks from so many on that the fewest spines share evenly, with at most `bundle`
+    links to each.
 
-    A multiple of the spines that so many uplinks take: these have the ports for it. Without a bundle any number will
-    do. Takes numbers or arrays.
+    A multiple of the spines that so many uplinks take: these have the ports for it. Without a
+    bundle any number will do. Takes numbers or arrays.
     """
     spines = np.maximum(-(-uplinks // np.where(bundle == 0, 1, bundle)), 1)
     return np.where(bundle == 0, uplinks, -(-uplinks // spines) * spines)
 
 
 def common_links(links: Any, switches: Any, *, at_random: bool = False) -> Any:
-    """What links up, dealt in turn to some switches, are worth where two that send to each other are dealt others.
+    """What links up, dealt in turn to some switches, are worth where two that send to each other
+    are dealt others.
 
-    Of q·s + r links to s switches two have q·s + max(0, 2r - s) in common at least, neighbours in the order of the deal
-    no more. Sprayed flows load a link as much as if there were only these. One `at_random` takes any link up and meets
-    as many at the other end, so that a link down from a switch with q + 1 links up and q down is (q + 1)/q as busy.
-    Takes numbers or arrays.
+    Of q·s + r links to s switches two have q·s + max(0, 2r - s) in common at least, neighbours in
+    the order of the deal no more. Sprayed flows load a link as much as if there were only these.
+    One `at_random` takes any link up and meets as many at the other end, so that a link down from a
+    switch with q + 1 links up and q down is (q + 1)/q as busy. Takes numbers or arrays.
     """
     quotient, remainder = np.divmod(links, switches)
     if at_random:

@@ -1,4 +1,5 @@
-"""What networks and islands are made of: products by name, with their prices by quantity, and modules of links.
+"""What networks and islands are made of: products by name, with their prices by quantity, and
+modules of links.
 
 A link has a module at each end, or fewer where one breaks out into several slower links.
 """
@@ -25,8 +26,8 @@ Holders = tuple[tuple[int, int], ...]
 class Good:
     """A product: USD and W of a unit as far as `include` counts them, and its brackets.
 
-    Bracket b begins at `begins[b]` units, the first at 0, and has the unit price `usd[b]`. With `all_units` a price
-    holds for every unit, else for the units of its bracket.
+    Bracket b begins at `begins[b]` units, the first at 0, and has the unit price `usd[b]`. With
+    `all_units` a price holds for every unit, else for the units of its bracket.
     """
 
     kind: CostKind
@@ -38,19 +39,26 @@ class Good:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """What a unit adds to the bill at least and at most (USD); nothing where it reaches a price for all units."""
+        """What a unit adds to the bill at least and at most (USD); nothing where it reaches a price
+        for all units.
+        """
         return 0.0 if self.all_units and len(self.usd) > 1 else self.usd[-1], self.usd[0]
 
     def purchases(self, units: int) -> list[tuple[int, float]]:
-        """The least bill of that many units or more, as (units, price of each in USD); spare units come last.
+        """The least bill of that many units or more, as (units, price of each in USD); spare units
+        come last.
 
-        More than needed is bought where a price for all units makes the threshold cheaper; of equal bills the one
-        with fewer spare units counts.
+        More than needed is bought where a price for all units makes the threshold cheaper; of equal
+        bills the one with fewer spare units counts.
         """
         if not self.all_units:
             ends = (*self.begins[1:], units)
             steps = zip(self.begins, ends, self.usd, strict=True)
-            return [(min(end, units) - begin, usd) for begin, end, usd in steps if begin < min(end, units)]
+            return [
+                (min(end, units) - begin, usd)
+                for begin, end, usd in steps
+                if begin < min(end, units)
+            ]
         brackets = zip(self.begins, self.usd, strict=True)
         # Of equal bills the smaller purchase is taken, which the second entry of the key says.
         units_bought, usd = min(
@@ -61,10 +69,11 @@ class Good:
 
 @dataclass(frozen=True, kw_only=True)
 class Cap:
-    """A limit on what all units that stand take together: its key, and what goes by that key at most.
+    """A limit on what all units that stand take together: its key, and what goes by that key at
+    most.
 
-    A unit of each product takes `each`, in the order of `goods_of`, in a unit of which `scale` make one of the limit's.
-    Multipliers of proofs go by `name`.
+    A unit of each product takes `each`, in the order of `goods_of`, in a unit of which `scale` make
+    one of the limit's. Multipliers of proofs go by `name`.
     """
 
     key: str
@@ -88,7 +97,9 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
     goods, caps = goods_of(instance), list[Cap]()
     if (power_mw := instance.limits.power_mw) is not None:
         watts = tuple(good.w for good in goods)
-        caps.append(Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts))
+        caps.append(
+            Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts)
+        )
     return tuple(caps)
 
 
@@ -101,13 +112,20 @@ def goods_of(instance: Instance) -> tuple[Good, ...]:
         *(("switch", switch.name, switch.usd, switch.w) for switch in network.switches),
         *(("optics", optic.name, optic.usd, optic.w) for optic in network.optics),
     ]
-    goods = [_good(instance, *entry, is_counted=entry[0] in instance.objective.include) for entry in products]
+    goods = [
+        _good(instance, *entry, is_counted=entry[0] in instance.objective.include)
+        for entry in products
+    ]
     idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
     return (*goods, _good(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active))
 
 
-def _good(instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, is_counted: bool) -> Good:
-    discount = next((d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None)
+def _good(
+    instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, is_counted: bool
+) -> Good:
+    discount = next(
+        (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
+    )
     list_price = ((0,), (usd if is_counted else 0.0,))
     begins, prices = list_price if discount is None else _brackets(discount, usd)
     return Good(
@@ -143,12 +161,16 @@ class EndModules(NamedTuple):
 
 
 def modules(family: Family, uplinks: int) -> tuple[EndModules, ...]:
-    """Modules at the ends of the links of each level, over all planes; one holds links of a single switch or NIC."""
+    """Modules at the ends of the links of each level, over all planes; one holds links of a single
+    switch or NIC.
+    """
     per_module = family.per_module
     if all(counts == (1, 1) for counts in per_module):
         return tuple(EndModules(level.links, level.links) for level in levels(family, uplinks))
     ends = zip(end_holders(family, uplinks), per_module, strict=True)
-    return tuple(EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends)
+    return tuple(
+        EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
+    )
 
 
 def whole(holders: Holders, per_module: int) -> int:
@@ -161,32 +183,52 @@ def end_holders(family: Family, uplinks: int) -> tuple[EndHolders, ...]:
     if family.tiers == 0:
         return ()
     cages = family.nic.cages
-    nic_level = EndHolders(((family.nic_count * cages, family.nic_planes // cages),), _leaves(family))
+    nic_level = EndHolders(
+        ((family.nic_count * cages, family.nic_planes // cages),), _leaves(family)
+    )
     if family.tiers == 1:
         return (nic_level,)
     planes, up = family.all_planes, ((family.all_planes * family.leaves, uplinks),)
     if family.pods is None:
-        return nic_level, EndHolders(up, _in_turn(planes, family.leaves * uplinks, family.spines(uplinks)))
+        return nic_level, EndHolders(
+            up, _in_turn(planes, family.leaves * uplinks, family.spines(uplinks))
+        )
     pods, slices, cores = family.pods, planes * family.slices(uplinks), core_group(family)
     full_switches, last_ports = divmod(family.leaves * pods.each, pods.l)
     lower_ports = ((slices * full_switches, pods.l), (slices, last_ports))
     trunks = _in_turn(slices, pods.count * pods.w, cores)
-    return nic_level, EndHolders(up, lower_ports), EndHolders(((slices * pods.count, pods.w),), trunks)
+    return (
+        nic_level,
+        EndHolders(up, lower_ports),
+        EndHolders(((slices * pods.count, pods.w),), trunks),
+    )
 
 
 def _leaves(family: Family) -> Holders:
-    """Leaves by their links to NICs; planes that share the switch of a single tier share its modules."""
+    """Leaves by their links to NICs; planes that share the switch of a single tier share its
+    modules.
+    """
     ports = family.nic_planes
     # One switch may hold several planes: its modules are filled by links of all of them.
     if family.tiers == 1:
         planes_of_switch = family.planes_together
         full_switches, last_ports = divmod(family.planes, planes_of_switch)
-        return (ports * full_switches, planes_of_switch * family.down), (ports, last_ports * family.down)
+        return (ports * full_switches, planes_of_switch * family.down), (
+            ports,
+            last_ports * family.down,
+        )
     rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
-    rows, of_row = (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
-    filled = down if family.fabric == "clos" or domains > down else down // domains * domains  # of whole rails
+    rows, of_row = (
+        (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
+    )
+    filled = (
+        down if family.fabric == "clos" or domains > down else down // domains * domains
+    )  # of whole rails
     full_switches, last_ports = divmod(of_row, filled)
-    return (family.all_planes * rows * full_switches, filled), (family.all_planes * rows, last_ports)
+    return (family.all_planes * rows * full_switches, filled), (
+        family.all_planes * rows,
+        last_ports,
+    )
 
 
 def _in_turn(times: int, links: int, switches: int) -> Holders:

@@ -1,4 +1,6 @@
-"""Graphs of fabrics and of the network of a plan as files: GraphML in and out for programs, DOT for Graphviz."""
+"""Graphs of fabrics and of the network of a plan as files: GraphML in and out for programs, DOT for
+Graphviz.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,12 @@ Keys = dict[tuple[str, str], tuple[str, str]]
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>',
-    '<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-    'xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">',
+    (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"'
+        ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+        ' xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns'
+        ' http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">'
+    ),
 )
 TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
 
@@ -35,19 +41,30 @@ SWITCHES = ("switch", "leaf", "spine", "aggregation", "core")
 NEEDS = "needs a GraphML file (networkx.write_graphml writes them)"
 
 
-def network_graphml(instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None) -> str:
+def network_graphml(
+    instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None
+) -> str:
     """The network as GraphML; `networkx.read_graphml` opens it."""
-    return "\n".join(graphml_lines(network_graph(instance, plan, one_plane=compressed, part=part))) + "\n"
+    return (
+        "\n".join(graphml_lines(network_graph(instance, plan, one_plane=compressed, part=part)))
+        + "\n"
+    )
 
 
-def network_dot(instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None) -> str:
+def network_dot(
+    instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None
+) -> str:
     """The network as DOT: switches as boxes, what holds of the whole as attributes of the graph."""
     graph = network_graph(instance, plan, one_plane=compressed, part=part)
-    return dot_text(graph, about={key: value for key, value in graph.graph.items() if key != "name"})
+    return dot_text(
+        graph, about={key: value for key, value in graph.graph.items() if key != "name"}
+    )
 
 
 def graphml_lines(graph: Graph) -> Iterator[str]:
-    """The lines of a GraphML file; attributes of one name have one type on all nodes, and on all edges."""
+    """The lines of a GraphML file; attributes of one name have one type on all nodes, and on all
+    edges.
+    """
     keys: Keys = {}
     for scope, tables in (
         ("graph", (graph.graph,)),
@@ -60,31 +77,41 @@ def graphml_lines(graph: Graph) -> Iterator[str]:
                 assert keys.setdefault((scope, name), (f"d{len(keys)}", kind))[1] == kind, name
     yield from HEAD
     for (scope, name), (number, kind) in keys.items():
-        yield f'  <key id="{number}" for="{scope}" attr.name={quoteattr(name)} attr.type="{kind}" />'
+        yield (
+            f'  <key id="{number}" for="{scope}" attr.name={quoteattr(name)} attr.type="{kind}" />'
+        )
     yield '  <graph edgedefault="undirected">'
     yield f"    {_data(keys, 'graph', graph.graph)}"
     for node, data in graph.nodes(data=True):
         yield f"    <node id={quoteattr(node)}>{_data(keys, 'node', data)}</node>"
     for tail, head, data in graph.edges(data=True):
-        yield f"    <edge source={quoteattr(tail)} target={quoteattr(head)}>{_data(keys, 'edge', data)}</edge>"
+        yield (
+            f"    <edge source={quoteattr(tail)}"
+            f" target={quoteattr(head)}>{_data(keys, 'edge', data)}</edge>"
+        )
     yield "  </graph>"
     yield "</graphml>"
 
 
 def _data(keys: Keys, scope: str, table: Mapping[str, Any]) -> str:
-    return "".join(f'<data key="{keys[scope, name][0]}">{_text(value)}</data>' for name, value in table.items())
+    return "".join(
+        f'<data key="{keys[scope, name][0]}">{_text(value)}</data>' for name, value in table.items()
+    )
 
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else escape(str(value))
 
 
-def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False, part: str | None = None) -> Graph:
-    """Everything in the network of a part, or one plane with the number of copies on what it stands for.
+def network_graph(
+    instance: Instance, plan: Plan, *, one_plane: bool = False, part: str | None = None
+) -> Graph:
+    """Everything in the network of a part, or one plane with the number of copies on what it stands
+    for.
 
-    Nodes have `kind` and `level`, edges `level`, `links` (parallel ones) and `gbit_s` (of one link, one way). The graph
-    says `planes`, `tiers` and `fabric`; that of one plane also `slices` and `shared` (see `graphs.PlaneGraph`). Direct
-    links join HB domains, all in one plane.
+    Nodes have `kind` and `level`, edges `level`, `links` (parallel ones) and `gbit_s` (of one link,
+    one way). The graph says `planes`, `tiers` and `fabric`; that of one plane also `slices` and
+    `shared` (see `graphs.PlaneGraph`). Direct links join HB domains, all in one plane.
 
     Raises
     ------
@@ -98,8 +125,8 @@ def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False, pa
     family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: the plan is one HB domain ({family.hb.name}) and has no network, needs one of several "
-            "domains"
+            f"{instance.name}: the plan is one HB domain ({family.hb.name}) and has no network,"
+            " needs one of several domains"
         )
     graph = _one_plane_graph(family, uplinks) if one_plane else whole_graph(family, uplinks)
     graph.graph.update(name=instance.name, fabric=family.fabric)
@@ -108,15 +135,22 @@ def network_graph(instance: Instance, plan: Plan, *, one_plane: bool = False, pa
 
 def _linked_graph(question: Instance, links: DirectLinks) -> Graph:
     """HB domains with their GPUs, and bundles of direct links between them."""
-    graph, name = nx.Graph(planes=1, tiers=0, name=question.name, fabric="direct"), links.hb_domain.name
+    graph, name = (
+        nx.Graph(planes=1, tiers=0, name=question.name, fabric="direct"),
+        links.hb_domain.name,
+    )
     hb_gbit_s = next(hb.gbyte_s for hb in question.network.hb_domains if hb.name == name) * 8
     gbit_s = next(float(nic.gbit_s) for nic in question.network.nics if nic.name == links.nic.name)
     for domain in range(links.hb_domain.count):
         graph.add_node(f"hb/{domain}", kind="hb", level=0, domain=domain)
         for rank in range(links.hb_domain.size):
             idle = rank >= links.hb_domain.active
-            graph.add_node(f"gpu/{domain}/{rank}", kind="gpu", level=0, domain=domain, rank=rank, idle=idle)
-            graph.add_edge(f"hb/{domain}", f"gpu/{domain}/{rank}", level=0, links=1, gbit_s=hb_gbit_s)
+            graph.add_node(
+                f"gpu/{domain}/{rank}", kind="gpu", level=0, domain=domain, rank=rank, idle=idle
+            )
+            graph.add_edge(
+                f"hb/{domain}", f"gpu/{domain}/{rank}", level=0, links=1, gbit_s=hb_gbit_s
+            )
     for bundle in links.bundles:
         tail, head = (f"hb/{domain}" for domain in bundle.between)
         graph.add_edge(tail, head, level=1, links=bundle.links, gbit_s=gbit_s)
@@ -128,12 +162,16 @@ def _one_plane_graph(family: Family, uplinks: int) -> Graph:
     small = plane_graph(family, uplinks)
     graph = nx.relabel_nodes(small.graph, {node: "/".join(map(str, node)) for node in small.graph})
     nx.set_edge_attributes(graph, float(family.link_gbit_s), "gbit_s")
-    graph.graph.update(planes=small.planes, tiers=family.tiers, slices=small.slices, shared=small.planes_per_switch)
+    graph.graph.update(
+        planes=small.planes, tiers=family.tiers, slices=small.slices, shared=small.planes_per_switch
+    )
     return graph
 
 
 def dot_text(graph: nx.Graph, *, about: Mapping[str, Any] | None = None) -> str:
-    """The graph as DOT: every name and value in quotes, switches as boxes, `about` as attributes of the whole."""
+    """The graph as DOT: every name and value in quotes, switches as boxes, `about` as attributes of
+    the whole.
+    """
     lines = [f"graph {dot_string(graph.graph.get('name', ''))} {{"]
     if about:
         lines.append(f"  graph [{_attributes(about)}];")
@@ -153,7 +191,8 @@ def dot_string(value: object) -> str:
 
 def _attributes(data: Mapping[str, Any]) -> str:
     return ", ".join(
-        f"{key if key.isidentifier() else dot_string(key)}={dot_string(value)}" for key, value in data.items()
+        f"{key if key.isidentifier() else dot_string(key)}={dot_string(value)}"
+        for key, value in data.items()
     )
 
 
@@ -163,28 +202,44 @@ def read_graphml(path: str | Path) -> nx.Graph:
     Raises
     ------
     InstanceError
-        When the file cannot be read, is no GraphML, or declares a document type: entities can make a small file fill
-        the memory, so none is read.
+        When the file cannot be read, is no GraphML, or declares a document type: entities can make
+        a small file fill the memory, so none is read.
     """
     file = Path(path)
     text = read_text(file, "a GraphML file", "the path of a GraphML file")
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
-        raise InstanceError(f"{file.name}: declares a document type, needs GraphML without DOCTYPE and entities")
+        raise InstanceError(
+            f"{file.name}: declares a document type, needs GraphML without DOCTYPE and entities"
+        )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what networkx finds odd is refused below, or of no importance
+            warnings.simplefilter(
+                "ignore"
+            )  # what networkx finds odd is refused below, or of no importance
             graph = nx.parse_graphml(text)
-        declared = {element.get("id") for element in fromstring(text).iter() if element.tag.endswith("node")}
+        declared = {
+            element.get("id") for element in fromstring(text).iter() if element.tag.endswith("node")
+        }
     except ParseError as error:
         raise InstanceError(f"{file.name}: not XML ({error}), {NEEDS}") from None
-    except (nx.NetworkXException, KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (
+        nx.NetworkXException,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+    ) as error:
         raise InstanceError(f"{file.name}: not GraphML ({error}), {NEEDS}") from None
-    # The reader adds nodes that an edge names and nobody declared, and mistyped names would go unseen.
+    # The reader adds nodes that an edge names and nobody declared, and mistyped names would go
+    # unseen.
     for tail, head in graph.edges():
         if not {tail, head} <= declared:
             unknown_node = tail if tail not in declared else head
             raise InstanceError(
-                f"{file.name}: an edge ends at node {unknown_node!r}, which is not there, needs a known node"
+                f"{file.name}: an edge ends at node {unknown_node!r}, which is not there, needs a"
+                " known node"
             )
     return graph
 

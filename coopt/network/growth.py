@@ -1,10 +1,10 @@
 """Networks that grow, and what they buy in each phase (docs/phased.md).
 
-A line is a family of the last phase. In an earlier phase it has fewer HB domains, and what joins these: leaves are
-filled as they will be in the end, so that no link is ever moved to another leaf.
+A line is a family of the last phase. In an earlier phase it has fewer HB domains, and what joins
+these: leaves are filled as they will be in the end, so that no link is ever moved to another leaf.
 
-A unit may be bought in any phase up to the one that needs it and stored until then, so each is bought where it is
-cheapest; of equally cheap phases the last.
+A unit may be bought in any phase up to the one that needs it and stored until then, so each is
+bought where it is cheapest; of equally cheap phases the last.
 """
 
 from __future__ import annotations
@@ -30,16 +30,21 @@ RETROFIT = "retrofit links"
 
 @dataclass(frozen=True, kw_only=True)
 class Retrofit:
-    """Over all planes: leaves that stood before, and links up that the first pod gets with the cores for each bundle
-    of `bundle` uplinks that its leaves had."""
+    """Over all planes: leaves that stood before, and links up that the first pod gets with the
+    cores for each bundle of `bundle` uplinks that its leaves had.
+    """
 
     leaves: int
     trunks: int
     bundle: int = 1
 
     def links(self, old_uplinks: int, new_uplinks: int) -> int:
-        """Links added to switches that stood before, when a leaf goes from one number of uplinks to another."""
-        return self.leaves * (new_uplinks - old_uplinks) + self.trunks * (old_uplinks // self.bundle)
+        """Links added to switches that stood before, when a leaf goes from one number of uplinks to
+        another.
+        """
+        return self.leaves * (new_uplinks - old_uplinks) + self.trunks * (
+            old_uplinks // self.bundle
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +67,8 @@ def retrofit(old: Family | None, new: Family) -> Retrofit:
     """What is added to the switches of a network when it grows; nothing where none stood before."""
     if old is None:
         return Retrofit(leaves=0, trunks=0)
-    # The step from two tiers to three: switches of the first pod then get the cables to cores that they had no use for.
+    # The step from two tiers to three: switches of the first pod then get the cables to cores that
+    # they had no use for.
     cored = old.tiers == 2 and new.pods is not None and old.pods is None
     return Retrofit(
         leaves=old.all_planes * old.leaves if new.tiers > 1 else 0,
@@ -72,7 +78,9 @@ def retrofit(old: Family | None, new: Family) -> Retrofit:
 
 
 def lines(instance: Instance) -> Iterator[Line]:
-    """Every way to grow: HB domains, active GPUs in each, fabric, NIC, switch and leaves are chosen once."""
+    """Every way to grow: HB domains, active GPUs in each, fabric, NIC, switch and leaves are chosen
+    once.
+    """
     counts = [phase.gpus for phase in instance.phase]
     for goal in families(instance):
         if all(gpus % goal.active == 0 for gpus in counts) and grows(goal, counts):
@@ -82,31 +90,35 @@ def lines(instance: Instance) -> Iterator[Line]:
 
 
 def grows(goal: Family, counts: Collection[int]) -> bool:
-    """Whether leaves stay in their pods: those of a rail lie next to each other, so a rail-optimized third tier
-    would have to be wired anew."""
+    """Whether leaves stay in their pods: those of a rail lie next to each other, so a
+    rail-optimized third tier would have to be wired anew.
+    """
     return goal.fabric != "rail-optimized" or goal.pods is None or len(set(counts)) == 1
 
 
 def grown(goal: Family, gpus: int, ratio: float, links: int = 0) -> Family:
-    """The network of a line with some of its GPUs; bundles are no larger than in the end, so that none is moved.
+    """The network of a line with some of its GPUs; bundles are no larger than in the end, so that
+    none is moved.
 
-    Without any uplinks to choose from where no number of them makes such bundles. Where modules break out above leaves,
-    or pods have bundles, leaves have all their uplinks from the start: units then rise with GPUs, for whole modules and
-    switches are counted.
+    Without any uplinks to choose from where no number of them makes such bundles. Where modules
+    break out above leaves, or pods have bundles, leaves have all their uplinks from the start:
+    units then rise with GPUs, for whole modules and switches are counted.
 
     Parameters
     ----------
     ratio
         The largest oversubscription allowed.
     links
-        Links into a core that so many GPUs need; they start at NICs where one domain holds everything.
+        Links into a core that so many GPUs need; they start at NICs where one domain holds
+        everything.
     """
     ends = EndPoints(fabric=goal.fabric, domains=gpus // goal.active, rails=goal.nics_of_domain)
     if ends.domains == goal.domains:
         return goal
     if ends.domains == 1:
         single = replace(_single(goal, gpus), lone_links=links)
-        # modules in NICs carry one link, and the product at the lower ends of links into a core is chosen once
+        # modules in NICs carry one link, and the product at the lower ends of links into a core is
+        # chosen once
         return single if goal.core_links_of_module == 1 else replace(single, uplink_choices=())
     leaves, down = _leaves(goal, ends)
     if goal.tiers == 1 or leaves == 1:
@@ -142,59 +154,97 @@ def _grown_uplinks(goal: Family, down: int, ratio: float) -> tuple[int, ...]:
 @lru_cache(maxsize=1 << 14)
 def _even_uplinks(min_uplinks: int, max_uplinks: int, cage: int, bundle: int) -> tuple[int, ...]:
     """Numbers in a range that are whole cages and make even bundles."""
-    return tuple(u for u in range(min_uplinks, max_uplinks + 1) if u % cage == 0 and next_even(u, bundle) == u)
+    return tuple(
+        u
+        for u in range(min_uplinks, max_uplinks + 1)
+        if u % cage == 0 and next_even(u, bundle) == u
+    )
 
 
 def _single(goal: Family, gpus: int) -> Family:
     """The family while one HB domain holds everything: it needs no network yet."""
     return replace(
-        goal, gpus=gpus, domains=1, optics=(), tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1,
-        pods=None, pod_span=0,
-    )  # fmt: skip
+        goal,
+        gpus=gpus,
+        domains=1,
+        optics=(),
+        tiers=0,
+        leaves=0,
+        chassis=0,
+        down=0,
+        uplink_choices=(0,),
+        leaf_span=1,
+        pods=None,
+        pod_span=0,
+    )
 
 
 def _one_tier(goal: Family, gpus: int, ends: EndPoints) -> Family:
-    """The family with one leaf for each plane; on a shared chassis ports for later domains are kept free."""
+    """The family with one leaf for each plane; on a shared chassis ports for later domains are kept
+    free.
+    """
     return replace(
-        goal, gpus=gpus, domains=ends.domains, optics=goal.optics[:1], tiers=1, leaves=1, down=ends.of_a_plane,
+        goal,
+        gpus=gpus,
+        domains=ends.domains,
+        optics=goal.optics[:1],
+        tiers=1,
+        leaves=1,
+        down=ends.of_a_plane,
         uplink_choices=(0,),
-        chassis=goal.chassis if goal.tiers == 1 else goal.all_planes, leaf_span=ends.domains, pods=None, pod_span=0,
+        chassis=goal.chassis if goal.tiers == 1 else goal.all_planes,
+        leaf_span=ends.domains,
+        pods=None,
+        pod_span=0,
         planes_together=goal.planes_together,
-    )  # fmt: skip
+    )
 
 
 def _leaves(goal: Family, ends: EndPoints) -> tuple[int, int]:
     """Leaves of a plane with the domains so far, and how many ports of the fullest are in use."""
     if goal.fabric != "rail-optimized" or goal.tiers == 1:
         return -(-ends.of_a_plane // goal.down), min(goal.down, ends.of_a_plane)
-    # Leaves are filled as in the end, so that rails and domains that come later find their ports free.
+    # Leaves are filled as in the end, so that rails and domains that come later find their ports
+    # free.
     rails = max(goal.down // goal.domains, 1)
     span = min(goal.down, goal.domains)
     return -(-ends.rails // rails) * -(-ends.domains // span), rails * min(ends.domains, span)
 
 
 def _podded(base: Family, ends: EndPoints) -> Family:
-    """Pods with the leaves so far; the first one needs no cores, its switches keep their ports up free."""
+    """Pods with the leaves so far; the first one needs no cores, its switches keep their ports up
+    free.
+    """
     assert base.pods is not None
     pods = replace(base.pods, count=-(-base.leaves // base.pods.leaves))
     # Aggregation switches of a single pod are its spines: a leaf keeps its bundle to each of them.
     if pods.count == 1:
-        return replace(base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=pods.each)
-    return replace(base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.leaves, base.leaf_span))
+        return replace(
+            base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=pods.each
+        )
+    return replace(
+        base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.leaves, base.leaf_span)
+    )
 
 
 def factor(instance: Instance, phase: int, kind: str) -> float:
-    """What a phase pays for a kind of item over the price of the instance; 1 where nothing grows."""
+    """What a phase pays for a kind of item over the price of the instance; 1 where nothing
+    grows.
+    """
     return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
 
 
 def paid_as(instance: Instance, item: Item) -> str:
-    """The kind by whose factor a phase pays for a line: idle GPUs go with HB domains, in a fleet with GPUs."""
+    """The kind by whose factor a phase pays for a line: idle GPUs go with HB domains, in a fleet
+    with GPUs.
+    """
     return item.product[0] if instance.problem == "fleet" else item.kind
 
 
 def factor_paid(instance: Instance, item: Item) -> float:
-    """What is paid for a line of the bill of all phases over the price of the instance; 1 for one of no phase."""
+    """What is paid for a line of the bill of all phases over the price of the instance; 1 for one
+    of no phase.
+    """
     if item.year not in instance.years:
         return 1.0
     return factor(instance, instance.years.index(item.year), paid_as(instance, item))
@@ -212,29 +262,39 @@ def energy_usd_per_w(instance: Instance, phase: int) -> float:
 
 
 def bought_share(instance: Instance) -> float:
-    """What a USD of purchase adds to the total cost of owning: its labour, and its support where nothing grows; phases
-    pay support of what stands in them."""
+    """What a USD of purchase adds to the total cost of owning: its labour, and its support where
+    nothing grows; phases pay support of what stands in them.
+    """
     objective = instance.objective
     return 1 + objective.labour_share if instance.phase else objective.owned_share
 
 
 def support_share(instance: Instance, phase: int) -> float:
-    """What the support of a part that stands takes until the next phase, as a share of its price in the phase; nothing
-    where nothing grows, since it is then a share of what is bought."""
+    """What the support of a part that stands takes until the next phase, as a share of its price in
+    the phase; nothing where nothing grows, since it is then a share of what is bought.
+    """
     return instance.objective.support_share * years_of(instance, phase) if instance.phase else 0.0
 
 
-def work_usd(instance: Instance, goods_usd: Sequence[float], support_usd: Sequence[float]) -> list[float]:
-    """Labour for what each phase buys, and support of what stands in it; of what is bought at once, for all years."""
+def work_usd(
+    instance: Instance, goods_usd: Sequence[float], support_usd: Sequence[float]
+) -> list[float]:
+    """Labour for what each phase buys, and support of what stands in it; of what is bought at once,
+    for all years.
+    """
     terms = instance.objective
     if not instance.phase:
         return [owned_usd(terms, usd, 0.0) - usd for usd in goods_usd]
-    return [usd * terms.labour_share + support for usd, support in zip(goods_usd, support_usd, strict=True)]
+    return [
+        usd * terms.labour_share + support
+        for usd, support in zip(goods_usd, support_usd, strict=True)
+    ]
 
 
 def factors_paid(instance: Instance, start: int) -> list[dict[str, float]]:
-    """What an island that stands from a phase on pays for each kind of item over the price of the instance, in every
-    phase that it pays in; empty where nothing grows."""
+    """What an island that stands from a phase on pays for each kind of item over the price of the
+    instance, in every phase that it pays in; empty where nothing grows.
+    """
     # support is paid in all phases
     phases_paid = len(instance.phase) if instance.objective.support_share else start + 1
     return [phase.price.model_dump(exclude={"energy"}) for phase in instance.phase[:phases_paid]]
@@ -259,13 +319,18 @@ def spending(
     """
     bills = [bill(instance, family, u) for family, u in zip(network.phases, uplinks, strict=False)]
     units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
-    counts: list[Counter[Key]] = [Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills]
+    counts: list[Counter[Key]] = [
+        Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills
+    ]
     purchases = _purchases(instance, counts, ahead=ahead)
     phases, support_usd, store = [], [], Counter[Key]()
     for t, lines in enumerate(bills):
         store.update(purchases[t])
         added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
-        items = (*_purchased_items(instance, t, purchases[t], units), *labour_lines(instance, t, added))
+        items = (
+            *_purchased_items(instance, t, purchases[t], units),
+            *labour_lines(instance, t, added),
+        )
         # What was bought so far and is not in place stands in store.
         waiting = tuple(
             Stored(item=item.item, kind=item.kind, count=store[key] - counts[t][key])
@@ -274,15 +339,21 @@ def spending(
         )
         power_w = math.fsum(item.w for item in lines)
         energy_usd = power_w * energy_usd_per_w(instance, t)
-        phases.append(PhaseBill(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd))
+        phases.append(
+            PhaseBill(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd)
+        )
         standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
         support_usd.append(standing_usd * support_share(instance, t))
-    return spendings(instance, phases, work_usd(instance, [phase.goods_usd for phase in phases], support_usd))
+    return spendings(
+        instance, phases, work_usd(instance, [phase.goods_usd for phase in phases], support_usd)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseBill:
-    """What is bought in a phase, what waits for a later one, what all that stands draws (W), and its electricity."""
+    """What is bought in a phase, what waits for a later one, what all that stands draws (W), and
+    its electricity.
+    """
 
     purchases: tuple[Item, ...]
     stored: tuple[Stored, ...]
@@ -295,7 +366,9 @@ class PhaseBill:
         return math.fsum(item.usd for item in self.purchases if item.kind != "labour")
 
 
-def spendings(instance: Instance, bills: Sequence[PhaseBill], work: Sequence[float]) -> tuple[PhaseSpending, ...]:
+def spendings(
+    instance: Instance, bills: Sequence[PhaseBill], work: Sequence[float]
+) -> tuple[PhaseSpending, ...]:
     """What each phase spends, with its labour and support (USD); empty where nothing grows."""
     # lengths differ where the first phases alone are looked at, or nothing grows
     return tuple(
@@ -309,12 +382,18 @@ def spendings(instance: Instance, bills: Sequence[PhaseBill], work: Sequence[flo
             energy_usd=bill_of_phase.energy_usd,
             work_usd=paid_usd,
         )
-        for t, (phase, bill_of_phase, paid_usd) in enumerate(zip(instance.phase, bills, work, strict=False))
+        for t, (phase, bill_of_phase, paid_usd) in enumerate(
+            zip(instance.phase, bills, work, strict=False)
+        )
     )
 
 
-def _purchases(instance: Instance, counts_of_phases: Sequence[Counter[Key]], *, ahead: bool) -> list[Counter[Key]]:
-    """Units that each phase buys of what is put in place, in the phase that needs them or where they are cheapest."""
+def _purchases(
+    instance: Instance, counts_of_phases: Sequence[Counter[Key]], *, ahead: bool
+) -> list[Counter[Key]]:
+    """Units that each phase buys of what is put in place, in the phase that needs them or where
+    they are cheapest.
+    """
     purchases: list[Counter[Key]] = [Counter() for _ in counts_of_phases]
     for t, counts in enumerate(counts_of_phases):
         for key, count in counts.items():
@@ -324,7 +403,9 @@ def _purchases(instance: Instance, counts_of_phases: Sequence[Counter[Key]], *, 
     return purchases
 
 
-def _purchased_items(instance: Instance, phase: int, purchases: Counter[Key], units: dict[Key, Item]) -> list[Item]:
+def _purchased_items(
+    instance: Instance, phase: int, purchases: Counter[Key], units: dict[Key, Item]
+) -> list[Item]:
     """Lines of the bill at the prices of a phase, in the order of the bill."""
     lines = []
     for key, unit in units.items():
@@ -335,14 +416,17 @@ def _purchased_items(instance: Instance, phase: int, purchases: Counter[Key], un
 
 
 def labour_lines(instance: Instance, phase: int, links: int) -> list[Item]:
-    """The line for links that a phase adds to switches that stood before; none where there are none or they cost
-    nothing."""
+    """The line for links that a phase adds to switches that stood before; none where there are none
+    or they cost nothing.
+    """
     rate = link_labour_usd(instance, phase)
     return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
 
 
 def whole_cost(phases: Sequence[PhaseSpending]) -> Cost:
-    """The bill of the phases spent in, each line with its year, with electricity and work from the first phase on."""
+    """The bill of the phases spent in, each line with its year, with electricity and work from the
+    first phase on.
+    """
     items = tuple(item.bought_in(phase.year) for phase in phases for item in phase.bought)
     capex_usd = math.fsum(item.usd for item in items)
     return Cost(

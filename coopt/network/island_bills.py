@@ -11,10 +11,23 @@ from collections.abc import Iterable
 import numpy as np
 
 from coopt.instance.schema import CostKind, Instance, Objective
-from coopt.network.core import core_links_of_module, core_optic, core_ports_of, core_switch, core_switches
+from coopt.network.core import (
+    core_links_of_module,
+    core_optic,
+    core_ports_of,
+    core_switch,
+    core_switches,
+)
 from coopt.network.family import Family, levels
 from coopt.network.goods import Good, caps_of, goods_of
-from coopt.network.parts import domain_lines, ends_bought, included_lines, keeps_limits, racks, total
+from coopt.network.parts import (
+    domain_lines,
+    ends_bought,
+    included_lines,
+    keeps_limits,
+    racks,
+    total,
+)
 from coopt.plan.parts import ItemKind, line
 from coopt.plan.schema import Cost, Item
 
@@ -43,17 +56,23 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
 
 
 def part_cost(instance: Instance, objective: Objective, family: Family, uplinks: int) -> Cost:
-    """The bill of one network with its links into a core, at prices without volume and the electricity of its site."""
+    """The bill of one network with its links into a core, at prices without volume and the
+    electricity of its site.
+    """
     units = units_of(instance, family, uplinks)
     lines = domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus)
     for good in goods_of(instance)[:-1]:
         if good.kind != "hb":
-            lines.append(line(good.kind, good.name, units[good.kind, good.name], good.usd[0], good.w))
+            lines.append(
+                line(good.kind, good.name, units[good.kind, good.name], good.usd[0], good.w)
+            )
     return total(objective, included_lines(instance, lines))
 
 
 def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Cost:
-    """What islands and their core cost: a line for every product and bracket, spare units on lines of their own."""
+    """What islands and their core cost: a line for every product and bracket, spare units on lines
+    of their own.
+    """
     networks = list(islands)
     core = core_switch(instance)
     units: Units = Counter()
@@ -80,7 +99,8 @@ def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Unit
 
 
 def _lines(good: Good, pools: list[tuple[CostKind, int]]) -> list[Item]:
-    """The purchases of a product laid out over the kinds that it is billed with; spare units draw no power.
+    """The purchases of a product laid out over the kinds that it is billed with; spare units draw
+    no power.
 
     GPUs that are billed with HB domains are idle.
     """
@@ -95,14 +115,18 @@ def _lines(good: Good, pools: list[tuple[CostKind, int]]) -> list[Item]:
             kind, units_needed = demands[0]
             spare, idle = len(demands) == 1, kind != good.kind
             count = units_left if spare else min(units_left, units_needed)
-            items.append(line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare))
+            items.append(
+                line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
+            )
             demands = [(kind, units_needed - count), *demands[1:]]
             units_left -= count
     return items
 
 
 def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) -> bool:
-    """Whether islands together keep the instance's limits, exactly, and sums over products to within their rounding."""
+    """Whether islands together keep the instance's limits, exactly, and sums over products to
+    within their rounding.
+    """
     networks, stand = list(families), Counter[tuple[ItemKind, str]]()
     for item in cost.items:
         stand[item.product] += 0 if item.spare else item.count
@@ -114,4 +138,6 @@ def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) ->
     # A sum with an unknown addend is unknown, which it may be where racks have no limit.
     total_racks = sum(known_racks) if len(known_racks) == len(racks_of) else None
     (max_gpus,) = instance.gpu_caps.values()
-    return sum(family.gpus for family in networks) <= max_gpus and keeps_limits(instance.limits, cost, total_racks)
+    return sum(family.gpus for family in networks) <= max_gpus and keeps_limits(
+        instance.limits, cost, total_racks
+    )

@@ -1,4 +1,6 @@
-"""Islands and the core that joins them in one hall: who stands where, and their cables to it (docs/network.md)."""
+"""Islands and the core that joins them in one hall: who stands where, and their cables to it
+(docs/network.md).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from coopt.plan.schema import Part, Plan
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedPart:
-    """A part with its network, and where that stands: amid what it grows into, `end_hall`, in the same hall."""
+    """A part with its network, and where that stands: amid what it grows into, `end_hall`, in the
+    same hall.
+    """
 
     network: PartNetwork
     hall: NetworkHall
@@ -32,10 +36,12 @@ PlacedParts = Mapping[str, PlacedPart | None]
 
 @dataclass(frozen=True, kw_only=True)
 class HallBlock:
-    """Racks that begin a row: those of an island, or of the core; `amid` are those of switches, or amid which these
-    stand, and `rack_w` and `switch_rack_w` what the fullest draws that has domains or switches.
+    """Racks that begin a row: those of an island, or of the core; `amid` are those of switches, or
+    amid which these stand, and `rack_w` and `switch_rack_w` what the fullest draws that has domains
+    or switches.
 
-    `counted` says whether switches have racks of their own, and not in racks that nobody has counted.
+    `counted` says whether switches have racks of their own, and not in racks that nobody has
+    counted.
     """
 
     name: str
@@ -50,7 +56,9 @@ class HallBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteHall:
-    """What stands at a site in the end: `blocks` row by row, of islands and of the core that they may share."""
+    """What stands at a site in the end: `blocks` row by row, of islands and of the core that they
+    may share.
+    """
 
     site: str | None
     grows: bool
@@ -60,7 +68,9 @@ class SiteHall:
 
 @dataclass(frozen=True, kw_only=True)
 class CoreCables:
-    """Cables from a part into the core by the length they are sold in (m), and the modules at both of their ends."""
+    """Cables from a part into the core by the length they are sold in (m), and the modules at both
+    of their ends.
+    """
 
     part: Part
     cables: Lengths
@@ -72,8 +82,8 @@ class CoreCables:
 class CoreHall(SiteHall):
     """A core with the islands that it joins, as it stands in a phase among what stands in the end.
 
-    Switches of the core stand in `switch_racks` of their own, of which the fullest draws `switch_rack_w`, or nobody
-    knows how many they fill (None).
+    Switches of the core stand in `switch_racks` of their own, of which the fullest draws
+    `switch_rack_w`, or nobody knows how many they fill (None).
     """
 
     coupling: SharedCore
@@ -92,14 +102,20 @@ def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None
     if part.design is None:
         return None
     network = part_network(instance, plan, "bom", part.name)
-    last_part = next(other_part for other_part in reversed(plan.parts) if other_part.slot == part.slot)
+    last_part = next(
+        other_part for other_part in reversed(plan.parts) if other_part.slot == part.slot
+    )
     if last_part is part:
         hall = island_hall(network.question, network.family, network.uplinks)
         return None if hall is None else PlacedPart(network=network, hall=hall, end_hall=hall)
     end = part_network(instance, plan, "bom", last_part.name)
     end_hall = island_hall(end.question, end.family, end.uplinks)
     hall = island_hall(network.question, network.family, network.uplinks, (end.family, end.uplinks))
-    return None if hall is None or end_hall is None else PlacedPart(network=network, hall=hall, end_hall=end_hall)
+    return (
+        None
+        if hall is None or end_hall is None
+        else PlacedPart(network=network, hall=hall, end_hall=end_hall)
+    )
 
 
 def placed_parts(instance: Instance, plan: Plan) -> PlacedParts:
@@ -108,11 +124,12 @@ def placed_parts(instance: Instance, plan: Plan) -> PlacedParts:
 
 
 def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[CoreHall]:
-    """The hall of each core that islands share; none of one whose islands fill nobody knows how many racks.
+    """The hall of each core that islands share; none of one whose islands fill nobody knows how
+    many racks.
 
-    Each island begins a row, in the order of the plan, with the places that it takes in the end. So does the core,
-    behind the island with which half of its links have started. Its switches fill racks as those of networks do, and
-    cables lead to the middle one of these.
+    Each island begins a row, in the order of the plan, with the places that it takes in the end. So
+    does the core, behind the island with which half of its links have started. Its switches fill
+    racks as those of networks do, and cables lead to the middle one of these.
     """
     for coupling in plan.couplings.cores:
         at_site = [part for part in plan.parts if part.site == coupling.site]
@@ -120,7 +137,9 @@ def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[C
         known_parts = {name: placed for name, placed in parts_here.items() if placed is not None}
         # Where one island fills nobody knows how many racks, nobody knows where the core stands.
         if len(known_parts) == len(parts_here):
-            last_coupling = [other for other in plan.couplings.cores if other.site == coupling.site][-1]
+            last_coupling = [
+                other for other in plan.couplings.cores if other.site == coupling.site
+            ][-1]
             yield _core_hall(instance, coupling, last_coupling, at_site, known_parts)
 
 
@@ -136,29 +155,36 @@ def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
     for (name, reach_m), islands in shortfalls.items():
         cables = sum(islands.values(), Counter[int]())
         yield (
-            f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer than the "
-            f"{reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
-            "(network.hall)."
+            f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer"
+            f" than the {reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m"
+            " there, or stand racks nearer (network.hall)."
         )
 
 
 def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
-    """The hall of each site in the end, with the core where islands share one, and without what fills nobody knows how
-    many racks."""
+    """The hall of each site in the end, with the core where islands share one, and without what
+    fills nobody knows how many racks.
+    """
     parts = placed_parts(instance, plan)
     cores = {hall.coupling.site: hall for hall in core_halls(instance, plan, parts)}
     for site in dict.fromkeys(part.site for part in plan.parts):
         at_site = [part for part in plan.parts if part.site == site]
         parts_here = {part.slot: parts[part.name] for part in at_site if site not in cores}
-        end_halls = {name: placed.end_hall for name, placed in parts_here.items() if placed is not None}
+        end_halls = {
+            name: placed.end_hall for name, placed in parts_here.items() if placed is not None
+        }
         if site in cores:
             yield cores[site]
         elif end_halls:
             grows = any(part.phase is not None for part in at_site)
-            yield SiteHall(site=site, grows=grows, rows=instance.network.hall, blocks=tuple(_blocks(end_halls)))
+            yield SiteHall(
+                site=site, grows=grows, rows=instance.network.hall, blocks=tuple(_blocks(end_halls))
+            )
 
 
-def _blocks(islands: Mapping[str, NetworkHall], core: SwitchRacks | None = None) -> Iterator[HallBlock]:
+def _blocks(
+    islands: Mapping[str, NetworkHall], core: SwitchRacks | None = None
+) -> Iterator[HallBlock]:
     """Islands row by row, and among them the racks of their core."""
     row, passed, half = 0, 0, sum(hall.to_core.total() for hall in islands.values()) / 2
     for name, hall in islands.items():
@@ -196,13 +222,20 @@ def _core_hall(
     parts_of: dict[str, PlacedPart],
 ) -> CoreHall:
     """One core in its hall; the second coupling is what it grows into."""
-    rows, end_halls = instance.network.hall, {part.slot: parts_of[part.name].end_hall for part in parts}
-    racks, last_racks = (_core_racks(instance, core_coupling) for core_coupling in (coupling, end_coupling))
+    rows, end_halls = (
+        instance.network.hall,
+        {part.slot: parts_of[part.name].end_hall for part in parts},
+    )
+    racks, last_racks = (
+        _core_racks(instance, core_coupling) for core_coupling in (coupling, end_coupling)
+    )
     blocks = tuple(_blocks(end_halls, last_racks))
     core = next(block for block in blocks if block.is_core)
     middle_rack = next(iter(last_racks.holding.values()), 0)
     to = core.first_row * rows.racks_per_row + middle_rack
-    origins = {block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core}
+    origins = {
+        block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core
+    }
     return CoreHall(
         site=coupling.site,
         grows=coupling.phase is not None,
@@ -225,7 +258,9 @@ def _core_hall(
 
 
 def _cables(rows: NetworkHallRows, starts: Counter[int], origin: int, to: int) -> Lengths:
-    """Cables from the spots of an island, whose rows begin at a spot of the hall, to another spot."""
+    """Cables from the spots of an island, whose rows begin at a spot of the hall, to another
+    spot.
+    """
     lengths = Lengths()
     for spot, links in starts.items():
         lengths[sold_m(rows.cable_m(origin + spot, to))] += links
@@ -233,7 +268,9 @@ def _cables(rows: NetworkHallRows, starts: Counter[int], origin: int, to: int) -
 
 
 def _core_racks(instance: Instance, coupling: SharedCore) -> SwitchRacks:
-    """The racks of the switches of a core, each with its share of the modules; none where they have no height."""
+    """The racks of the switches of a core, each with its share of the modules; none where they have
+    no height.
+    """
     core, optic = coupling.core, _optic(instance, coupling)
     box = next(switch for switch in instance.network.switches if switch.name == core.switch.name)
     in_module = optic.links_of(box.port_gbit_s)

@@ -1,15 +1,19 @@
 """Which optics a level may take: those that no other one beats in all that counts.
 
-Where each end of a link has its own product, these are the ones that fit there and meet the other end.
+Where each end of a link has its own product, these are the ones that fit there and meet the other
+end.
 
-Where nothing but the objective counts this is the one that adds least to it. Where a limit, a site, a later phase or
-a discount counts as well, an optic that adds more may still be the better one, and each that may be is a choice.
+Where nothing but the objective counts this is the one that adds least to it. Where a limit, a site,
+a later phase or a discount counts as well, an optic that adds more may still be the better one, and
+each that may be is a choice.
 
-A module in a cage of a switch may hold the ends of several links that start at NICs, or at other switches, in modules
-of one each: they meet where their fibres carry the same. A product without fibres of its own is at both ends.
+A module in a cage of a switch may hold the ends of several links that start at NICs, or at other
+switches, in modules of one each: they meet where their fibres carry the same. A product without
+fibres of its own is at both ends.
 
-What the ends of a level add to a bill follows from how many modules stand at either end, so that for given switches
-and uplinks each level chooses for itself, but for the ports of a switch that its modules have together.
+What the ends of a level add to a bill follows from how many modules stand at either end, so that
+for given switches and uplinks each level chooses for itself, but for the ports of a switch that its
+modules have together.
 """
 
 from __future__ import annotations
@@ -44,20 +48,33 @@ PerModule = tuple[tuple[int, int], ...]
 
 
 def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None) -> OpticValues:
-    """What a module of the list adds to each measure; to those of the instance where there are none.
+    """What a module of the list adds to each measure; to those of the instance where there are
+    none.
 
-    Where the price of a product depends on how many are bought, or few products may be in use, how many of it there are
-    is a measure of its own.
+    Where the price of a product depends on how many are bought, or few products may be in use, how
+    many of it there are is a measure of its own.
     """
     is_counted, sharing = "optics" in instance.objective.include, instance.sharing
-    # Where optics are not in the bill none is better than another, so there is nothing to compare them by.
+    # Where optics are not in the bill none is better than another, so there is nothing to compare
+    # them by.
     kinds = (measures or measures_of(instance)) if is_counted else ()
-    discounted = {entry.item for entry in sharing.discount if entry.kind == "optics"} if is_counted else set()
+    discounted = (
+        {entry.item for entry in sharing.discount if entry.kind == "optics"}
+        if is_counted
+        else set()
+    )
     optics = instance.network.optics
-    names = [entry.name for entry in optics if entry.name in discounted or sharing.most_products.optics is not None]
+    names = [
+        entry.name
+        for entry in optics
+        if entry.name in discounted or sharing.most_products.optics is not None
+    ]
     values = {
         optic.name: (
-            *(weigh(instance.objective, optic.usd * (optic.name not in discounted), optic.w, kind) for kind in kinds),
+            *(
+                weigh(instance.objective, optic.usd * (optic.name not in discounted), optic.w, kind)
+                for kind in kinds
+            ),
             *(float(optic.name == name) for name in names),
         )
         for optic in optics
@@ -65,8 +82,11 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
     return lambda optic: values[optic.name]
 
 
-def own_ends(network: Network, nic: Nic, planes: int, switches: Sequence[Switch], values: OpticValues) -> EndsByLevel:
-    """The ends worth having on each level of networks that the ports of a NIC lead to, as far up as some reach.
+def own_ends(
+    network: Network, nic: Nic, planes: int, switches: Sequence[Switch], values: OpticValues
+) -> EndsByLevel:
+    """The ends worth having on each level of networks that the ports of a NIC lead to, as far up as
+    some reach.
 
     Parameters
     ----------
@@ -80,13 +100,22 @@ def own_ends(network: Network, nic: Nic, planes: int, switches: Sequence[Switch]
     rate, levels = nic.gbit_s / planes, list[tuple[LinkEnds, ...]]()
     for level, reach_m in enumerate(network.link_reach_m[: len(switches)]):
         lower_box, upper_box = (switches[level - 1] if level else None), switches[level]
-        reaching = [optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate)]
+        reaching = [
+            optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate)
+        ]
         upper_optics = [optic for optic in reaching if fits(optic, rate, upper_box)]
         lower_optics = [optic for optic in reaching if fits(optic, rate, lower_box)]
-        # A NIC's ports are all used, so that its modules must carry just as many links as there are planes.
+        # A NIC's ports are all used, so that its modules must carry just as many links as there are
+        # planes.
         if lower_box is None:
-            lower_optics = [optic for optic in lower_optics if optic.links_of(rate) * nic.cages == planes]
-        pairs = [LinkEnds(*pair) for pair in product(lower_optics, upper_optics) if pair[0].meets(pair[1])]
+            lower_optics = [
+                optic for optic in lower_optics if optic.links_of(rate) * nic.cages == planes
+            ]
+        pairs = [
+            LinkEnds(*pair)
+            for pair in product(lower_optics, upper_optics)
+            if pair[0].meets(pair[1])
+        ]
         if network.tier_switches == "any":
             pairs = [ends for ends in pairs if _mates(ends, lower_box or nic, upper_box)]
         if not pairs:
@@ -96,10 +125,15 @@ def own_ends(network: Network, nic: Nic, planes: int, switches: Sequence[Switch]
 
 
 def fits(optic: Optic, gbit_s: float, switch: Switch | None) -> bool:
-    """Whether a module goes into a cage of a switch, or of a NIC where there is none, for links of a rate: those of
-    one that breaks out are neighbouring ports."""
+    """Whether a module goes into a cage of a switch, or of a NIC where there is none, for links of
+    a rate: those of one that breaks out are neighbouring ports.
+    """
     count = optic.links_of(gbit_s)
-    return count == 1 or switch is None or (switch.radix % count == 0 and optic.gbit_s <= switch.cage_gbit_s)
+    return (
+        count == 1
+        or switch is None
+        or (switch.radix % count == 0 and optic.gbit_s <= switch.cage_gbit_s)
+    )
 
 
 def module_places(network: Network, switch: Switch, optic: Optic) -> int:
@@ -117,11 +151,17 @@ def _mates(ends: LinkEnds, lower_box: Nic | Switch, upper_box: Switch) -> bool:
     return mate(ends.below, lower_box) and mate(ends.above, upper_box)
 
 
-def first_unmated(network: Network, fabric: Fabric) -> tuple[int, tuple[Nic | Optic | Switch, ...]] | None:
-    """The first tier of a network, from 1, below which links do not mate, with what they join; None where all do."""
+def first_unmated(
+    network: Network, fabric: Fabric
+) -> tuple[int, tuple[Nic | Optic | Switch, ...]] | None:
+    """The first tier of a network, from 1, below which links do not mate, with what they join; None
+    where all do.
+    """
     parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
     part_of = {part.name: part for part in parts}
-    lower_part: Nic | Optic | Switch | None = next((nic for nic in network.nics if nic.name == fabric.nic.name), None)
+    lower_part: Nic | Optic | Switch | None = next(
+        (nic for nic in network.nics if nic.name == fabric.nic.name), None
+    )
     for tier in fabric.tier:
         names = (*tier.optics, tier.switch or fabric.switch.name)
         ends = tuple(part for part in (lower_part, *map(part_of.get, names)) if part is not None)
@@ -131,9 +171,12 @@ def first_unmated(network: Network, fabric: Fabric) -> tuple[int, tuple[Nic | Op
     return None
 
 
-def _worth_having(candidates: list[LinkEnds], rate: float, values: OpticValues) -> tuple[LinkEnds, ...]:
-    """Of ends with as many links to a module those that no others beat, however many modules there are; the first of
-    equal ones, one product before two."""
+def _worth_having(
+    candidates: list[LinkEnds], rate: float, values: OpticValues
+) -> tuple[LinkEnds, ...]:
+    """Of ends with as many links to a module those that no others beat, however many modules there
+    are; the first of equal ones, one product before two.
+    """
 
     def rank(ends: LinkEnds) -> tuple[float, ...]:
         figures = [figure for end in ends for figure in (*values(end), end.usd, end.w)]
@@ -149,10 +192,14 @@ def _worth_having(candidates: list[LinkEnds], rate: float, values: OpticValues) 
 
 
 def modules_worth_having(
-    optics: Iterable[Optic], rate: float, values: OpticValues, interface: Callable[[Optic], Hashable] = lambda _: None
+    optics: Iterable[Optic],
+    rate: float,
+    values: OpticValues,
+    interface: Callable[[Optic], Hashable] = lambda _: None,
 ) -> tuple[Optic, ...]:
-    """Of modules with as many links of a rate, and the same interface, those that no others beat; the first of equal
-    ones."""
+    """Of modules with as many links of a rate, and the same interface, those that no others beat;
+    the first of equal ones.
+    """
     survivors: dict[Hashable, list[Optic]] = {}
     for optic in sorted(optics, key=lambda module: (*values(module), module.usd, module.w)):
         rivals = survivors.setdefault((optic.links_of(rate), interface(optic)), [])
@@ -166,18 +213,21 @@ def _no_more(values: Values, rival_values: Values) -> bool:
 
 
 def cages_of(per_module: PerModule) -> tuple[int, int]:
-    """Ports of a leaf, and of an aggregation switch, that face one way together: those of whole modules of both the
-    levels that meet there."""
+    """Ports of a leaf, and of an aggregation switch, that face one way together: those of whole
+    modules of both the levels that meet there.
+    """
     pairs = [(lower_level[1], upper_level[0]) for lower_level, upper_level in pairwise(per_module)]
     leaf, pod = (*(math.lcm(*pair) for pair in pairs), 1, 1)[:2]
     return leaf, pod
 
 
 @lru_cache(maxsize=1 << 12)
-def in_cages(switches: tuple[Switch, ...], per_module: PerModule, of_core: int) -> tuple[Switch, ...]:
-    """Switches of each tier with ports for no more modules than they have cages: for those that carry fewest links, of
-    its two levels and, of leaves, of those into a core, `of_core` (0 without any). Tiers without links stay as they
-    are.
+def in_cages(
+    switches: tuple[Switch, ...], per_module: PerModule, of_core: int
+) -> tuple[Switch, ...]:
+    """Switches of each tier with ports for no more modules than they have cages: for those that
+    carry fewest links, of its two levels and, of leaves, of those into a core, `of_core` (0 without
+    any). Tiers without links stay as they are.
     """
     boxes = list(switches)
     for tier, (_, upper_links) in enumerate(per_module):
@@ -188,10 +238,14 @@ def in_cages(switches: tuple[Switch, ...], per_module: PerModule, of_core: int) 
     return tuple(boxes)
 
 
-def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]]) -> Iterator[tuple[int, ...]]:
-    """The uplinks of a family in groups over which its bill is affine in uplinks and spines, whatever the ends.
+def uplinks_alike(
+    family: Family, choices: Sequence[tuple[LinkEnds, ...]]
+) -> Iterator[tuple[int, ...]]:
+    """The uplinks of a family in groups over which its bill is affine in uplinks and spines,
+    whatever the ends.
 
-    Where modules of spines hold several links, the last one of each may not be full, and each number is alone.
+    Where modules of spines hold several links, the last one of each may not be full, and each
+    number is alone.
     """
     rate = family.link_gbit_s
     if family.tiers == 2 and any(ends[1].above.links_of(rate) > 1 for ends in choices):
@@ -203,15 +257,20 @@ def uplinks_alike(family: Family, choices: Sequence[tuple[LinkEnds, ...]]) -> It
 def unbeaten_ends(
     family: Family, choices: Sequence[tuple[LinkEnds, ...]], values: OpticValues
 ) -> list[tuple[LinkEnds, ...]]:
-    """The choices of ends of all levels of a family than which no other adds as little, at any of its uplinks.
+    """The choices of ends of all levels of a family than which no other adds as little, at any of
+    its uplinks.
 
-    What a choice adds is affine in uplinks where there are several, so that the fewest and the most stand for all.
+    What a choice adds is affine in uplinks where there are several, so that the fewest and the most
+    stand for all.
     """
     if len(choices) == 1:
         return [*choices]
     uplink_range, rate = family.uplink_choices, family.link_gbit_s
     # Affine in between: what is no worse at both ends of the range is no worse anywhere.
-    holders = [end_holders(family, uplinks) for uplinks in dict.fromkeys((uplink_range[0], uplink_range[-1]))]
+    holders = [
+        end_holders(family, uplinks)
+        for uplinks in dict.fromkeys((uplink_range[0], uplink_range[-1]))
+    ]
     costs: dict[tuple[int, str, str], Values] = {}
     survivors: list[tuple[Values, tuple[LinkEnds, ...]]] = []
     for choice in choices:
@@ -223,31 +282,48 @@ def unbeaten_ends(
             added.append(costs[key])
         total = tuple(map(sum, zip(*added, strict=True)))
         if not any(_no_more(rival, total) for rival, _ in survivors):
-            survivors = [(rival, rival_choice) for rival, rival_choice in survivors if not _no_more(total, rival)]
+            survivors = [
+                (rival, rival_choice)
+                for rival, rival_choice in survivors
+                if not _no_more(total, rival)
+            ]
             survivors.append((total, choice))
     return [choice for _, choice in survivors]
 
 
-def _added(ends: LinkEnds, holders: Sequence[EndHolders], rate: float, values: OpticValues) -> Values:
+def _added(
+    ends: LinkEnds, holders: Sequence[EndHolders], rate: float, values: OpticValues
+) -> Values:
     """What the ends of a level add to each measure, at each number of uplinks."""
     n, m = ends.below.links_of(rate), ends.above.links_of(rate)
     figures = list(zip(values(ends.below), values(ends.above), strict=True))
     added: list[float] = []
     for level in holders:
         lower_modules, upper_modules = whole(level.below, n), whole(level.above, m)
-        added += [lower_modules * lower_figure + upper_modules * upper_figure for lower_figure, upper_figure in figures]
+        added += [
+            lower_modules * lower_figure + upper_modules * upper_figure
+            for lower_figure, upper_figure in figures
+        ]
     return tuple(added)
 
 
 def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
-    """What optics are compared by: the objective, and each measure that something else depends on."""
+    """What optics are compared by: the objective, and each measure that something else depends
+    on.
+    """
     kind = instance.objective.billed
     if "optics" not in instance.objective.include:
         return (kind,)
     repriced = len({factors["optics"] for factors in instance.outlooks}) > 1
-    moves = kind == "tco" and (instance.electricity_differs or repriced)  # a watt has no one price in USD
+    moves = kind == "tco" and (
+        instance.electricity_differs or repriced
+    )  # a watt has no one price in USD
     sums: tuple[BillKind, ...] = ("capex", "power")
-    return kind, *(measure for measure in sums if (moves or measure in instance.limited_sums) and measure != kind)
+    return kind, *(
+        measure
+        for measure in sums
+        if (moves or measure in instance.limited_sums) and measure != kind
+    )
 
 
 def optic_choices(
@@ -257,11 +333,12 @@ def optic_choices(
     planes: int = 1,
     switches: tuple[Switch, ...] = (),
 ) -> Levels:
-    """The optics worth having on each level of networks that the ports of a NIC lead to, as far up as one reaches.
+    """The optics worth having on each level of networks that the ports of a NIC lead to, as far up
+    as one reaches.
 
-    The first of a level is the one that adds least to the objective, then costs and draws least, among those that
-    carry as many links. An end at a NIC carries as many as its module has ports. Above leaves ends break out only
-    where NICs have several planes.
+    The first of a level is the one that adds least to the objective, then costs and draws least,
+    among those that carry as many links. An end at a NIC carries as many as its module has ports.
+    Above leaves ends break out only where NICs have several planes.
 
     Parameters
     ----------
@@ -278,7 +355,9 @@ def optic_choices(
     for level, reach_m in enumerate(instance.network.link_reach_m):
         link_counts = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
         ends = ends_of(nic, switches, level)
-        worth = (optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in link_counts)
+        worth = (
+            optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in link_counts
+        )
         optics = tuple(optic for of_count in worth for optic in of_count)
         if not optics:
             break
@@ -287,7 +366,9 @@ def optic_choices(
 
 
 def ends_of(nic: Nic, switches: tuple[Switch, ...], level: int) -> tuple[Nic | Switch, ...]:
-    """What the links of a level join, from 0: a NIC or a switch, and the switch above it; nothing without switches."""
+    """What the links of a level join, from 0: a NIC or a switch, and the switch above it; nothing
+    without switches.
+    """
     chain: tuple[Nic | Switch, ...] = (nic, *switches)
     return chain[level : level + 2] if switches else ()
 
@@ -300,8 +381,9 @@ def optics_worth_having(
     links: int = 1,
     ends: tuple[Nic | Switch, ...] = (),
 ) -> tuple[Optic, ...]:
-    """The optics of a reach that carry so many links of a rate, mate with both ends and that no other one beats; where
-    few may be in use, the one in use in any case stays."""
+    """The optics of a reach that carry so many links of a rate, mate with both ends and that no
+    other one beats; where few may be in use, the one in use in any case stays.
+    """
     is_limited = instance.sharing.most_products.optics is not None
     rivals = [
         _Rival.of(instance, optic, measures or measures_of(instance))
@@ -314,10 +396,11 @@ def optics_worth_having(
 
 @dataclass(frozen=True, kw_only=True)
 class _Rival:
-    """An optic with what a unit adds to each measure, at least and at most; `reach_m` is 0 where it does not count.
+    """An optic with what a unit adds to each measure, at least and at most; `reach_m` is 0 where it
+    does not count.
 
-    Discounts set the two apart: what a unit adds then depends on the quantity. Where few optics may be in use, one
-    that reaches farther can stand for another on every level.
+    Discounts set the two apart: what a unit adds then depends on the quantity. Where few optics may
+    be in use, one that reaches farther can stand for another on every level.
     """
 
     optic: Optic
@@ -327,8 +410,13 @@ class _Rival:
 
     @classmethod
     def of(cls, instance: Instance, optic: Optic, measures: tuple[ObjectiveKind, ...]) -> _Rival:
-        objective, is_limited = instance.objective, instance.sharing.most_products.optics is not None
-        discounted = any((d.kind, d.item) == ("optics", optic.name) for d in instance.sharing.discount)
+        objective, is_limited = (
+            instance.objective,
+            instance.sharing.most_products.optics is not None,
+        )
+        discounted = any(
+            (d.kind, d.item) == ("optics", optic.name) for d in instance.sharing.discount
+        )
         min_usd, max_usd = _slopes(instance, optic) if discounted else (optic.usd, optic.usd)
         return cls(
             optic=optic,
@@ -352,7 +440,11 @@ class _Rival:
 
 def _slopes(instance: Instance, optic: Optic) -> tuple[float, float]:
     """What a unit adds to the bill at least and at most (USD)."""
-    return next(good.slopes for good in goods_of(instance) if (good.kind, good.name) == ("optics", optic.name))
+    return next(
+        good.slopes
+        for good in goods_of(instance)
+        if (good.kind, good.name) == ("optics", optic.name)
+    )
 
 
 def _unbeaten(rivals: list[_Rival], stays: str | None) -> list[_Rival]:

@@ -1,4 +1,6 @@
-"""What to order otherwise than a bill lists it: modules for which there is no room, and ends that do not reach."""
+"""What to order otherwise than a bill lists it: modules for which there is no room, and ends that
+do not reach.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,30 @@ MOST_NAMED = 3  # parts that a note names, where it goes for some of them
 PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
 
 
-def plan_order_notes(instance: Instance, plan: Plan, parts: PlacedParts | None = None) -> Iterator[str]:
-    """What to order otherwise of all parts of a plan, and of the cores that they share; `parts` where they are known
-    to stand."""
+def plan_order_notes(
+    instance: Instance, plan: Plan, parts: PlacedParts | None = None
+) -> Iterator[str]:
+    """What to order otherwise of all parts of a plan, and of the cores that they share; `parts`
+    where they are known to stand.
+    """
     if parts is None:
         parts = {} if instance.problem == "shared" else placed_parts(instance, plan)
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     yield from order_notes_of_parts(instance, designs, plan, parts)
     yield from notes_by_part(
-        {name: core_notes(instance, coupling.core) for name, coupling in plan.couplings.shared_cores.items()}
+        {
+            name: core_notes(instance, coupling.core)
+            for name, coupling in plan.couplings.shared_cores.items()
+        }
     )
     yield from core_reach_notes(core_halls(instance, plan, parts))
 
 
 def order_notes_of_parts(
-    instance: Instance, designs: Mapping[str, Design], plan: Plan | None = None, parts: PlacedParts | None = None
+    instance: Instance,
+    designs: Mapping[str, Design],
+    plan: Plan | None = None,
+    parts: PlacedParts | None = None,
 ) -> Iterator[str]:
     """Which parts are to be ordered otherwise than they are listed, by the names of networks.
 
@@ -50,15 +61,27 @@ def order_notes_of_parts(
         for name, joint in joints.items()
         if joint is not None and joint.links.per_leaf
     }
-    halls = {name: [(part.hall, part.network.family.optics)] for name, part in (parts or {}).items() if part}
-    halls = {name: halls.get(name) or [*placed_optics(instance, design)] for name, design in designs.items()}
+    halls = {
+        name: [(part.hall, part.network.family.optics)]
+        for name, part in (parts or {}).items()
+        if part
+    }
+    halls = {
+        name: halls.get(name) or [*placed_optics(instance, design)]
+        for name, design in designs.items()
+    }
     yield from notes_by_part(
-        {name: order_notes(instance, design, halls[name], core_ends.get(name)) for name, design in designs.items()}
+        {
+            name: order_notes(instance, design, halls[name], core_ends.get(name))
+            for name, design in designs.items()
+        }
     )
 
 
 def notes_by_part(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    """Notes of parts by their names: once what goes for all of them, else with those it goes for."""
+    """Notes of parts by their names: once what goes for all of them, else with those it goes
+    for.
+    """
     names_of: dict[str, list[str]] = {}
     for name, notes_of_part in notes.items():
         for note in dict.fromkeys(notes_of_part):
@@ -69,35 +92,59 @@ def notes_by_part(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 def order_notes(
-    instance: Instance, design: Design, halls: Sequence[PlacedOptics], to_core: tuple[int, str] | None = None
+    instance: Instance,
+    design: Design,
+    halls: Sequence[PlacedOptics],
+    to_core: tuple[int, str] | None = None,
 ) -> Iterator[str]:
-    """What to order otherwise of one network; `to_core` are the links of a leaf into a core, and their module there."""
+    """What to order otherwise of one network; `to_core` are the links of a leaf into a core, and
+    their module there.
+    """
     yield from _reach_notes(halls)
     yield from _module_notes(instance, design, to_core)
     yield from _splitting_notes(instance, design)
 
 
-def _module_notes(instance: Instance, design: Design, to_core: tuple[int, str] | None) -> Iterator[str]:
-    """Which switches have fewer cages than modules in the bill, and whether modules that fill a cage would fit."""
+def _module_notes(
+    instance: Instance, design: Design, to_core: tuple[int, str] | None
+) -> Iterator[str]:
+    """Which switches have fewer cages than modules in the bill, and whether modules that fill a
+    cage would fit.
+    """
     fabric, rate = design.fabric, link_gbit_s(instance, design)
     optic_of, notes = {optic.name: optic for optic in instance.network.optics}, list[str]()
     for tier, next_tier in zip_longest(fabric.tier, fabric.tier[1:]):
         way = switch_of(instance, fabric, tier, rate)
-        optics = [optic_of.get(name) for name in (tier.optic, *(next_tier.ends[:1] if next_tier else ()))]
+        optics = [
+            optic_of.get(name) for name in (tier.optic, *(next_tier.ends[:1] if next_tier else ()))
+        ]
         # A part that the instance does not list may be anything, so nothing is said of it.
         if way is None or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
-        ports_used = [_ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch, tier.uplinks_per_switch]
-        ports = [(number, optic) for number, optic in zip(ports_used, optics, strict=False) if optic]
+        ports_used = [
+            _ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch,
+            tier.uplinks_per_switch,
+        ]
+        ports = [
+            (number, optic) for number, optic in zip(ports_used, optics, strict=False) if optic
+        ]
         if to_core is not None and tier.level == 1 and to_core[1] in optic_of:
             ports.append((to_core[0], optic_of[to_core[1]]))
-        box = (box_of(way.name) or way).model_copy(update={"name": way.name})  # cages are those of the box
-        cages, links_per_cage = way.cages or int(way.radix * rate / box.cage_gbit_s), int(box.cage_gbit_s / rate)
+        box = (box_of(way.name) or way).model_copy(
+            update={"name": way.name}
+        )  # cages are those of the box
+        cages, links_per_cage = (
+            way.cages or int(way.radix * rate / box.cage_gbit_s),
+            int(box.cage_gbit_s / rate),
+        )
         modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
         if modules > cages:
             notes.append(too_many_modules(box, tier.level, modules, cages, links_per_cage, ports))
     if notes:
-        yield f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than cages."
+        yield (
+            f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than"
+            " cages."
+        )
 
 
 def link_gbit_s(instance: Instance, design: Design) -> float:
@@ -107,16 +154,29 @@ def link_gbit_s(instance: Instance, design: Design) -> float:
 
 
 def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Switch | None:
-    """The switch of a tier, run with ports of the rate of links; None where the instance lists none."""
+    """The switch of a tier, run with ports of the rate of links; None where the instance lists
+    none.
+    """
     mode = tier.switch or fabric.switch.name, rate
-    return next((way for way in instance.network.switch_ways if (way.name, way.port_gbit_s) == mode), None)
+    return next(
+        (way for way in instance.network.switch_ways if (way.name, way.port_gbit_s) == mode), None
+    )
 
 
 def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """That modules which break out take cables or panels which split their fibres, unless each link has a connector."""
-    rate, names = link_gbit_s(instance, design), {name for tier in design.fabric.tier for name in tier.optics}
+    """That modules which break out take cables or panels which split their fibres, unless each link
+    has a connector.
+    """
+    rate, names = (
+        link_gbit_s(instance, design),
+        {name for tier in design.fabric.tier for name in tier.optics},
+    )
     yield from splitting_notes(
-        {optic.name: optic.links_of(rate) for optic in instance.network.optics if rate and optic.name in names}
+        {
+            optic.name: optic.links_of(rate)
+            for optic in instance.network.optics
+            if rate and optic.name in names
+        }
     )
 
 
@@ -128,9 +188,9 @@ def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
             count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
             if count:
                 yield (
-                    f"{counted(count, 'cable')} below tier {level} are longer than the {optic.reach_m:g} m that "
-                    f"{optic.name} reaches: order ends that reach {max(cables):,} m there, or stand racks nearer "
-                    "(network.hall)."
+                    f"{counted(count, 'cable')} below tier {level} are longer than the"
+                    f" {optic.reach_m:g} m that {optic.name} reaches: order ends that reach"
+                    f" {max(cables):,} m there, or stand racks nearer (network.hall)."
                 )
 
 
@@ -145,4 +205,6 @@ def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
 
 def _ports_in_use(tier: Tier, tiers: int) -> int:
     """Ports of a switch in use; those of a single tier may serve several planes."""
-    return -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
+    return (
+        -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
+    )

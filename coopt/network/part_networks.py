@@ -23,7 +23,8 @@ from coopt.plan.schema import Design, Part, Plan, WorkloadPlan
 
 @dataclass(frozen=True, kw_only=True)
 class PartNetwork:
-    """A part with switches: the question it answers alone, and the family and uplinks of its design.
+    """A part with switches: the question it answers alone, and the family and uplinks of its
+    design.
 
     `waits_s` is how long each workload waits for gradients of other sites, where there are any.
     """
@@ -51,22 +52,27 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     names = _names_text(part.name for part in plan.parts)
     if not plan.parts or plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
+            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that"
+            " builds one"
         )
     if name is None:
         if len(plan.parts) > 1:
             raise InstanceError(
-                f"{instance.name}: the plan has {len(plan.parts)} parts, needs --part with one of {names}"
+                f"{instance.name}: the plan has {len(plan.parts)} parts, needs --part with one of"
+                f" {names}"
             )
         return _only_part(instance, plan)
     match = next((part for part in plan.parts if part.name == name), None)
     if match is None and name in plan.couplings.shared_cores:
         raise InstanceError(
-            f"--part {name}: it joins islands and has no GPUs, so that no iteration passes through it, needs one of "
-            f"{names}; coopt bom lists its cables, coopt faults what its loss takes"
+            f"--part {name}: it joins islands and has no GPUs, so that no iteration passes through"
+            f" it, needs one of {names}; coopt bom lists its cables, coopt faults what its loss"
+            " takes"
         )
     if match is None:
-        raise InstanceError(f"--part {name}: the plan has no part of this name, needs one of {names}")
+        raise InstanceError(
+            f"--part {name}: the plan has no part of this name, needs one of {names}"
+        )
     return match if len(plan.parts) > 1 else _only_part(instance, plan)
 
 
@@ -78,14 +84,21 @@ def require_workload(plan: Plan, workload: str | None, part: Part | None = None)
     InstanceError
         With the names to choose from: of the whole plan, or of the parts that train it.
     """
-    training = [repr(other.name) for other in plan.parts if workload in [run.name for run in other.workloads]]
+    training = [
+        repr(other.name)
+        for other in plan.parts
+        if workload in [run.name for run in other.workloads]
+    ]
     if workload is not None and not training:
         names = dict.fromkeys(run.name for other in plan.parts for run in other.workloads)
-        raise InstanceError(f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}")
+        raise InstanceError(
+            f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}"
+        )
     if workload is not None and part is not None and repr(part.name) not in training:
         trained = both(run.name for run in part.workloads) or "nothing"
         raise InstanceError(
-            f"--workload {workload}: {part.name} trains {trained}, needs --part {alternatives(training)}"
+            f"--workload {workload}: {part.name} trains {trained}, needs --part"
+            f" {alternatives(training)}"
         )
 
 
@@ -94,17 +107,18 @@ def _only_part(instance: Instance, plan: Plan) -> Part:
     (part,) = plan.parts
     if (plan.design, plan.workloads) != (part.design, part.workloads):
         raise InstanceError(
-            f"{instance.name}: the plan has another design or other workloads at its top than in its part, "
-            "needs a plan that `coopt verify` accepts"
+            f"{instance.name}: the plan has another design or other workloads at its top than in"
+            " its part, needs a plan that `coopt verify` accepts"
         )
     return part
 
 
 def question_of(instance: Instance, part: Part) -> Instance:
-    """The question that a part answers alone: one network for its workloads, in the phase and at the site of the part.
+    """The question that a part answers alone: one network for its workloads, in the phase and at
+    the site of the part.
 
-    Prices are those of the bill without volume, efficiency is the least that must do, and limits, which hold for all
-    parts together, are left out. A question of one network is its own.
+    Prices are those of the bill without volume, efficiency is the least that must do, and limits,
+    which hold for all parts together, are left out. A question of one network is its own.
 
     Raises
     ------
@@ -115,7 +129,9 @@ def question_of(instance: Instance, part: Part) -> Instance:
         return _with_workloads(instance, part, instance.workload)
     question, gpus = as_built(instance), network_of(part).gpus
     workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
-    switched = question.network.model_copy(update={"fabrics": question.network.switched, "panels": ()})
+    switched = question.network.model_copy(
+        update={"fabrics": question.network.switched, "panels": ()}
+    )
     changes = {
         "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
         "network": switched,
@@ -130,8 +146,9 @@ def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, .
     names = [workload.name for workload in workloads]
     if [run.name for run in part.workloads] != names:
         raise InstanceError(
-            f"{question.name}: {part.name} in the plan trains {_names_text(run.name for run in part.workloads)}, "
-            f"and the instance {_names_text(names)} there, needs the plan of this instance"
+            f"{question.name}: {part.name} in the plan trains"
+            f" {_names_text(run.name for run in part.workloads)}, and the instance"
+            f" {_names_text(names)} there, needs the plan of this instance"
         )
     return question.model_copy(update={"workload": workloads})
 
@@ -147,7 +164,9 @@ def network_of(part: Part) -> Design | DirectLinks:
     return network
 
 
-def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = None) -> PartNetwork:
+def part_network(
+    instance: Instance, plan: Plan, asked: str, part: str | None = None
+) -> PartNetwork:
     """The network of the part that is named, or of the only one.
 
     Parameters
@@ -158,21 +177,25 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
     Raises
     ------
     InstanceError
-        When the part is not there, is joined by direct links, or has a design that the instance does not allow.
+        When the part is not there, is joined by direct links, or has a design that the instance
+        does not allow.
     """
     require_decided(instance, asked)
     chosen_part = part_named(instance, plan, part)
     if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} joins domains by direct links, whose routes are in the plan and "
-            f"whose losses have no model, so that there is nothing for {asked}, needs a plan with switches"
+            f"{instance.name}: {chosen_part.name} joins domains by direct links, whose routes are"
+            f" in the plan and whose losses have no model, so that there is nothing for {asked},"
+            " needs a plan with switches"
         )
     question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
     lower_optic = None if joint is None else joint.below
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)
     if instance.problem == "shared":
-        match = next((family for family, _ in families_of_design(instance, chosen_part.design)), None)
+        match = next(
+            (family for family, _ in families_of_design(instance, chosen_part.design)), None
+        )
     else:
         candidates = _families(question, plan, chosen_part, chosen_part.design)
         match = next(
@@ -185,8 +208,8 @@ def part_network(instance: Instance, plan: Plan, asked: str, part: str | None = 
         )
     if match is None:
         raise InstanceError(
-            f"{instance.name}: the plan's network is not one this instance allows, needs the plan of this instance "
-            "(`coopt verify` lists what differs)"
+            f"{instance.name}: the plan's network is not one this instance allows, needs the plan"
+            " of this instance (`coopt verify` lists what differs)"
         )
     return PartNetwork(
         question=question,
@@ -221,7 +244,9 @@ def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Fam
 
 
 def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Iterator[Family]:
-    """The families that are written out as a design; a network that grows is one that ends as the plan says."""
+    """The families that are written out as a design; a network that grows is one that ends as the
+    plan says.
+    """
     goal = _last_design(plan, part) or design
     pinned = _pinned(question, goal)
     if pinned is None:
@@ -233,7 +258,8 @@ def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Ite
         if goal is design:
             yield from _named_optics(question, family, design)
         elif grows(family, (design.gpus, goal.gpus)) and design.gpus % family.active == 0:
-            # What stands in an earlier phase follows from what it grows into, and so is compared in that form.
+            # What stands in an earlier phase follows from what it grows into, and so is compared in
+            # that form.
             earlier = grown(family, design.gpus, ratio, links_to_core(question, design.gpus))
             if _is(question, earlier, design):
                 yield from _named_optics(question, earlier, design)
@@ -243,7 +269,11 @@ def _last_design(plan: Plan, part: Part) -> Design | None:
     """What a network that grows ends as; None for one that does not, and where it is not known."""
     if part.phase is None:
         return None
-    line = [other_part for other_part in plan.parts if other_part.phase is not None and other_part.slot == part.slot]
+    line = [
+        other_part
+        for other_part in plan.parts
+        if other_part.phase is not None and other_part.slot == part.slot
+    ]
     last_part = max(line, key=lambda other_part: other_part.phase or 0.0)
     return None if last_part is part else last_part.design
 
@@ -253,7 +283,10 @@ def _pinned(question: Instance, design: Design) -> Instance | None:
     network, fabric = question.network, design.fabric
     hb, nic = (
         next((entry for entry in entries if entry.name == name), None)
-        for entries, name in ((network.hb_domains, design.hb_domain.name), (network.nics, fabric.nic.name))
+        for entries, name in (
+            (network.hb_domains, design.hb_domain.name),
+            (network.nics, fabric.nic.name),
+        )
     )
     switches = tuple(entry for entry in network.switches if entry.name in fabric.switch_names)
     is_listed = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
@@ -261,7 +294,11 @@ def _pinned(question: Instance, design: Design) -> Instance | None:
         return None
     # The switch of the core stays listed, since links into it run at its rate.
     core = core_switch(question)
-    names = [entry.name for entry in switches] if core is None else [*(entry.name for entry in switches), core.name]
+    names = (
+        [entry.name for entry in switches]
+        if core is None
+        else [*(entry.name for entry in switches), core.name]
+    )
     switches = tuple(entry for entry in network.switches if entry.name in names)
     parts = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
     pinned_network = network.model_copy(update=parts | {"nics_per_gpu": (fabric.nic.per_gpu,)})
@@ -278,11 +315,20 @@ def _named_optics(question: Instance, family: Family, design: Design) -> Iterato
     """The family with the optics and spare domains of a design, where it is written out as that."""
     optic_of = {optic.name: optic for optic in question.network.optics}
     names = [tier.ends for tier in design.fabric.tier]
-    if family.tiers != design.fabric.tiers or family.gpus != design.gpus or not set(chain(*names)) <= set(optic_of):
+    if (
+        family.tiers != design.fabric.tiers
+        or family.gpus != design.gpus
+        or not set(chain(*names)) <= set(optic_of)
+    ):
         return
-    optics = tuple(LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names)
+    optics = tuple(
+        LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
+    )
     candidate = replace(family, optics=optics, spare_domains=design.spare_domains)
-    uplinks, fit = uplinks_of(design), all(map(all, candidate.per_module))  # at the rate of its planes
+    uplinks, fit = (
+        uplinks_of(design),
+        all(map(all, candidate.per_module)),
+    )  # at the rate of its planes
     if question.network.switch_cages == "kept":  # by which switches have their ports
         fit = fit and candidate.per_module == family.per_module
     if fit and uplinks in candidate.uplink_choices and design_of(candidate, uplinks) == design:

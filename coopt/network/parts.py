@@ -1,4 +1,6 @@
-"""The bill of a design: parts, price and power, the limits it keeps, and how it moves with the uplinks."""
+"""The bill of a design: parts, price and power, the limits it keeps, and how it moves with the
+uplinks.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None
 
 
 def owned_usd(objective: Objective, usd: Any, w: Any) -> Any:
-    """Total cost of owning what is bought for so much and draws so many watts (USD); numbers or arrays."""
+    """Total cost of owning what is bought for so much and draws so many watts (USD); numbers or
+    arrays.
+    """
     return usd * objective.owned_share + w * usd_per_w(objective)
 
 
@@ -41,7 +45,9 @@ def usd_per_w(objective: Objective) -> float:
 
 
 def electricity_of(objective: Objective, site: Site | None) -> Objective:
-    """The objective at a site's own PUE and price of electricity; as it is where there are no sites."""
+    """The objective at a site's own PUE and price of electricity; as it is where there are no
+    sites.
+    """
     if site is None:
         return objective
     usd_per_kwh = objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
@@ -58,14 +64,20 @@ def fed_share(objective: Objective, site: Site, it_w: Any) -> Any:
     return it_w * pue_at(objective, site) / (site.power_mw * 1e6)
 
 
-def site_power(objective: Objective, site: Site, it_w: float, year: float | None = None) -> SitePower:
+def site_power(
+    objective: Objective, site: Site, it_w: float, year: float | None = None
+) -> SitePower:
     """What a site feeds, and can feed, where so much IT power is drawn (W)."""
     fed_w = it_w * pue_at(objective, site)
-    return SitePower(site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6)
+    return SitePower(
+        site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6
+    )
 
 
 class Lot(NamedTuple):
-    """So many units of a product at the price (USD) and the power (W) of one; `idle` GPUs come with HB domains."""
+    """So many units of a product at the price (USD) and the power (W) of one; `idle` GPUs come with
+    HB domains.
+    """
 
     kind: CostKind
     name: str
@@ -94,15 +106,22 @@ def lots(instance: Instance, family: Family, uplinks: int) -> list[Lot]:
     """What is bought and `include` counts; nothing with a count of 0."""
     tiers = levels(family, uplinks)
     nic = family.nic
-    counts_of_ways: Counter[tuple[str, float]] = Counter()  # by name and rate, as a whole switch is slow to hash
+    counts_of_ways: Counter[tuple[str, float]] = (
+        Counter()
+    )  # by name and rate, as a whole switch is slow to hash
     ways = {(switch.name, switch.port_gbit_s): switch for switch in family.switches}
-    for way, level in zip(((box.name, box.port_gbit_s) for box in family.switches), tiers, strict=True):
+    for way, level in zip(
+        ((box.name, box.port_gbit_s) for box in family.switches), tiers, strict=True
+    ):
         counts_of_ways[way] += level.switches
     optics = {optic.name: optic for ends in family.optics for optic in ends}
     bought = [
         *_domain_lots(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         Lot("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
-        *(Lot("switch", way[0], count, ways[way].usd, ways[way].w) for way, count in counts_of_ways.items()),
+        *(
+            Lot("switch", way[0], count, ways[way].usd, ways[way].w)
+            for way, count in counts_of_ways.items()
+        ),
         *(
             Lot("optics", name, count, optics[name].usd, optics[name].w)
             for name, count in ends_bought(family, uplinks).items()
@@ -142,7 +161,12 @@ def total(objective: Objective, items: tuple[Item, ...]) -> Cost:
     """The sums of a bill."""
     capex_usd = math.fsum(item.usd for item in items)
     power_w = math.fsum(item.w for item in items)
-    return Cost(capex_usd=capex_usd, power_w=power_w, tco_usd=owned_usd(objective, capex_usd, power_w), items=items)
+    return Cost(
+        capex_usd=capex_usd,
+        power_w=power_w,
+        tco_usd=owned_usd(objective, capex_usd, power_w),
+        items=items,
+    )
 
 
 def cost_of(instance: Instance, family: Family, uplinks: int) -> Cost:
@@ -167,7 +191,10 @@ def within_limits(instance: Instance, family: Family, cost: Cost) -> bool:
 
 def keeps_limits(limits: Limits, cost: Cost, racks: int | None) -> bool:
     """Whether a bill and a number of racks keep limits, exactly."""
-    return all(use <= cap for use, cap in limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).values())
+    return all(
+        use <= cap
+        for use, cap in limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).values()
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +211,9 @@ class Quantities:
 
     def price(self, objective: Objective, kind: ObjectiveKind) -> Affine:
         """Capex (USD), power (W) or tco (USD) as an affine function."""
-        unit = {key: weigh(objective, lot.unit_usd, lot.unit_w, kind) for key, lot in self.units.items()}
+        unit = {
+            key: weigh(objective, lot.unit_usd, lot.unit_w, kind) for key, lot in self.units.items()
+        }
 
         def worth(units: Mapping[Key, float]) -> float:
             return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
@@ -214,7 +243,9 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
 
 
 def _is_settled(family: Family) -> bool:
-    """Whether a family has one number of uplinks, as whole modules or switches of a bundle are counted."""
+    """Whether a family has one number of uplinks, as whole modules or switches of a bundle are
+    counted.
+    """
     bundled = family.pods is not None and family.pods.each > 1
     return len(family.uplink_choices) == 1 and (family.breaks_out or bundled)
 
@@ -222,14 +253,20 @@ def _is_settled(family: Family) -> bool:
 def _open_ends(family: Family, uplink: Shares, spine: Shares) -> None:
     """Add the modules of levels above the leaves.
 
-    Everything on three tiers is there as often as a leaf has uplinks. On two, links are shared out among whole modules
-    of leaves, and a spine leaves as many places of its last one empty for every number of uplinks of the family.
+    Everything on three tiers is there as often as a leaf has uplinks. On two, links are shared out
+    among whole modules of leaves, and a spine leaves as many places of its last one empty for every
+    number of uplinks of the family.
     """
     min_uplinks = family.uplink_choices[0]
-    for level, (ends, modules_of_level) in enumerate(zip(family.optics, modules(family, min_uplinks), strict=True)):
+    for level, (ends, modules_of_level) in enumerate(
+        zip(family.optics, modules(family, min_uplinks), strict=True)
+    ):
         if level == 0:
             continue
-        links, spines = family.all_planes * family.leaves * min_uplinks, family.all_planes * family.spines(min_uplinks)
+        links, spines = (
+            family.all_planes * family.leaves * min_uplinks,
+            family.all_planes * family.spines(min_uplinks),
+        )
         upper_key = ("optics", ends.above.name)
         uplink["optics", ends.below.name] += _share_of(modules_of_level.below, min_uplinks)
         if family.tiers == 3:
@@ -237,7 +274,9 @@ def _open_ends(family: Family, uplink: Shares, spine: Shares) -> None:
         else:
             per_module = ends.above.links_of(family.link_gbit_s)
             uplink[upper_key] += _share_of(_share_of(links, min_uplinks), per_module)
-            spine[upper_key] += _share_of(modules_of_level.above * per_module - links, spines * per_module)
+            spine[upper_key] += _share_of(
+                modules_of_level.above * per_module - links, spines * per_module
+            )
 
 
 def _share_of(units: float, of: float) -> float:
@@ -274,4 +313,6 @@ def resources(instance: Instance, family: Family) -> dict[str, Affine]:
     usd, w = (counts.price(instance.objective, kind) for kind in ("capex", "power"))
     count = racks(family)
     filled = None if count is None else Affine(fixed=float(count), uplink=0.0, spine=0.0)
-    return {key: use for key, (use, _) in instance.limits.against(usd=usd, w=w, racks=filled).items()}
+    return {
+        key: use for key, (use, _) in instance.limits.against(usd=usd, w=w, racks=filled).items()
+    }

@@ -13,7 +13,16 @@ from coopt.network.family import Family, Level, levels
 from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import Space
-from coopt.plan.schema import Cost, Design, Fabric, HbDomainChoice, NicChoice, Plan, SwitchChoice, Tier
+from coopt.plan.schema import (
+    Cost,
+    Design,
+    Fabric,
+    HbDomainChoice,
+    NicChoice,
+    Plan,
+    SwitchChoice,
+    Tier,
+)
 
 
 def design_of(family: Family, uplinks: int) -> Design:
@@ -37,7 +46,9 @@ def design_of(family: Family, uplinks: int) -> Design:
         pod_bundle=family.pods.each if family.pods else 1,
         tier=tuple(_tiers(family, tiers)),
     )
-    hb = HbDomainChoice(name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active)
+    hb = HbDomainChoice(
+        name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active
+    )
     return Design(
         gpus=family.gpus,
         spare_gpus=family.installed_gpus - family.gpus,
@@ -66,8 +77,10 @@ def _tiers(family: Family, counted_levels: Sequence[Level]) -> Iterator[Tier]:
 
 
 class Baseline(NamedTuple):
-    """The cheapest network that joins any two GPUs at full bandwidth, and what the cheapest one costs that does so at
-    the oversubscription of a rail-only plan; None where the plan joins rails or is not oversubscribed."""
+    """The cheapest network that joins any two GPUs at full bandwidth, and what the cheapest one
+    costs that does so at the oversubscription of a rail-only plan; None where the plan joins rails
+    or is not oversubscribed.
+    """
 
     design: Design
     cost: Cost
@@ -89,15 +102,19 @@ def baseline_of(instance: Instance, plan: Plan) -> Baseline | None:
 
 
 def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
-    """The cheapest full-bisection flat Clos with the plan's HB domain and NICs, at the prices of the plan's bill.
+    """The cheapest full-bisection flat Clos with the plan's HB domain and NICs, at the prices of
+    the plan's bill.
 
-    It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no such network, and
-    for plans of several networks and of islands: what is bought together or over years has no one list of prices.
+    It has the same GPUs, so its iteration time is at most the plan's. None where the catalog has no
+    such network, and for plans of several networks and of islands: what is bought together or over
+    years has no one list of prices.
     """
     design, instance = plan.design, as_billed(instance)
     if design is None or plan.islands or plan.together is not None:
         return None
-    return _joining(instance, design, BILLED[plan.objective.kind], ("clos",), 1.0, {design.fabric.nic.planes})
+    return _joining(
+        instance, design, BILLED[plan.objective.kind], ("clos",), 1.0, {design.fabric.nic.planes}
+    )
 
 
 def _joining(
@@ -108,7 +125,8 @@ def _joining(
     ratio: float,
     planes: Collection[int],
 ) -> tuple[Design, Cost] | None:
-    """The cheapest network of some fabrics for the HB domains and NICs of a design, down to a ratio, on some planes.
+    """The cheapest network of some fabrics for the HB domains and NICs of a design, down to a
+    ratio, on some planes.
 
     More uplinks cost no less, so each family is billed with the fewest that keep the ratio.
     """
@@ -118,7 +136,9 @@ def _joining(
         "oversubscription": ratio,
         # What is compared with may take tiers that the question does not allow.
         "max_tiers": 3,
-        "hb_domains": tuple(hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name),
+        "hb_domains": tuple(
+            hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name
+        ),
         "nics": tuple(entry for entry in instance.network.nics if entry.name == nic.name),
         "nics_per_gpu": (nic.per_gpu,),
         "gpus_per_nic": (nic.shared_by,),
@@ -137,7 +157,9 @@ def _joining(
         for hb in question.network.hb_domains
         for family in space.families(design.gpus, hb, design.hb_domain.count, space.gears)
         # Uplinks rise, so that the first that keep the ratio are the fewest.
-        for uplinks in [u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio][:1]
+        for uplinks in [
+            u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio
+        ][:1]
     ]
     bills = [(cost_of(instance, *network), network) for network in fewest]
     cost, best_network = min(bills, key=lambda pair: pair[0].of(kind), default=(None, None))

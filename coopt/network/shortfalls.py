@@ -1,4 +1,6 @@
-"""Where no network joins the GPUs: which switch of the nearest one has too few ports (docs/network.md)."""
+"""Where no network joins the GPUs: which switch of the nearest one has too few ports
+(docs/network.md).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ ENOUGH = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Shortfall:
-    """A network that lacks ports: a switch of a tier would take so many for `needs`, and has fewer."""
+    """A network that lacks ports: a switch of a tier would take so many for `needs`, and has
+    fewer.
+    """
 
     fabric: SwitchedKind
     hb: str
@@ -32,20 +36,27 @@ class Shortfall:
 
     def __str__(self) -> str:
         return (
-            f"the nearest, {self.fabric} in {self.hb}, would take {counted(self.takes, 'port')} of a switch of tier "
-            f"{self.tier} (one for each {self.needs}), and {self.switch} has {self.has:,}"
+            f"the nearest, {self.fabric} in {self.hb}, would take {counted(self.takes, 'port')} of"
+            f" a switch of tier {self.tier} (one for each {self.needs}), and {self.switch} has"
+            f" {self.has:,}"
         )
 
 
 def nearest_shortfall(instance: Instance) -> Shortfall | None:
-    """The network that lacks the smallest part of the ports it would take; None where ports are not what is short."""
-    return min(_shortfalls(instance), key=lambda shortfall: shortfall.takes / shortfall.has, default=None)
+    """The network that lacks the smallest part of the ports it would take; None where ports are not
+    what is short.
+    """
+    return min(
+        _shortfalls(instance), key=lambda shortfall: shortfall.takes / shortfall.has, default=None
+    )
 
 
 def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
     space = Space(instance=instance)
     for (gpus, hb, domains), gear in product(space.all_sites(), space.gears):
-        for fabric in instance.network.switched if domains > 1 and gear.fits(hb.size, gpus, domains) else ():
+        for fabric in (
+            instance.network.switched if domains > 1 and gear.fits(hb.size, gpus, domains) else ()
+        ):
             links = -(-links_to_core(instance, gpus) // gear.nic_planes)
             rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
             ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
@@ -61,8 +72,12 @@ def _top_switches(instance: Instance, leaf: Switch) -> Iterator[Switch]:
         yield from (way for way in ways if way != leaf and mate(way, leaf))
 
 
-def _port_shortfalls(instance: Instance, hb: str, ends: EndPoints, leaf: Switch, top: Switch) -> Iterator[Shortfall]:
-    """What a switch of the last tier that there may be would take, where its ports were the only ones too few."""
+def _port_shortfalls(
+    instance: Instance, hb: str, ends: EndPoints, leaf: Switch, top: Switch
+) -> Iterator[Shortfall]:
+    """What a switch of the last tier that there may be would take, where its ports were the only
+    ones too few.
+    """
     network, ports, has = instance.network, _ports(instance, leaf), _ports(instance, top)
     # What can be wired lacks nothing.
     if next(wirings(ends, ports, network, above=(has, has)), None) is not None:
@@ -70,7 +85,11 @@ def _port_shortfalls(instance: Instance, hb: str, ends: EndPoints, leaf: Switch,
     last_tier = network.max_tiers
     # Only the last tier is given what it has: a shortage that is left is then one of its ports.
     enough = {1: None, 2: (ENOUGH, ENOUGH), 3: (has, ENOUGH)}[last_tier]
-    ways = [wiring for wiring in wirings(ends, ports, network, above=enough) if wiring.tiers == last_tier]
+    ways = [
+        wiring
+        for wiring in wirings(ends, ports, network, above=enough)
+        if wiring.tiers == last_tier
+    ]
     if last_tier == 1:
         takes, needs, has = ends.of_a_plane, "end point", ports
     elif not ways:
@@ -81,12 +100,22 @@ def _port_shortfalls(instance: Instance, hb: str, ends: EndPoints, leaf: Switch,
         takes, needs = min(wiring.pods.count for wiring in ways if wiring.pods), "pod"
     if takes > has:  # links into a core may take what is left
         box = leaf if last_tier == 1 else top
-        yield Shortfall(fabric=ends.fabric, hb=hb, switch=box.name, tier=last_tier, takes=takes, has=has, needs=needs)
+        yield Shortfall(
+            fabric=ends.fabric,
+            hb=hb,
+            switch=box.name,
+            tier=last_tier,
+            takes=takes,
+            has=has,
+            needs=needs,
+        )
 
 
 def _ports(instance: Instance, switch: Switch) -> int:
     """The ports that a switch has; where cages are kept, those that some listed module serves."""
     if instance.network.switch_cages == "told":
         return switch.radix
-    max_links = max((optic.links_of(switch.port_gbit_s) for optic in instance.network.optics), default=1)
+    max_links = max(
+        (optic.links_of(switch.port_gbit_s) for optic in instance.network.optics), default=1
+    )
     return ports_of_modules(switch, max(max_links, 1))

@@ -30,15 +30,19 @@ from coopt.network.optics import (
 from coopt.network.wiring import EndPoints, wirings
 
 
-def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_blocks: int = 1) -> tuple[int, ...]:
-    """D: how many domains may hold the GPUs, more than half of each of them but the last; one where half of it does.
+def domain_counts(
+    gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_blocks: int = 1
+) -> tuple[int, ...]:
+    """D: how many domains may hold the GPUs, more than half of each of them but the last; one where
+    half of it does.
 
     Parameters
     ----------
     fill
-        Under `even`, as many GPUs train in every domain. Under `any`, domains need not be filled alike: D is the least
-        number for each K, and for each number of blocks of as many domains, each full of groups of any one size. Under
-        `fewest`, besides even ones, those of fewer domains than any even filling takes that holds such groups whole.
+        Under `even`, as many GPUs train in every domain. Under `any`, domains need not be filled
+        alike: D is the least number for each K, and for each number of blocks of as many domains,
+        each full of groups of any one size. Under `fewest`, besides even ones, those of fewer
+        domains than any even filling takes that holds such groups whole.
     most_blocks
         The most blocks of stages that a pipeline may lie in, each on domains of its own.
     """
@@ -54,14 +58,19 @@ def domain_counts(gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_bl
         counts = {b * -(-gpus // (b * group * (hb.size // group))) for b in blocks}
         counts |= {-(-gpus // k) for k in half} if group == 1 else set()
         whole_counts = [count for count in even if gpus // count % group == 0]
-        # Under "fewest" an uneven filling has to take fewer domains than any even one that holds such groups.
-        max_count = min(whole_counts) - 1 if fill == "fewest" and whole_counts else -(-gpus // half[0])
+        # Under "fewest" an uneven filling has to take fewer domains than any even one that holds
+        # such groups.
+        max_count = (
+            min(whole_counts) - 1 if fill == "fewest" and whole_counts else -(-gpus // half[0])
+        )
         all_counts |= {count for count in counts if count <= max_count}
     return tuple(sorted(all_counts, reverse=True))
 
 
 def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
-    """What is out of links and leaves while training goes on; None where the instance has no word on failures."""
+    """What is out of links and leaves while training goes on; None where the instance has no word
+    on failures.
+    """
     return None if instance.availability is None else instance.availability.outages(nic_planes)
 
 
@@ -78,33 +87,49 @@ class Parts(EquippedDomains):
         return self.switch, middle_switch, top_switch
 
     def wirings(self, network: Network, cages: tuple[int, int] = (1, 1)) -> Iterator[Wiring]:
-        """Every way to join them, with ports of a leaf and of an aggregation switch in cages of so many.
+        """Every way to join them, with ports of a leaf and of an aggregation switch in cages of so
+        many.
 
-        Whole switches of a bundle are counted: such wirings have one number of uplinks each.
-        Of switches that differ above the tiers that a wiring has, those like the last of these tiers stand for all.
+        Whole switches of a bundle are counted: such wirings have one number of uplinks each. Of
+        switches that differ above the tiers that a wiring has, those like the last of these tiers
+        stand for all.
         """
         radix, *upper_radices = (switch.radix for switch in self.switches)
-        for wiring in wirings(self._ends, radix, network, cages, (upper_radices[0], upper_radices[1])):
+        for wiring in wirings(
+            self._ends, radix, network, cages, (upper_radices[0], upper_radices[1])
+        ):
             last_switch = self.switches[max(wiring.tiers, 1) - 1]
-            if self.upper and any(switch != last_switch for switch in self.switches[wiring.tiers :]):
+            if self.upper and any(
+                switch != last_switch for switch in self.switches[wiring.tiers :]
+            ):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
             yield from _apart(wiring) if bundled else (wiring,)
 
     def switches_in_cages(self, per_module: PerModule) -> tuple[Switch, ...]:
-        """The switches of three tiers with ports for no more of these modules than they have cages."""
+        """The switches of three tiers with ports for no more of these modules than they have
+        cages.
+        """
         chain, tiers = self.switches, max(len(per_module), 1)
         caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))
-        # Switches above the tiers that modules are given for change with the last of these if they are of its product.
-        return (*caged, *(caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:]))
+        # Switches above the tiers that modules are given for change with the last of these if they
+        # are of its product.
+        return (
+            *caged,
+            *(caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:]),
+        )
 
     def with_switches(self, leaf: Switch, second: Switch, top: Switch) -> Parts:
         """These parts with other switches."""
         return replace(self, switch=leaf, upper=() if leaf == second == top else (second, top))
 
     def family(self, network: Network, wiring: Wiring, optics: tuple[LinkEnds, ...]) -> Family:
-        """The family of one wiring, with an optic for each of its tiers; those of further tiers are left out."""
-        fields = {name: value for name, value in vars(self).items() if name not in ("links", "upper")}
+        """The family of one wiring, with an optic for each of its tiers; those of further tiers are
+        left out.
+        """
+        fields = {
+            name: value for name, value in vars(self).items() if name not in ("links", "upper")
+        }
         upper_switches = self.upper[: max(wiring.tiers - 1, 0)]
         return Family(
             **fields,
@@ -131,8 +156,9 @@ class Parts(EquippedDomains):
 class Space:
     """The families of docs/network.md that an instance ranges over, site by site.
 
-    Optics are compared by `measures`; as the instance has it where there are none. Where each end of links has its own,
-    they may be compared by other `values` of one module. Networks that `grow` have stood smaller before.
+    Optics are compared by `measures`; as the instance has it where there are none. Where each end
+    of links has its own, they may be compared by other `values` of one module. Networks that `grow`
+    have stood smaller before.
     """
 
     instance: Instance
@@ -142,14 +168,28 @@ class Space:
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
-        """NICs, their planes and leaves whose rates agree, with each other and with a core, in the lists' order."""
+        """NICs, their planes and leaves whose rates agree, with each other and with a core, in the
+        lists' order.
+        """
         network, core = self.instance.network, core_switch(self.instance)
         # A GPU has several NICs or shares one with others, never both.
-        counts = [(per_gpu_count, 1) for per_gpu_count in network.nics_per_gpu if 1 in network.gpus_per_nic]
-        counts += [(1, gpus) for gpus in network.gpus_per_nic if gpus > 1 and 1 in network.nics_per_gpu]
+        counts = [
+            (per_gpu_count, 1)
+            for per_gpu_count in network.nics_per_gpu
+            if 1 in network.gpus_per_nic
+        ]
+        counts += [
+            (1, gpus) for gpus in network.gpus_per_nic if gpus > 1 and 1 in network.nics_per_gpu
+        ]
         combinations = product(network.nics, counts, network.nic_planes, network.switch_ways)
         return tuple(
-            Gear(nic=nic, nics_per_gpu=per_gpu, gpus_per_nic=gpus_per_nic, nic_planes=planes, switch=switch)
+            Gear(
+                nic=nic,
+                nics_per_gpu=per_gpu,
+                gpus_per_nic=gpus_per_nic,
+                nic_planes=planes,
+                switch=switch,
+            )
             for nic, (per_gpu, gpus_per_nic), planes, switch in combinations
             if planes in nic.ports
             and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
@@ -157,11 +197,17 @@ class Space:
             and (core is None or core.port_gbit_s == switch.port_gbit_s)
         )
 
-    def domain_counts(self, gpus: int, hb: HbDomain, fill: DomainFill | None = None) -> tuple[int, ...]:
-        """How many HB domains of a kind may hold the GPUs, filled as the instance has it or otherwise."""
+    def domain_counts(
+        self, gpus: int, hb: HbDomain, fill: DomainFill | None = None
+    ) -> tuple[int, ...]:
+        """How many HB domains of a kind may hold the GPUs, filled as the instance has it or
+        otherwise.
+        """
         # where nothing trains any more, what stands may have been built for any model
         layers = max((workload.model.layers for workload in self.instance.workload), default=gpus)
-        return domain_counts(gpus, hb, fill or self.instance.network.domain_fill, most_blocks=layers)
+        return domain_counts(
+            gpus, hb, fill or self.instance.network.domain_fill, most_blocks=layers
+        )
 
     def sites(self, gpus: int) -> Iterator[tuple[HbDomain, int]]:
         """Every HB domain with every number of them that may hold the GPUs."""
@@ -183,7 +229,9 @@ class Space:
             for gpus, hb in product(counts, self.instance.network.hb_domains)
             for whole in (gpus // hb.size * hb.size, -(-gpus // hb.size) * hb.size)
         }
-        return tuple(sorted(nearby - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts)))
+        return tuple(
+            sorted(nearby - {0, *counts}, key=lambda n: min(abs(n - gpus) for gpus in counts))
+        )
 
     @cached_property
     def own_ends(self) -> bool:
@@ -191,10 +239,13 @@ class Space:
         return self.instance.network.link_ends != "same"
 
     def optics(self, gear: Gear, upper_switches: tuple[Switch, ...] = ()) -> EndsByLevel:
-        """The products worth having at the ends of links of each level, with these switches above the leaves."""
+        """The products worth having at the ends of links of each level, with these switches above
+        the leaves.
+        """
         chain = (gear.switch, *(upper_switches or (gear.switch, gear.switch)))
         mating = chain if self.instance.network.tier_switches == "any" else ()
-        # Choices depend on these properties alone, so that switches which share them share one entry.
+        # Choices depend on these properties alone, so that switches which share them share one
+        # entry.
         rates = ((box.protocol, box.lane_gbit_s) for box in mating)
         boxes = ((box.radix, box.cage_gbit_s) for box in chain) if self.own_ends else ()
         key = (gear.nic.name, gear.nic_planes, *rates, *boxes)
@@ -202,7 +253,9 @@ class Space:
             self._optics[key] = self._listed_optics(gear, chain, mating)
         return self._optics[key]
 
-    def _listed_optics(self, gear: Gear, chain: tuple[Switch, ...], mating: tuple[Switch, ...]) -> EndsByLevel:
+    def _listed_optics(
+        self, gear: Gear, chain: tuple[Switch, ...], mating: tuple[Switch, ...]
+    ) -> EndsByLevel:
         if self.own_ends:
             values = self.values or values_of(self.instance, self.measures)
             return own_ends(self.instance.network, gear.nic, gear.nic_planes, chain, values)
@@ -216,18 +269,33 @@ class Space:
     def ends(self, gear: Gear) -> tuple[LinkEnds, ...]:
         """What links of NICs may have at their ends; none where a gear joins nothing."""
         nic_level = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
-        return tuple(ends for by_count in nic_level for choices in by_count.values() for ends in choices)
+        return tuple(
+            ends for by_count in nic_level for choices in by_count.values() for ends in choices
+        )
 
-    def families(self, gpus: int, hb: HbDomain, domains: int, gears: Iterable[Gear]) -> Iterator[Family]:
+    def families(
+        self, gpus: int, hb: HbDomain, domains: int, gears: Iterable[Gear]
+    ) -> Iterator[Family]:
         """Every family of one site that is joined by some gear."""
-        network, links, gear_list = self.instance.network, links_to_core(self.instance, gpus), list(gears)
+        network, links, gear_list = (
+            self.instance.network,
+            links_to_core(self.instance, gpus),
+            list(gears),
+        )
         values = self.values or values_of(self.instance, self.measures)
         for fabric, gear in product(network.switched, gear_list):
             ends = core_ends(self.instance, gear.switch if domains > 1 else None, values)
             for upper_switches, core_end in (
-                product(_switches_above(network, gear.switch), ends) if gear.fits(hb.size, gpus, domains) else ()
+                product(_switches_above(network, gear.switch), ends)
+                if gear.fits(hb.size, gpus, domains)
+                else ()
             ):
-                fields = vars(gear) | {"links": links, "core_end": core_end, "fabric": fabric, "upper": upper_switches}
+                fields = vars(gear) | {
+                    "links": links,
+                    "core_end": core_end,
+                    "fabric": fabric,
+                    "upper": upper_switches,
+                }
                 outages = outages_of(self.instance, gear.nic_planes)
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
                 levels = _by_module(self.optics(gear, upper_switches), gear, parts.switches)
@@ -239,7 +307,9 @@ class Space:
                     yield from _same_ends(network, parts, levels)
 
     def _fitted(self, parts: Parts, levels: EndsByModule, values: OpticValues) -> Iterator[Family]:
-        """The families of some parts with the ends of links that no others beat, whatever the mappings."""
+        """The families of some parts with the ends of links that no others beat, whatever the
+        mappings.
+        """
         network = self.instance.network
         ways = _ways_in_cages if network.switch_cages == "kept" else _ways
         for unfitted, options in ways(network, parts, levels):
@@ -249,7 +319,10 @@ class Space:
                 continue
             for uplinks in uplinks_alike(unfitted, choices) if choices else ():
                 family = replace(unfitted, uplink_choices=uplinks)
-                yield from (replace(family, optics=optics) for optics in unbeaten_ends(family, choices, values))
+                yield from (
+                    replace(family, optics=optics)
+                    for optics in unbeaten_ends(family, choices, values)
+                )
 
 
 FamiliesWithEnds = Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]
@@ -263,16 +336,22 @@ def _ways(network: Network, parts: Parts, levels: EndsByModule) -> FamiliesWithE
 
 
 def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> FamiliesWithEnds:
-    """The choices of modules that leave switches of each tier as many ports, on switches that have the cages for them;
-    so tiers follow from modules as well."""
+    """The choices of modules that leave switches of each tier as many ports, on switches that have
+    the cages for them; so tiers follow from modules as well.
+    """
     for tiers in range(len(levels) + 1):
         groups: dict[
-            tuple[tuple[int, int], tuple[int, ...]], tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]]
+            tuple[tuple[int, int], tuple[int, ...]],
+            tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]],
         ] = {}
         for per_module in product(*levels[:tiers]):
             switches, cages = parts.switches_in_cages(per_module), cages_of(per_module)
-            _, choices = groups.setdefault((cages, tuple(box.radix for box in switches)), (switches, []))
-            choices += product(*(level[count] for level, count in zip(levels, per_module, strict=False)))
+            _, choices = groups.setdefault(
+                (cages, tuple(box.radix for box in switches)), (switches, [])
+            )
+            choices += product(
+                *(level[count] for level, count in zip(levels, per_module, strict=False))
+            )
         for (cages, _), (switches, choices) in groups.items():
             caged = parts.with_switches(*switches)
             for wiring in caged.wirings(network, cages):
@@ -293,18 +372,27 @@ def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
     if family.tiers != 1 or not family.core_ports:
         return True
     port_groups = (
-        (min(family.planes_together, family.planes) * family.down, ends[0].above.links_of(family.link_gbit_s)),
+        (
+            min(family.planes_together, family.planes) * family.down,
+            ends[0].above.links_of(family.link_gbit_s),
+        ),
         (family.core_ports, family.core_links_of_module),
     )
-    return sum(-(-links // of_module) * of_module for links, of_module in port_groups) <= family.switch.radix
+    return (
+        sum(-(-links // of_module) * of_module for links, of_module in port_groups)
+        <= family.switch.radix
+    )
 
 
 def _with_ends(unfitted: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
-    """The families with every choice of ends, of which any may be the best of a network that grows; where modules break
-    out above leaves one for each number of uplinks."""
+    """The families with every choice of ends, of which any may be the best of a network that grows;
+    where modules break out above leaves one for each number of uplinks.
+    """
     for ends in choices:
         family = replace(unfitted, optics=ends)
-        for run in ((u,) for u in family.uplink_choices) if family.breaks_out else (family.uplink_choices,):
+        for run in (
+            ((u,) for u in family.uplink_choices) if family.breaks_out else (family.uplink_choices,)
+        ):
             yield replace(family, uplink_choices=run)
 
 
@@ -330,7 +418,9 @@ EndsByModule = list[dict[tuple[int, int], tuple[LinkEnds, ...]]]
 
 
 def _by_module(choices: EndsByLevel, gear: Gear, switches: tuple[Switch, ...]) -> EndsByModule:
-    """The choices of each level that its switches take, by the links that modules carry, as far up as there are any."""
+    """The choices of each level that its switches take, by the links that modules carry, as far up
+    as there are any.
+    """
     levels: EndsByModule = []
     rate = gear.nic.gbit_s / gear.nic_planes
     for number, level in enumerate(choices):
@@ -348,15 +438,27 @@ def _by_module(choices: EndsByLevel, gear: Gear, switches: tuple[Switch, ...]) -
 
 
 def _same_ends(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
-    """The families of some parts with one product at both ends of each level; above leaves whole modules are counted:
-    such families have one number of uplinks each."""
+    """The families of some parts with one product at both ends of each level; above leaves whole
+    modules are counted: such families have one number of uplinks each.
+    """
     for per_module in product(*levels):
         for wiring in parts.wirings(network, cages_of(per_module)):
             if not _stands(wiring, per_module, levels):
                 continue
-            broken_out = max((count for counts in per_module[1 : wiring.tiers] for count in counts), default=1) > 1
-            of_levels = [level[counts] for level, counts in zip(levels, per_module[: wiring.tiers], strict=False)]
-            for variant, optics in product(_apart(wiring) if broken_out else (wiring,), product(*of_levels)):
+            broken_out = (
+                max(
+                    (count for counts in per_module[1 : wiring.tiers] for count in counts),
+                    default=1,
+                )
+                > 1
+            )
+            of_levels = [
+                level[counts]
+                for level, counts in zip(levels, per_module[: wiring.tiers], strict=False)
+            ]
+            for variant, optics in product(
+                _apart(wiring) if broken_out else (wiring,), product(*of_levels)
+            ):
                 family = parts.family(network, variant, optics)
                 if _leaves_room(family, optics):
                     yield family
@@ -367,30 +469,41 @@ def _apart(wiring: Wiring) -> Iterator[Wiring]:
 
 
 def _stands(wiring: Wiring, per_module: PerModule, levels: EndsByModule) -> bool:
-    """Whether there are optics for its tiers; of those that differ in further tiers alone the first stands for all."""
+    """Whether there are optics for its tiers; of those that differ in further tiers alone the first
+    stands for all.
+    """
     further_levels = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
-    return wiring.tiers <= len(levels) and all(count == next(iter(level)) for count, level in further_levels)
+    return wiring.tiers <= len(levels) and all(
+        count == next(iter(level)) for count, level in further_levels
+    )
 
 
 def _choices(levels: EndsByModule) -> dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]]:
-    """By the cages that modules split the ports of leaves and aggregation switches in, fewest first, and by tiers: the
-    ends of all levels. Cages of switches that are not there are the fewest."""
+    """By the cages that modules split the ports of leaves and aggregation switches in, fewest
+    first, and by tiers: the ends of all levels. Cages of switches that are not there are the
+    fewest.
+    """
     by_cages: dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]] = {}
     all_cages = sorted({cages_of(per_module) for per_module in product(*levels)})
     for tiers in range(len(levels) + 1):
         for per_module in product(*levels[:tiers]):
             joint, own_cages = max(tiers - 1, 0), cages_of(per_module)
-            cages = next(cage_pair for cage_pair in all_cages if cage_pair[:joint] == own_cages[:joint])
+            cages = next(
+                cage_pair for cage_pair in all_cages if cage_pair[:joint] == own_cages[:joint]
+            )
             of_levels = (level[counts] for level, counts in zip(levels, per_module, strict=False))
             by_cages.setdefault(cages, {}).setdefault(tiers, []).extend(product(*of_levels))
     return dict(sorted(by_cages.items()))
 
 
 def _switches_above(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
-    """What may stand above leaves of a product: switches with ports of their rate, each of which mates with those
-    below."""
+    """What may stand above leaves of a product: switches with ports of their rate, each of which
+    mates with those below.
+    """
     if network.tier_switches == "same":
         return [()]
     ways = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
-    pairs = (pair for pair in product(ways, repeat=2) if mate(pair[0], leaf) and mate(pair[1], pair[0]))
+    pairs = (
+        pair for pair in product(ways, repeat=2) if mate(pair[0], leaf) and mate(pair[1], pair[0])
+    )
     return [(), *(pair for pair in pairs if pair != (leaf, leaf))]

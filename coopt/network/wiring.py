@@ -22,10 +22,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class EndPoints:
-    """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs of a GPU).
+    """What a fabric joins: `domains` HB domains with `rails` NICs each (GPUs of a domain times NICs
+    of a GPU).
 
-    From its leaves start `links` or a few more into a core shared with others, equally many from each, in modules of
-    `of_module` links: of NICs that lead to several equal networks the links of one of these.
+    From its leaves start `links` or a few more into a core shared with others, equally many from
+    each, in modules of `of_module` links: of NICs that lead to several equal networks the links of
+    one of these.
     """
 
     fabric: SwitchedKind
@@ -64,14 +66,16 @@ def wirings(
     cages: tuple[int, int] = (1, 1),
     above: tuple[int, int] | None = None,
 ) -> Iterator[Wiring]:
-    """Every wiring of an HB-domain count on switches of given radices, fewest tiers first; none beyond `max_tiers`.
+    """Every wiring of an HB-domain count on switches of given radices, fewest tiers first; none
+    beyond `max_tiers`.
 
     Parameters
     ----------
     radix
         Ports of a leaf, or of the only switch.
     cages
-        Ports of a leaf, and of an aggregation switch, that face one way together; they divide the radix.
+        Ports of a leaf, and of an aggregation switch, that face one way together; they divide the
+        radix.
     above
         Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
@@ -83,7 +87,9 @@ def wirings(
 def _listed(
     ends: EndPoints, radices: tuple[int, int, int], rules: WiringRules, cages: tuple[int, int]
 ) -> tuple[Wiring, ...]:
-    """The wirings of `wirings`, kept for gears and questions that differ in products, rates or prices alone."""
+    """The wirings of `wirings`, kept for gears and questions that differ in products, rates or
+    prices alone.
+    """
     return tuple(_wirings(ends, radices, rules, cages))
 
 
@@ -116,9 +122,11 @@ def _wirings(
 
 
 def _planes_together(ends: EndPoints, radix: int) -> int:
-    """Planes that a switch of one tier holds with the fewest ports kept that hold the links to a core; 0 where one
-    tier is too small."""
-    # Fewer ports kept for a core leave room for more planes, so the first number that holds its links is taken.
+    """Planes that a switch of one tier holds with the fewest ports kept that hold the links to a
+    core; 0 where one tier is too small.
+    """
+    # Fewer ports kept for a core leave room for more planes, so the first number that holds its
+    # links is taken.
     for core_ports in range(0, radix - ends.of_a_plane + 1, ends.of_module):
         planes_per_switch = (radix - core_ports) // ends.of_a_plane
         if ends.links <= core_ports * _chassis(ends, planes_per_switch):
@@ -132,36 +140,48 @@ def _chassis(ends: EndPoints, planes_per_switch: int) -> int:
 
 
 def _down(ends: EndPoints, radix: int, ratio: int, cage_ports: int) -> int:
-    """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where none are left."""
+    """Down-ports of a leaf once the fewest ports are kept that hold the links to a core; 0 where
+    none are left.
+    """
     for core_ports in range(0, radix - 1, cage_ports):
         down = _filled(ends, _taper(radix - core_ports, ratio, cage_ports))
-        if down and ends.links <= core_ports // ends.of_module * ends.of_module * ends.planes * _leaves(ends, down):
+        if (
+            down
+            and ends.links
+            <= core_ports // ends.of_module * ends.of_module * ends.planes * _leaves(ends, down)
+        ):
             return down
     return 0
 
 
 def _evenly_filled(ends: EndPoints, radix: int, rules: WiringRules, cage_ports: int) -> list[int]:
-    """The fewest down-ports of a leaf with which so many leaves are enough, for every number of leaves from that of
-    switches split in half down to that of the largest ratio."""
+    """The fewest down-ports of a leaf with which so many leaves are enough, for every number of
+    leaves from that of switches split in half down to that of the largest ratio.
+    """
     fewest: dict[int, int] = {}
     for nominal in range(1, radix):
         uplinks = _multiple(math.ceil(nominal / rules.largest_ratio), cage_ports)
         down = _filled(ends, nominal) if _multiple(nominal, cage_ports) + uplinks <= radix else 0
         if down:
-            # Down-ports rise, so that the first for a number of leaves are the fewest, which leave most to uplinks.
+            # Down-ports rise, so that the first for a number of leaves are the fewest, which leave
+            # most to uplinks.
             fewest.setdefault(_leaves(ends, down), down)
     max_leaves = _leaves(ends, _filled(ends, _taper(radix, 1, cage_ports)))
     return [down for leaves, down in fewest.items() if leaves <= max_leaves]
 
 
 def _integer_ratios(radix: int, rules: WiringRules) -> range:
-    """The menu of down-to-up splits of a switch: integers up to the largest ratio; beyond the radix none differs."""
+    """The menu of down-to-up splits of a switch: integers up to the largest ratio; beyond the radix
+    none differs.
+    """
     return range(1, min(math.floor(rules.largest_ratio), radix) + 1)
 
 
 def _pod_splits(radix: int, rules: WiringRules, cage_ports: int) -> dict[tuple[int, int], None]:
-    """Down-ports and up-ports that an aggregation switch may have, in cages of `cage_ports`: all numbers of
-    up-ports within the ratio of a split, as fewer of them may go round fewer cores evenly."""
+    """Down-ports and up-ports that an aggregation switch may have, in cages of `cage_ports`: all
+    numbers of up-ports within the ratio of a split, as fewer of them may go round fewer cores
+    evenly.
+    """
     ratios: Iterable[int] = _integer_ratios(radix, rules)
     if rules.ratios is not None:
         ratios = sorted({1} | {int(ratio) for ratio in rules.ratios if ratio.is_integer()})
@@ -170,13 +190,22 @@ def _pod_splits(radix: int, rules: WiringRules, cage_ports: int) -> dict[tuple[i
         down = _taper(radix, ratio, cage_ports)
         if not down:
             continue  # a single cage
-        max_up, within = min(down, radix - down), rules.largest_ratio if rules.pod_uplinks == "any" else ratio
-        splits += [(down, up) for up in range(max_up, math.ceil(down / within) - 1, -1) if up % cage_ports == 0]
+        max_up, within = (
+            min(down, radix - down),
+            rules.largest_ratio if rules.pod_uplinks == "any" else ratio,
+        )
+        splits += [
+            (down, up)
+            for up in range(max_up, math.ceil(down / within) - 1, -1)
+            if up % cage_ports == 0
+        ]
     return dict.fromkeys(splits)
 
 
 def _taper(radix: int, ratio: int, cage_ports: int = 1) -> int:
-    """Ports that face down when `ratio` of them share one that faces up, in cages of `cage_ports`."""
+    """Ports that face down when `ratio` of them share one that faces up, in cages of
+    `cage_ports`.
+    """
     cages = radix // cage_ports
     return cage_ports * (cages - -(-cages // (ratio + 1)))
 
@@ -197,8 +226,12 @@ def _leaves(ends: EndPoints, down: int) -> int:
     return -(-ends.of_a_plane // down)
 
 
-def _uplink_choices(radix: int, down: int, rules: WiringRules, cage_ports: int) -> Iterator[tuple[int, ...]]:
-    """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of ratios."""
+def _uplink_choices(
+    radix: int, down: int, rules: WiringRules, cage_ports: int
+) -> Iterator[tuple[int, ...]]:
+    """Runs of uplinks a leaf may have: one run up to a largest ratio, single numbers for a list of
+    ratios.
+    """
     filled = _multiple(down, cage_ports)
     max_uplinks = min(filled, radix - filled)
     if rules.ratios is None:
@@ -216,8 +249,9 @@ def _multiple(number: int, of: int) -> int:
 
 
 def _even_choices(run: tuple[int, ...], max_bundle: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Those uplinks of a run that as few spines share evenly as have the ports, and the most of a run in any case, each
-    with the largest bundle it takes."""
+    """Those uplinks of a run that as few spines share evenly as have the ports, and the most of a
+    run in any case, each with the largest bundle it takes.
+    """
     uplinks = np.array(run)
     menu: tuple[int, ...] = tuple(uplinks[next_even(uplinks, max_bundle) == uplinks].tolist())
     if menu:
@@ -228,18 +262,28 @@ def _even_choices(run: tuple[int, ...], max_bundle: int) -> Iterator[tuple[tuple
 
 
 def _tiered(
-    ends: EndPoints, radices: tuple[int, int, int], down: int, rules: WiringRules, cage_ports: tuple[int, int]
+    ends: EndPoints,
+    radices: tuple[int, int, int],
+    down: int,
+    rules: WiringRules,
+    cage_ports: tuple[int, int],
 ) -> Iterator[Wiring]:
-    """Wirings of two tiers or three; modules carry so many links together in a leaf, and in an aggregation switch."""
+    """Wirings of two tiers or three; modules carry so many links together in a leaf, and in an
+    aggregation switch.
+    """
     (radix, middle_radix, top_radix), (in_leaf, in_pod) = radices, cage_ports
     leaves, span = _leaves(ends, down), _leaf_span(ends, down)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
     even = rules.bundles == "even"
-    wiring = partial(Wiring, leaves=leaves, chassis=chassis, down=down, leaf_span=span, core_ports=to_core)
+    wiring = partial(
+        Wiring, leaves=leaves, chassis=chassis, down=down, leaf_span=span, core_ports=to_core
+    )
     for run in _uplink_choices(radix - _multiple(to_core, ends.of_module), down, rules, in_leaf):
         if leaves <= middle_radix:
-            for choices, bundle in _even_choices(run, middle_radix // leaves) if even else [(run, 0)]:
+            for choices, bundle in (
+                _even_choices(run, middle_radix // leaves) if even else [(run, 0)]
+            ):
                 yield wiring(tiers=2, uplink_choices=choices, bundle=bundle)
         elif rules.max_tiers >= 3:
             choices_of = {n: tuple(u for u in run if u % n == 0) for n in rules.pod_bundles}
@@ -254,8 +298,12 @@ def _tiered(
 
 
 def _bundles(l: int, w: int, bundle_links: int) -> bool:  # noqa: E741
-    """Whether leaves may have so many links to each switch of a pod: they divide its ports, for several leaves."""
-    return bundle_links == 1 or (l % bundle_links == w % bundle_links == 0 and l // bundle_links > 1)
+    """Whether leaves may have so many links to each switch of a pod: they divide its ports, for
+    several leaves.
+    """
+    return bundle_links == 1 or (
+        l % bundle_links == w % bundle_links == 0 and l // bundle_links > 1
+    )
 
 
 def _leaf_span(ends: EndPoints, down: int) -> int:
@@ -269,7 +317,8 @@ def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # no
     if leaf_span >= ends.domains:
         return ends.domains
     of_a_rail = leaves // ends.rails if ends.fabric == "rail-optimized" else leaves
-    # Only rails and pods that divide each other lie the same way in every pod; else a leaf is all that is sure.
+    # Only rails and pods that divide each other lie the same way in every pod; else a leaf is all
+    # that is sure.
     if of_a_rail % l == 0:
         return l * leaf_span
     return ends.domains if l % of_a_rail == 0 else leaf_span
@@ -301,7 +350,9 @@ def nics_by_leaf(family: Family) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class Wires:
-    """Bundles of parallel links between two levels: `lower[i]` to `upper[i]` by `links[i]`; shape (bundles,)."""
+    """Bundles of parallel links between two levels: `lower[i]` to `upper[i]` by `links[i]`; shape
+    (bundles,).
+    """
 
     lower: Ints
     upper: Ints
@@ -315,14 +366,22 @@ def spine_wires(family: Family, uplinks: int) -> Wires:
 
 
 def pod_wires(family: Family, slices: int) -> Wires:
-    """Three tiers: a bundle of a leaf goes to each aggregation switch j of its pod, numbered pod·slices + j."""
+    """Three tiers: a bundle of a leaf goes to each aggregation switch j of its pod, numbered
+    pod·slices + j.
+    """
     assert family.pods is not None
     leaf, j = (part.ravel() for part in np.indices((family.leaves, slices)))
-    return Wires(lower=leaf, upper=leaf // family.pods.leaves * slices + j, links=np.full(len(leaf), family.pods.each))
+    return Wires(
+        lower=leaf,
+        upper=leaf // family.pods.leaves * slices + j,
+        links=np.full(len(leaf), family.pods.each),
+    )
 
 
 def core_wires(family: Family, slices: int) -> Wires:
-    """Three tiers: up-link i of aggregation switch j of pod P goes to core (P·w + i) mod group of group j."""
+    """Three tiers: up-link i of aggregation switch j of pod P goes to core (P·w + i) mod group of
+    group j.
+    """
     assert family.pods is not None
     group = core_group(family)
     pod, j, i = (part.ravel() for part in np.indices((family.pods.count, slices, family.pods.w)))

@@ -1,7 +1,7 @@
 """Seconds as a function of bandwidths that are not chosen yet.
 
-For one mapping, time is affine in the reciprocal bandwidths between domains. Keeping the coefficients instead of the
-number lets one evaluation serve every network.
+For one mapping, time is affine in the reciprocal bandwidths between domains. Keeping the
+coefficients instead of the number lets one evaluation serve every network.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import numpy as np
 from coopt.perf.mapping import Floats, Ints
 
 KINDS = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
-"""Kinds of traffic between domains: TP collectives, the ring of keys and values, gradients and parameters, all-to-alls
-of experts, gradients of experts, hops of the pipeline, the pair that ties first and last stage."""
+"""Kinds of traffic between domains: TP collectives, the ring of keys and values, gradients and
+parameters, all-to-alls of experts, gradients of experts, hops of the pipeline, the pair that ties
+first and last stage.
+"""
 KNOWN_KINDS = frozenset(KINDS)
 
 
@@ -25,8 +27,8 @@ KNOWN_KINDS = frozenset(KINDS)
 class Reciprocals:
     """Seconds per byte that each kind of traffic sees between domains; arrays that broadcast.
 
-    `ways` are those of kinds whose messages take another way than round a ring, by kind and way (`Way.flows`). None
-    where every way is as fast as the ring.
+    `ways` are those of kinds whose messages take another way than round a ring, by kind and way
+    (`Way.flows`). None where every way is as fast as the ring.
     """
 
     tp: Any
@@ -45,29 +47,44 @@ class Reciprocals:
 
     def mapped(self, change: Callable[[Any], Any]) -> Reciprocals:
         """These seconds per byte with a change made to every array."""
-        ways = None if self.ways is None else {name: change(s_byte) for name, s_byte in self.ways.items()}
+        ways = (
+            None
+            if self.ways is None
+            else {name: change(s_byte) for name, s_byte in self.ways.items()}
+        )
         kinds = {kind: getattr(self, kind) for kind in KINDS}
         # kinds that see the same share an array
-        changed = {key: change(s_byte) for key, s_byte in {id(s_byte): s_byte for s_byte in kinds.values()}.items()}
-        return Reciprocals(**{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, ways=ways)
+        changed = {
+            key: change(s_byte)
+            for key, s_byte in {id(s_byte): s_byte for s_byte in kinds.values()}.items()
+        }
+        return Reciprocals(
+            **{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, ways=ways
+        )
 
     def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
         """The same with some kinds slower by a factor, whichever way they go."""
         kinds = {kind: getattr(self, kind) * factors.get(kind, 1.0) for kind in KINDS}
         ways = (
-            None if self.ways is None else {way: s_byte * factors.get(way[0], 1.0) for way, s_byte in self.ways.items()}
+            None
+            if self.ways is None
+            else {way: s_byte * factors.get(way[0], 1.0) for way, s_byte in self.ways.items()}
         )
         return Reciprocals(**kinds, ways=ways)
 
     def by(self, kind: str, flows: str) -> Any:
         """Seconds per byte that a kind sees whose messages take such flows."""
-        return getattr(self, kind) if flows == "ring" or self.ways is None else self.ways[kind, flows]
+        return (
+            getattr(self, kind) if flows == "ring" or self.ways is None else self.ways[kind, flows]
+        )
 
 
 NO_NETWORK = Reciprocals.everywhere(0.0)
 
 Flows = Literal["ring", "halving", "trees"]
-"""Who sends to whom between domains: each to the next one, to one at doubled distances in turn, along two trees."""
+"""Who sends to whom between domains: each to the next one, to one at doubled distances in turn,
+along two trees.
+"""
 
 
 @dataclass(frozen=True)
@@ -76,9 +93,9 @@ class Way:
 
     .. math:: r' = \max(q, b\,r - a) + s
 
-    Seconds inside domains stay with the fixed ones, so that r itself stands for a ring between domains after what
-    happens inside them. q and a say how far both happen at the same time, s what more steps cost a byte; it is infinite
-    where a row has no such way.
+    Seconds inside domains stay with the fixed ones, so that r itself stands for a ring between
+    domains after what happens inside them. q and a say how far both happen at the same time, s what
+    more steps cost a byte; it is infinite where a row has no such way.
     """
 
     name: str
@@ -94,11 +111,16 @@ class Way:
 
     def take(self, rows: Ints) -> Way:
         """The chosen rows."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in ("floor", "slope", "saved", "start")})
+        return replace(
+            self,
+            **{name: getattr(self, name)[rows] for name in ("floor", "slope", "saved", "start")},
+        )
 
     @property
     def costs(self) -> list[Floats]:
-        """Of two rows with as many domains, that which is nowhere larger in these is nowhere charged more."""
+        """Of two rows with as many domains, that which is nowhere larger in these is nowhere
+        charged more.
+        """
         return [-self.saved, self.floor, np.minimum(self.start, CLOSED_S)]
 
     @classmethod
@@ -113,7 +135,9 @@ CLOSED_S = 1e9  # for a byte: more than any row is charged, to compare rows by t
 
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """The ways that collectives of each kind of traffic may take, of which the fastest is taken; none for one alone."""
+    """The ways that collectives of each kind of traffic may take, of which the fastest is taken;
+    none for one alone.
+    """
 
     tp: tuple[Way, ...] = ()
     cp: tuple[Way, ...] = ()
@@ -126,11 +150,18 @@ class Ways:
         ways_by_kind = self.by_kind
         if not ways_by_kind:
             return r
-        charges = {kind: [way.charged(r.by(kind, way.flows)) for way in ways] for kind, ways in ways_by_kind.items()}
-        return replace(r, **{kind: reduce(np.minimum, of_kind) for kind, of_kind in charges.items()})
+        charges = {
+            kind: [way.charged(r.by(kind, way.flows)) for way in ways]
+            for kind, ways in ways_by_kind.items()
+        }
+        return replace(
+            r, **{kind: reduce(np.minimum, of_kind) for kind, of_kind in charges.items()}
+        )
 
     def of_names(self, names: Mapping[str, str]) -> Ways:
-        """Of each kind the way of that name; the first one, rings or exchanges, where it has none of the name."""
+        """Of each kind the way of that name; the first one, rings or exchanges, where it has none
+        of the name.
+        """
         return Ways(
             **{
                 kind: next(((way,) for way in ways if way.name == names.get(kind)), ways[:1])
@@ -151,12 +182,16 @@ class Ways:
 
     @property
     def costs(self) -> list[Floats]:
-        """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere charged more."""
+        """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere
+        charged more.
+        """
         return [column for ways in self.by_kind.values() for way in ways for column in way.costs]
 
     def take(self, rows: Ints) -> Ways:
         """The chosen rows; what none of them may choose is absent."""
-        rows_by_kind = {kind: (way.take(rows) for way in ways) for kind, ways in self.by_kind.items()}
+        rows_by_kind = {
+            kind: (way.take(rows) for way in ways) for kind, ways in self.by_kind.items()
+        }
         return Ways(**{kind: open_ways(ways) for kind, ways in rows_by_kind.items()})
 
 
@@ -181,7 +216,9 @@ class AffineSeconds:
     def __init__(self, fixed: Any = 0.0, **sent: Any) -> None:
         assert sent.keys() <= KNOWN_KINDS, sent.keys()
         terms = {"fixed": fixed, **sent}
-        object.__setattr__(self, "terms", {name: term for name, term in terms.items() if not _is_zero(term)})
+        object.__setattr__(
+            self, "terms", {name: term for name, term in terms.items() if not _is_zero(term)}
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name != "fixed" and name not in KINDS:
@@ -210,7 +247,9 @@ class AffineSeconds:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The seconds, then the bytes of each kind in the order of `KINDS`; numbers 0 among them."""
+        """The seconds, then the bytes of each kind in the order of `KINDS`; numbers 0 among
+        them.
+        """
         return tuple(self.terms.get(name, 0.0) for name in ("fixed", *KINDS))
 
     def at(self, r: Reciprocals) -> Floats:
@@ -230,7 +269,8 @@ class AffineSeconds:
 class Pieces:
     """Affine functions of which the largest counts, row by row.
 
-    `coefficients` (pieces, 1 + kinds, n) are seconds, then the bytes of each of `kinds`, in the order of `KINDS`.
+    `coefficients` (pieces, 1 + kinds, n) are seconds, then the bytes of each of `kinds`, in the
+    order of `KINDS`.
     """
 
     kinds: tuple[str, ...]
@@ -263,11 +303,15 @@ class Pieces:
         s_byte = [np.asarray(getattr(r, kind)) for kind in self.kinds]
         count, _, n = self.coefficients.shape
         together = max(1, TOGETHER // max([n, 1, *(of_kind.size for of_kind in s_byte)]))
-        batches = (self._at(s_byte, slice(start, start + together)) for start in range(0, count, together))
+        batches = (
+            self._at(s_byte, slice(start, start + together)) for start in range(0, count, together)
+        )
         return reduce(np.maximum, map(np.maximum.reduce, batches))
 
     def _at(self, s_byte: Sequence[Floats], pieces: slice) -> Floats:
-        """Seconds of some of the pieces where the kinds that they send see so many seconds per byte."""
+        """Seconds of some of the pieces where the kinds that they send see so many seconds per
+        byte.
+        """
         table = self.coefficients[pieces]
         networks = [1] * (max((of_kind.ndim for of_kind in s_byte), default=1) - 1)
         table = table.reshape(*table.shape[:2], *networks, table.shape[2])
@@ -280,10 +324,14 @@ class Pieces:
 def kinds_of(functions: Collection[AffineSeconds]) -> tuple[str, ...]:
     """The kinds of traffic that some function has bytes of in some row, in the order of `KINDS`."""
     return tuple(
-        kind for kind in KINDS if any(kind in function.terms and np.any(function.terms[kind]) for function in functions)
+        kind
+        for kind in KINDS
+        if any(kind in function.terms and np.any(function.terms[kind]) for function in functions)
     )
 
 
 def _is_zero(part: Any) -> bool:
-    """Whether a part is the number 0, which costs no pass over the rows, and not an array of zeros."""
+    """Whether a part is the number 0, which costs no pass over the rows, and not an array of
+    zeros.
+    """
     return type(part) is float and part == 0.0

@@ -21,9 +21,9 @@ TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 class LinkRates:
     """What a GPU's links reach under some transport.
 
-    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an array, and
-    `sum_byte_s` that of all-reduces there; `rail` and `send` are shares of the bandwidth between domains.
-    `rail_reduces` says whether the network's switches add up gradients.
+    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an
+    array, and `sum_byte_s` that of all-reduces there; `rail` and `send` are shares of the bandwidth
+    between domains. `rail_reduces` says whether the network's switches add up gradients.
     """
 
     hb_byte_s: Any
@@ -45,20 +45,28 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
         F, one-way bandwidth inside the domain (10^9 bytes/s).
     """
     efficiency, collectives = gpu.efficiency, workload.options.collectives
-    # sums in switches count only where ways are chosen: level by level is what shares were fitted with
-    sums = efficiency.hb if collectives == "levels" else max(efficiency.hb, efficiency.hb_reduce or 0.0)
+    # sums in switches count only where ways are chosen: level by level is what shares were fitted
+    # with
+    sums = (
+        efficiency.hb
+        if collectives == "levels"
+        else max(efficiency.hb, efficiency.hb_reduce or 0.0)
+    )
     share = TRANSPORT_SHARE.get(workload.options.transport)
     rail, send = (efficiency.rail, efficiency.send) if share is None else (share, share)
     byte_s = hb_gbyte_s * 1e9
     latency = efficiency.latency_s, efficiency.step_s, efficiency.send_s
-    return LinkRates(efficiency.hb * byte_s, rail, send, *latency, sums * byte_s, collectives == "in-network")
+    return LinkRates(
+        efficiency.hb * byte_s, rail, send, *latency, sums * byte_s, collectives == "in-network"
+    )
 
 
 @dataclass(frozen=True)
 class GatherRates:
     """What an all-gather or a reduce-scatter takes for each byte, and to start.
 
-    `inside_s_byte` within domains, `across` bytes of the rail's full rate for each byte of data; arrays that broadcast.
+    `inside_s_byte` within domains, `across` bytes of the rail's full rate for each byte of data;
+    arrays that broadcast.
     """
 
     kind: RingKind
@@ -68,7 +76,9 @@ class GatherRates:
 
     def of(self, data_bytes: Any) -> AffineSeconds:
         """What the collective takes of so many bytes."""
-        return AffineSeconds(self.inside_s_byte * data_bytes + self.start_s, **{self.kind: self.across * data_bytes})
+        return AffineSeconds(
+            self.inside_s_byte * data_bytes + self.start_s, **{self.kind: self.across * data_bytes}
+        )
 
 
 def gather(
@@ -82,30 +92,43 @@ def gather(
     summed: Any = False,
     sized: bool = False,
 ) -> AffineSeconds:
-    """An all-gather, or a reduce-scatter, of `data_bytes` (size of the whole tensor), as `gather_rates` has it."""
+    """An all-gather, or a reduce-scatter, of `data_bytes` (size of the whole tensor), as
+    `gather_rates` has it.
+    """
     return gather_rates(links, x, y, kind, fewest, summed=summed, sized=sized).of(data_bytes)
 
 
 def gather_rates(
-    links: LinkRates, x: Any, y: Any, kind: RingKind, fewest: Any = None, *, summed: Any = False, sized: bool = False
+    links: LinkRates,
+    x: Any,
+    y: Any,
+    kind: RingKind,
+    fewest: Any = None,
+    *,
+    summed: Any = False,
+    sized: bool = False,
 ) -> GatherRates:
     r"""An all-gather, or a reduce-scatter, over x ranks in the domain and y domains.
 
     Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
 
-    .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} \frac{D}{x} \frac{r}{e_{ib}} + \lambda + \alpha\,n
+    .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} \frac{D}{x} \frac{r}{e_{ib}}
+        + \lambda + \alpha\,n
 
     Parameters
     ----------
     kind
         Whose r the rail part is charged at.
     fewest
-        Ranks in the domain that holds fewest, which divide the data among them along the rail; x where left out.
+        Ranks in the domain that holds fewest, which divide the data among them along the rail; x
+        where left out.
     summed
-        Whether this is half of an all-reduce, which switches may add up: those of the domain where none other is
-        reached, at bus bandwidth `sum_byte_s`; gradients between domains in those of the network.
+        Whether this is half of an all-reduce, which switches may add up: those of the domain where
+        none other is reached, at bus bandwidth `sum_byte_s`; gradients between domains in those of
+        the network.
     sized
-        Whether the way is chosen by the size of the message: the fewest steps count here, more of them with the way.
+        Whether the way is chosen by the size of the message: the fewest steps count here, more of
+        them with the way.
     """
     byte_s = links.hb_byte_s
     if summed is not False and np.any(links.sum_byte_s > byte_s):
@@ -120,7 +143,8 @@ def gather_rates(
 
 
 def switched_share(y: Any, summed: Any) -> Any:
-    r"""What domains send for half of a sum where switches add it up, over what they send round a ring.
+    r"""What domains send for half of a sum where switches add it up, over what they send round a
+    ring.
 
     All data once for both halves, :math:`\frac{1}{2} \frac{y}{y-1}`; 1 where nothing is summed.
     """
@@ -128,7 +152,9 @@ def switched_share(y: Any, summed: Any) -> Any:
 
 
 def steps(x: Any, y: Any) -> Any:
-    """n: steps of a ring on each level, or of a tree up and down where the group is so large that these are fewer."""
+    """n: steps of a ring on each level, or of a tree up and down where the group is so large that
+    these are fewer.
+    """
     rings = (x - 1) + (y - 1)
     return np.minimum(rings, 2 * least_steps(x, y))
 
@@ -145,7 +171,9 @@ def tree_levels(ranks: Any) -> Any:
 
 @dataclass(frozen=True)
 class Visits:
-    """Which experts a token visits: k of them, of G' groups out of G (0 without groups); and how copies are sent."""
+    """Which experts a token visits: k of them, of G' groups out of G (0 without groups); and how
+    copies are sent.
+    """
 
     experts: int
     groups: int
@@ -155,7 +183,8 @@ class Visits:
     def domains(self, y: Any) -> Any:
         """y': of y domains that hold the experts, those whose experts one token may visit.
 
-        G' of them where a domain holds a group or more, else y·G'/G, the domains that G' groups lie in.
+        G' of them where a domain holds a group or more, else y·G'/G, the domains that G' groups lie
+        in.
         """
         if not self.groups:
             return y
@@ -176,13 +205,17 @@ class Visits:
 def visits_of(workload: Workload) -> Visits:
     """The visits of a workload's tokens."""
     model = workload.model
-    return Visits(model.top_k, model.expert_groups, model.top_groups, workload.options.dispatch == "once")
+    return Visits(
+        model.top_k, model.expert_groups, model.top_groups, workload.options.dispatch == "once"
+    )
 
 
 def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits) -> AffineSeconds:
-    r"""An all-to-all of `data_bytes` a rank by forwarding: along the rail first, then inside the domain.
+    r"""An all-to-all of `data_bytes` a rank by forwarding: along the rail first, then inside the
+    domain.
 
-    .. math:: \frac{x-1}{x} u(x y') \frac{D}{e_{nv} F} + \frac{y-1}{y} u(y') D \frac{r}{e_{ib}} + \text{latency}
+    .. math:: \frac{x-1}{x} u(x y') \frac{D}{e_{nv} F} + \frac{y-1}{y} u(y') D \frac{r}{e_{ib}}
+        + \text{latency}
 
     Parameters
     ----------
@@ -196,7 +229,9 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
 
 
 def forwards_at_once(workload: Workload) -> bool:
-    """Whether domains pass on tokens while the rails carry what follows, as kernels do that send each token once."""
+    """Whether domains pass on tokens while the rails carry what follows, as kernels do that send
+    each token once.
+    """
     return workload.options.collectives != "levels" and workload.options.dispatch == "once"
 
 

@@ -1,4 +1,5 @@
-"""The parts of an iteration and how they add up: its time, its breakdown, affine functions of the network's bandwidth.
+"""The parts of an iteration and how they add up: its time, its breakdown, affine functions of the
+network's bandwidth.
 
 Equations are in docs/model.md.
 """
@@ -20,20 +21,22 @@ from coopt.perf.pipelines import EndWait, PassChain, PipelineWaits
 
 @dataclass(frozen=True, kw_only=True)
 class Iteration:
-    """The parts of an iteration, one row for each mapping, times still open in the bandwidth between domains.
+    """The parts of an iteration, one row for each mapping, times still open in the bandwidth
+    between domains.
 
-    `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the parts ending in `logits`
-    for one micro-batch; `forward` is what of `layer` runs forward; `dp`, `embedding`, `optimizer` are for the
-    iteration. `cp` is what a hidden ring costs, `cp_left` what the attention core is too short to hide; the larger
-    counts. So do `ep` and `ep_left`, for all-to-alls behind the compute of another micro-batch. `chains` are those of a
-    schedule other than 1F1B, of which the longest is the pipeline's time, with `forward_shares` of TP, CP and EP in a
-    pass forward. Counts have shape (n,):
-    `layers` of the fullest stage, `chunk_layers` of each of its chunks, `first_missing` on the first stage,
-    `missing_layers` on the last, `waits` of the pipeline;
-    `further_predictions` counts predictions beyond the next token, `further_exchanges` layers with their `ep`.
-    `dp_share` and `window` say how far data-parallel traffic hides, `behind` behind how many layers, `met` how many
-    hops are under way with it; `factor` stretches everything. `ways` say what is left of the network's seconds per
-    byte, which `pieces` are charged.
+    `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the
+    parts ending in `logits` for one micro-batch; `forward` is what of `layer` runs forward; `dp`,
+    `embedding`, `optimizer` are for the iteration. `cp` is what a hidden ring costs, `cp_left` what
+    the attention core is too short to hide; the larger counts. So do `ep` and `ep_left`, for
+    all-to-alls behind the compute of another micro-batch. `chains` are those of a schedule other
+    than 1F1B, of which the longest is the pipeline's time, with `forward_shares` of TP, CP and EP
+    in a pass forward. Counts have shape (n,): `layers` of the fullest stage, `chunk_layers` of each
+    of its chunks, `first_missing` on the first stage, `missing_layers` on the last, `waits` of the
+    pipeline; `further_predictions` counts predictions beyond the next token, `further_exchanges`
+    layers with their `ep`. `dp_share` and `window` say how far data-parallel traffic hides,
+    `behind` behind how many layers, `met` how many hops are under way with it; `factor` stretches
+    everything. `ways` say what is left of the network's seconds per byte, which `pieces` are
+    charged.
     """
 
     layer: AffineSeconds
@@ -91,24 +94,37 @@ class Iteration:
     @cached_property
     def bubble(self) -> AffineSeconds:
         """Filling and draining the pipeline, sooner where the first stage has fewer layers."""
-        return self.stage * self.bubbles - self.whole_layer * self.first_missing + self.hop * self.waits.bubble_hops
+        return (
+            self.stage * self.bubbles
+            - self.whole_layer * self.first_missing
+            + self.hop * self.waits.bubble_hops
+        )
 
     @cached_property
     def excess(self) -> AffineSeconds:
-        """What the last stage computes and sends for a micro-batch beyond a middle one, hops aside."""
-        added = self.logits + self.tp_logits + self.cp * self.further_predictions + self.ep * self.further_exchanges
+        """What the last stage computes and sends for a micro-batch beyond a middle one, hops
+        aside.
+        """
+        added = (
+            self.logits
+            + self.tp_logits
+            + self.cp * self.further_predictions
+            + self.ep * self.further_exchanges
+        )
         return added - self.whole_layer * self.missing_layers
 
     @cached_property
     def met_hops(self) -> AffineSeconds:
-        """What hops take once more that are on the same links at the same time as gradients: their loads add."""
+        """What hops take once more that are on the same links at the same time as gradients: their
+        loads add.
+        """
         crossing = (np.asarray(self.dp.dp) > 0) | (np.asarray(self.dp.edp) > 0)
         return AffineSeconds(pp=self.hop.pp) * (self.met * crossing)
 
     @cached_property
     def left_of_dp(self) -> tuple[AffineSeconds, AffineSeconds]:
-        """What gradients cost that hide, the larger counts: hidden wholly they slow the hops that they meet, and what
-        has no compute to hide behind waits for these hops as well.
+        """What gradients cost that hide, the larger counts: hidden wholly they slow the hops that
+        they meet, and what has no compute to hide behind waits for these hops as well.
         """
         met = self.met_hops
         return self.dp * self.dp_share + met, self.dp - self.window + met * 2
@@ -119,21 +135,30 @@ class Iteration:
         return self.embedding + self.optimizer
 
     def pieces(self) -> Pieces:
-        """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage that binds."""
+        """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage
+        that binds.
+        """
         functions = self._functions
         kinds = kinds_of(functions.values())
         # tables of coefficients in place of functions, which the same sums add up at once
-        tables: dict[str, Any] = {name: self._table(function, kinds) for name, function in functions.items()}
-        tables["chains"] = tuple(chain._replace(fixed_s=self._table(chain.fixed_s, kinds)) for chain in self.chains)
+        tables: dict[str, Any] = {
+            name: self._table(function, kinds) for name, function in functions.items()
+        }
+        tables["chains"] = tuple(
+            chain._replace(fixed_s=self._table(chain.fixed_s, kinds)) for chain in self.chains
+        )
         rings = ("cp",) if self.cp_left.is_zero else ("cp", "cp_left")
         exchanges = ("ep",) if self.ep_left.is_zero else ("ep", "ep_left")
-        hidden = ({"cp": tables[ring], "ep": tables[exchange]} for ring in rings for exchange in exchanges)
+        hidden = (
+            {"cp": tables[ring], "ep": tables[exchange]} for ring in rings for exchange in exchanges
+        )
         iterations: list[Any] = [replace(self, **tables | choice) for choice in hidden]
         totals = [pipeline for iteration in iterations for pipeline in iteration.pipelines()]
         if self.stale:
             totals, ends = [*totals, tables["dp"]], [self._table(self.met_hops, kinds)]
         elif np.all(self.dp_share == 1.0):
-            # under `sync` nothing hides, and both parts of `left_of_dp` are the gradients themselves
+            # under `sync` nothing hides, and both parts of `left_of_dp` are the gradients
+            # themselves
             ends = [tables["dp"]]
         else:
             ends = [self._table(function, kinds) for function in self.left_of_dp]
@@ -150,7 +175,9 @@ class Iteration:
         return {name: part for name, part in parts.items() if isinstance(part, AffineSeconds)}
 
     def _table(self, function: AffineSeconds, kinds: tuple[str, ...]) -> Any:
-        """The coefficients of an affine function, of shape (1 + kinds, n); 0 where there are none."""
+        """The coefficients of an affine function, of shape (1 + kinds, n); 0 where there are
+        none.
+        """
         if function.is_zero:
             return 0.0
         table = np.empty((1 + len(kinds), len(self.layers)))
@@ -160,37 +187,52 @@ class Iteration:
         return table
 
     def pipelines(self) -> tuple[AffineSeconds, ...]:
-        """The pipeline with a middle stage that binds, by how it waits for the last one, and with the last; or by the
-        chains of its schedule.
+        """The pipeline with a middle stage that binds, by how it waits for the last one, and with
+        the last; or by the chains of its schedule.
         """
         if self.chains:
             return tuple(map(self._chained, self.chains))
         pipeline = self.middle_stage * self.micro_batches + self.bubble
-        return *(pipeline + added for added in map(self._added_by, self._end_waits)), pipeline + self._added_by_last
+        return (
+            *(pipeline + added for added in map(self._added_by, self._end_waits)),
+            pipeline + self._added_by_last,
+        )
 
     def _chained(self, chain: PassChain) -> AffineSeconds:
         """How long a chain of passes takes."""
-        ahead = [part * share for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)]
+        ahead = [
+            part * share
+            for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)
+        ]
         forward = sum(ahead, self.forward) * self.layers
         lacking = self.whole_layer * (self.first_missing * chain.firsts)
         passes = self.stage * (self.micro_batches + chain.stages) + forward * chain.forwards
-        length: AffineSeconds = passes + self.excess * chain.visits - lacking + self.hop * chain.hops + chain.fixed_s
+        length: AffineSeconds = (
+            passes + self.excess * chain.visits - lacking + self.hop * chain.hops + chain.fixed_s
+        )
         return length
 
     @cached_property
     def _end_waits(self) -> tuple[EndWait, ...]:
         """How a middle stage that binds may wait for the last one, of which the longest counts.
 
-        Where the last one is lighter, the chain of passes that takes longest goes there once, which spares a pass
-        forward, or not at all; where two stages interleave, it may change with each of their steps.
+        Where the last one is lighter, the chain of passes that takes longest goes there once, which
+        spares a pass forward, or not at all; where two stages interleave, it may change with each
+        of their steps.
         """
         if not np.any(self.missing_layers):
             return (EndWait(self.waits.end_passes),)
         chunk, steps = self.chunk_layers, self.waits.in_step
         lighter = steps * self.first_missing
         # in the order in which docs/model.md, The pipeline, lists `ends`
-        seldom = EndWait(self.waits.few_passes, lighter), EndWait(1.0, lighter, chunk), EndWait(0.0, chunk + lighter)
-        stepwise = (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
+        seldom = (
+            EndWait(self.waits.few_passes, lighter),
+            EndWait(1.0, lighter, chunk),
+            EndWait(0.0, chunk + lighter),
+        )
+        stepwise = (
+            (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
+        )
         return EndWait(self.waits.end_passes), *seldom, *stepwise
 
     def _added_by(self, wait: EndWait) -> AffineSeconds:
@@ -209,12 +251,16 @@ class Iteration:
         """Iteration time (s)."""
         r = self.ways.charged(r)
         iteration_at_r = self._with_hidden_at(r)
-        seconds: dict[str, Any] = {  # numbers in place of functions, which the same sums add up at once
+        seconds: dict[
+            str, Any
+        ] = {  # numbers in place of functions, which the same sums add up at once
             name: 0.0 if function.is_zero else function.at(r)
             for name, function in iteration_at_r._functions.items()
             if name not in ("dp", "window")
         }
-        seconds["chains"] = tuple(chain._replace(fixed_s=chain.fixed_s.fixed) for chain in self.chains)
+        seconds["chains"] = tuple(
+            chain._replace(fixed_s=chain.fixed_s.fixed) for chain in self.chains
+        )
         # gradients keep their functions: what is left of them is the larger of two
         in_seconds: Any = replace(iteration_at_r, **seconds)
         pipeline_s = reduce(np.maximum, in_seconds.pipelines())
@@ -242,10 +288,15 @@ class Iteration:
     def _parts_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds of the pipeline by cause."""
         m, waits = self.micro_batches, self._end_waits
-        waited_s, added_s = _stack(self._added_by(wait).at(r) for wait in waits), self._added_by_last.at(r)
+        waited_s, added_s = (
+            _stack(self._added_by(wait).at(r) for wait in waits),
+            self._added_by_last.at(r),
+        )
         binds, longest = added_s > waited_s.max(axis=0), waited_s.argmax(axis=0)
         visits, spared_layers, spared_forward = (
-            np.where(binds, of_last, np.choose(longest, _stack(count + 0.0 * m for count in counts)))
+            np.where(
+                binds, of_last, np.choose(longest, _stack(count + 0.0 * m for count in counts))
+            )
             for of_last, counts in (
                 (m, [wait.passes for wait in waits]),
                 (0.0, [wait.layers for wait in waits]),
@@ -259,8 +310,8 @@ class Iteration:
         }
 
     def _chain_parts_s(self, r: Reciprocals) -> dict[str, Floats]:
-        """The pipeline by cause where a chain is the longest: its passes beyond those of all micro-batches, which the
-        last stage is waited for in its visits, are the bubble.
+        """The pipeline by cause where a chain is the longest: its passes beyond those of all
+        micro-batches, which the last stage is waited for in its visits, are the bubble.
         """
         lengths_s = _stack(self._chained(chain).at(r) for chain in self.chains)
         longest, zero = lengths_s.argmax(axis=0), 0.0 * self.micro_batches
@@ -268,17 +319,29 @@ class Iteration:
             np.choose(longest, _stack(getattr(chain, name) + zero for chain in self.chains))
             for name in ("visits", "firsts", "hops")
         )
-        parts = self._passes_s(r, visits, self.first_missing * firsts, zero) | {"pp": (self.hop * hops).at(r)}
+        parts = self._passes_s(r, visits, self.first_missing * firsts, zero) | {
+            "pp": (self.hop * hops).at(r)
+        }
         bubble_s = lengths_s.max(axis=0) - sum(parts.values(), zero)
         hidden_s = np.minimum(bubble_s, 0.0)  # hops that gradients of weights would fill
         return parts | {"pp": parts["pp"] + hidden_s, "bubble": bubble_s - hidden_s}
 
-    def _passes_s(self, r: Reciprocals, visits: Any, spared_layers: Any, spared_forward: Any) -> dict[str, Floats]:
-        """What passes take by cause where the last stage is waited for so often, and so many layers are spared."""
+    def _passes_s(
+        self, r: Reciprocals, visits: Any, spared_layers: Any, spared_forward: Any
+    ) -> dict[str, Floats]:
+        """What passes take by cause where the last stage is waited for so often, and so many layers
+        are spared.
+        """
         m = self.micro_batches
         layer_passes = self.layers * m - self.missing_layers * visits - spared_layers
         return {
-            "compute": (self.layer * layer_passes + self.accumulation * m - self.forward * spared_forward).at(r),
+            "compute": (
+                (
+                    self.layer * layer_passes
+                    + self.accumulation * m
+                    - self.forward * spared_forward
+                ).at(r)
+            ),
             "logits": (self.logits * visits).at(r),
             "tp": (self.tp * layer_passes + self.tp_logits * visits).at(r),
             "cp": (self.cp * (layer_passes + self.further_predictions * visits)).at(r),
@@ -299,7 +362,9 @@ def _stack(arrays: Iterable[Any]) -> Floats:
 
 
 def _rows(part: Any, rows: Ints) -> Any:
-    """The chosen rows of an array or of the arrays of an affine function; a number stands for every row."""
+    """The chosen rows of an array or of the arrays of an affine function; a number stands for every
+    row.
+    """
     if isinstance(part, AffineSeconds):
         return AffineSeconds(**{name: _rows(term, rows) for name, term in part.terms.items()})
     if isinstance(part, Ways):

@@ -1,4 +1,5 @@
-"""One training iteration of every mapping: the compute, communication and pipeline that its parts come from.
+"""One training iteration of every mapping: the compute, communication and pipeline that its parts
+come from.
 
 Equations are in docs/model.md. `iteration_parts` adds them up, `pipelines` counts the hops.
 """
@@ -17,7 +18,14 @@ from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import links_of
 from coopt.perf.iteration_parts import Iteration
 from coopt.perf.kernels import Device, Passes, device_of
-from coopt.perf.layer import core_passes_s, kernels_s, logits_s, predicting_s, started_s, without_starts
+from coopt.perf.layer import (
+    core_passes_s,
+    kernels_s,
+    logits_s,
+    predicting_s,
+    started_s,
+    without_starts,
+)
 from coopt.perf.mapping import (
     Floats,
     Ints,
@@ -27,7 +35,12 @@ from coopt.perf.mapping import (
     rows_to_time,
     stage_layers,
 )
-from coopt.perf.parameters import further_exchanges, layer_expert_parameters, layer_parameters, prediction_of
+from coopt.perf.parameters import (
+    further_exchanges,
+    layer_expert_parameters,
+    layer_parameters,
+    prediction_of,
+)
 from coopt.perf.pipelines import (
     PassChain,
     PipelineWaits,
@@ -36,13 +49,24 @@ from coopt.perf.pipelines import (
     pipeline_waits,
     schedule_chains,
 )
-from coopt.perf.traffic import OVERLAP_COST, Replicas, StageTraffic, layers_behind, replicas_of, share_left, window_of
+from coopt.perf.traffic import (
+    OVERLAP_COST,
+    Replicas,
+    StageTraffic,
+    layers_behind,
+    replicas_of,
+    share_left,
+    window_of,
+)
 from coopt.perf.ways import ways_of
 
-ACCUMULATE_BYTES = 6  # moved for each parameter and micro-batch where gradients are added up by kernels of their own
+# moved for each parameter and micro-batch where gradients are added up by kernels of their own
+ACCUMULATE_BYTES = 6
 
 
-def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements) -> Iteration:
+def iteration(
+    workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements
+) -> Iteration:
     """The iteration of every mapping.
 
     Parameters
@@ -55,7 +79,9 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
     options, links = workload.options, links_of(workload, gpu, hb_gbyte_s)
     replicas = replicas_of(workload, links, mappings, placements)
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
-    work = _Work(workload=workload, device=device_of(workload, gpu), mappings=mappings, traffic=traffic)
+    work = _Work(
+        workload=workload, device=device_of(workload, gpu), mappings=mappings, traffic=traffic
+    )
     counts, ring = work.counts, traffic.ring
     ep, ep_left = traffic.hidden_exchanges(work.apart_s, work.micro_batches)
     return Iteration(
@@ -64,7 +90,9 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         accumulation=work.accumulation * counts.layers,
         tp=work.tp,
         cp=ring * OVERLAP_COST,
-        cp_left=AffineSeconds() if ring.is_zero else ring - AffineSeconds(work.core_s + work.waiting_s),
+        cp_left=(
+            AffineSeconds() if ring.is_zero else ring - AffineSeconds(work.core_s + work.waiting_s)
+        ),
         ep=ep,
         ep_left=ep_left,
         hop=traffic.hop,
@@ -75,7 +103,13 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
         dp=replicas.data_parallel(),
         window=work.window(replicas, ep, ep_left),
         behind=work.behind,
-        met=met_hops(options.dp_mode, mappings.zero, work.micro_batches, counts.waits.hops, counts.waits.bubble_hops),
+        met=met_hops(
+            options.dp_mode,
+            mappings.zero,
+            work.micro_batches,
+            counts.waits.hops,
+            counts.waits.bubble_hops,
+        ),
         dp_share=np.full(len(mappings), OVERLAP_COST if options.dp_mode == "overlap" else 1.0),
         embedding=replicas.embedding(),
         optimizer=replicas.optimizer(work.device),
@@ -95,8 +129,9 @@ def iteration(workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings,
 
 
 class _Counts(NamedTuple):
-    """Layers of the fullest stage, those that the first and the last one lack, what stages wait for, and the passes of
-    a stage that filling and draining take; each (n,)."""
+    """Layers of the fullest stage, those that the first and the last one lack, what stages wait
+    for, and the passes of a stage that filling and draining take; each (n,).
+    """
 
     layers: Ints
     first_missing: Ints
@@ -107,7 +142,9 @@ class _Counts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Work:
-    """Compute of the stages of mappings, one row each, and what hides behind it; seconds of a layer where not said."""
+    """Compute of the stages of mappings, one row each, and what hides behind it; seconds of a layer
+    where not said.
+    """
 
     workload: Workload
     device: Device
@@ -126,9 +163,14 @@ class _Work:
         rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
         pipelines = mappings.take(rows)
         waits = PipelineWaits(
-            *(count[position] for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows]))
+            *(
+                count[position]
+                for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows])
+            )
         )
-        layers, last_missing = (count[position] for count in stage_layers(self.workload.model, pipelines))
+        layers, last_missing = (
+            count[position] for count in stage_layers(self.workload.model, pipelines)
+        )
         first_missing = mappings.pp * layers - self.workload.model.layers - last_missing
         bubbles = ((pipelines.pp - 1) / pipelines.interleave)[position]
         return _Counts(layers, first_missing, last_missing, waits, bubbles)
@@ -171,8 +213,12 @@ class _Work:
         if self.workload.options.software.fused_accumulation:
             return AffineSeconds()
         model, t = self.workload.model, self.mappings.tp
-        experts = layer_expert_parameters(model, t, self.mappings.ep, expert_tp=self.workload.options.expert_tp)
-        return AffineSeconds(self.device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts)))
+        experts = layer_expert_parameters(
+            model, t, self.mappings.ep, expert_tp=self.workload.options.expert_tp
+        )
+        return AffineSeconds(
+            self.device.stream_s(ACCUMULATE_BYTES * (layer_parameters(model, t) + experts))
+        )
 
     @cached_property
     def predicting(self) -> Passes:
@@ -195,7 +241,11 @@ class _Work:
     def tp_logits(self) -> AffineSeconds:
         """TP collectives of logits and further predictions of a micro-batch."""
         further, prediction = self.workload.model.extra_predictions, prediction_of(self.workload)
-        predicted_tp = self.tp if prediction is self.workload else replace(self.traffic, workload=prediction).tp
+        predicted_tp = (
+            self.tp
+            if prediction is self.workload
+            else replace(self.traffic, workload=prediction).tp
+        )
         return self.traffic.tp_sum * (2 * (1 + further)) + predicted_tp * further
 
     @cached_property
@@ -204,17 +254,28 @@ class _Work:
         full_layers = self.counts.layers, self.counts.last_missing
         return layers_behind(self.workload, self.mappings, full_layers, self.micro_batches)
 
-    def window(self, replicas: Replicas, ep: AffineSeconds, ep_left: AffineSeconds) -> AffineSeconds:
-        """What data-parallel traffic of an iteration hides behind; nothing unless it is asked to."""
+    def window(
+        self, replicas: Replicas, ep: AffineSeconds, ep_left: AffineSeconds
+    ) -> AffineSeconds:
+        """What data-parallel traffic of an iteration hides behind; nothing unless it is asked
+        to.
+        """
         options, counts = self.workload.options, self.counts
         if options.dp_mode != "overlap":
             return AffineSeconds()
-        own_layers = np.where(self.mappings.zero >= 2, counts.layers - counts.last_missing, counts.layers)
-        free_share = share_left(replicas.inside_s(), self.behind * self.apart_s) * (options.schedule == "1f1b")
-        # they take the place of passes forward: half of the traffic in a fourth of the compute, and so count twice
+        own_layers = np.where(
+            self.mappings.zero >= 2, counts.layers - counts.last_missing, counts.layers
+        )
+        free_share = share_left(replicas.inside_s(), self.behind * self.apart_s) * (
+            options.schedule == "1f1b"
+        )
+        # they take the place of passes forward: half of the traffic in a fourth of the compute, and
+        # so count twice
         in_place_s = self.logits_s + (self.accumulation * counts.layers).fixed
         free_share *= share_left(2 * in_place_s, own_layers * self.apart_s)
-        waits_for_experts = 1.0 * (ep_left.is_zero | (self.micro_batches == 1))  # else exchanges hide themselves
+        waits_for_experts = 1.0 * (
+            ep_left.is_zero | (self.micro_batches == 1)
+        )  # else exchanges hide themselves
         return window_of(self.behind, self.apart_s, free_share, (self.tp, ep * waits_for_experts))
 
     @cached_property
@@ -226,4 +287,6 @@ class _Work:
         further_s = self.workload.model.extra_predictions * self.predicting.weights
         layers = StageLayers(counts.layers, counts.first_missing, counts.last_missing, further_s)
         layer, added_s = without_starts(self.kernels, self.start_s), self.accumulation.fixed
-        return schedule_chains(schedule, self.mappings.pp, self.micro_batches, layer, added_s, layers)
+        return schedule_chains(
+            schedule, self.mappings.pp, self.micro_batches, layer, added_s, layers
+        )

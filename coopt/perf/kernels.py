@@ -24,19 +24,27 @@ BYTES = 2  # of a 16-bit number
 GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
 # fused attention, fitted to the kernels of benchmarks/kernels-h200.csv; docs/model.md, Kernels
 BLOCK = 128  # queries, and keys, that a multiprocessor works on at a time
-HEAD_STEP, REFERENCE_HEAD = 64, 128  # sizes of heads are rounded up to; the size at which `efficiency.attention` holds
+HEAD_STEP, REFERENCE_HEAD = (
+    64,
+    128,
+)  # sizes of heads are rounded up to; the size at which `efficiency.attention` holds
 SOFTMAX_FORWARD, SOFTMAX_BACKWARD = 80, 260  # what a pair costs beside its columns, in columns
 START_FORWARD, START_BACKWARD = 160, 300  # keys that a block of queries loses to its start and end
-WIDE_HEAD, WIDE_BACKWARD = 128, 1.3  # columns beyond cost so much more backward, where registers run out
-REFERENCE_SHARE = 2 * REFERENCE_HEAD / (2 * REFERENCE_HEAD + SOFTMAX_FORWARD)  # of the time for columns, forward
+WIDE_HEAD, WIDE_BACKWARD = (
+    128,
+    1.3,
+)  # columns beyond cost so much more backward, where registers run out
+REFERENCE_SHARE = (
+    2 * REFERENCE_HEAD / (2 * REFERENCE_HEAD + SOFTMAX_FORWARD)
+)  # of the time for columns, forward
 
 
 @dataclass(frozen=True)
 class Rate:
     """What matrix products of one precision reach.
 
-    `flop_s` is the share of peak in FLOP/s, `k0` the depth lost to start-up, `input_bytes` the size of an operand's
-    element.
+    `flop_s` is the share of peak in FLOP/s, `k0` the depth lost to start-up, `input_bytes` the size
+    of an operand's element.
     """
 
     flop_s: float
@@ -64,7 +72,11 @@ class Device:
     def workload_rate(self) -> Rate:
         """What matrix products in the precision of the workload reach."""
         peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
-        return Rate(share * peak, self.gpu.efficiency.gemm_k0, 1 if self.precision in ("fp8", "fp4") else BYTES)
+        return Rate(
+            share * peak,
+            self.gpu.efficiency.gemm_k0,
+            1 if self.precision in ("fp8", "fp4") else BYTES,
+        )
 
     def rate_of(self, bits: int) -> Rate:
         """What matrix products reach in that precision, or in so many bits where it has fewer."""
@@ -94,12 +106,16 @@ class Device:
     @cached_property
     def pause_s(self) -> float:
         """Time between two kernels; a graph needs no host."""
-        pause_s = self.gpu.reached(self.precision).kernel_s if self.kernel_s is None else self.kernel_s
+        pause_s = (
+            self.gpu.reached(self.precision).kernel_s if self.kernel_s is None else self.kernel_s
+        )
         return min(pause_s, GRAPH_PAUSE_S) if self.graphs else pause_s
 
     @cached_property
     def pair_s(self) -> float:
-        """Seconds a fused attention kernel takes for a query, a key and a column, multiplied and added up."""
+        """Seconds a fused attention kernel takes for a query, a key and a column, multiplied and
+        added up.
+        """
         share = self.attention or self.gpu.efficiency.attention
         return 2.0 * REFERENCE_SHARE / (share * self.gpu.peak_flop_s("bf16"))
 
@@ -112,9 +128,11 @@ class Device:
         return self.stream_s(self.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64))
 
     def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
-        r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless `rate` says other.
+        r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless
+        `rate` says other.
 
-        The longer of whole tiles over whole waves of multiprocessors, and of moving the three matrices:
+        The longer of whole tiles over whole waves of multiprocessors, and of moving the three
+        matrices:
 
         .. math::
             \min_{t} \lceil \lceil m/t_m \rceil \lceil n/t_n \rceil B / SM \rceil \cdot SM \cdot
@@ -158,7 +176,8 @@ def device_of(workload: Workload, gpu: Gpu) -> Device:
 class Passes:
     """Forward and backward seconds; arrays that broadcast.
 
-    `weights` is what of the backward pass gives gradients of parameters, where a schedule of the pipeline splits it.
+    `weights` is what of the backward pass gives gradients of parameters, where a schedule of the
+    pipeline splits it.
     """
 
     forward: Any = 0.0
@@ -171,28 +190,46 @@ class Passes:
         return self.forward + self.backward
 
     def __add__(self, other: Passes) -> Passes:
-        return Passes(self.forward + other.forward, self.backward + other.backward, self.weights + other.weights)
+        return Passes(
+            self.forward + other.forward,
+            self.backward + other.backward,
+            self.weights + other.weights,
+        )
 
     def __mul__(self, factor: Any) -> Passes:
         return Passes(self.forward * factor, self.backward * factor, self.weights * factor)
 
 
-def product(device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Passes:
-    """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all three side by side."""
+def product(
+    device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None
+) -> Passes:
+    """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all
+    three side by side.
+    """
     return products(device, m, ((n, k),), batch, rate)
 
 
 def products(
-    device: Device, m: Any, widths: Sequence[tuple[Any, Any]], batch: Any = 1, rate: Rate | None = None
+    device: Device,
+    m: Any,
+    widths: Sequence[tuple[Any, Any]],
+    batch: Any = 1,
+    rate: Rate | None = None,
 ) -> Passes:
     """Matrix products (m, n, k) with their gradients, the sum over some n and k."""
     sizes = np.empty((3, len(widths), *np.broadcast(m, batch, *chain.from_iterable(widths)).shape))
     sizes[0] = m
     for product_sizes, (n, k) in zip(sizes.swapaxes(0, 1), widths, strict=True):
         product_sizes[1], product_sizes[2] = n, k
-    forward, inputs, weights = device.product_s(sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate)
+    forward, inputs, weights = device.product_s(
+        sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate
+    )
     backward = reduce(np.add, inputs + weights)
-    return Passes(reduce(np.add, forward), backward, reduce(np.add, weights) if device.splits_backward else 0.0)
+    return Passes(
+        reduce(np.add, forward),
+        backward,
+        reduce(np.add, weights) if device.splits_backward else 0.0,
+    )
 
 
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:
@@ -214,17 +251,23 @@ class Blocks:
     steps: Any
 
     def pairs(self, sm_count: int, start: int) -> Any:
-        """Pairs of a query and a key that the GPU has the time for, where each block loses `start` keys a kernel."""
+        """Pairs of a query and a key that the GPU has the time for, where each block loses `start`
+        keys a kernel.
+        """
         start_keys = self.steps * start
-        # docs/model.md, Kernels: the last wave is half full on average, and no kernel takes less than one
+        # docs/model.md, Kernels: the last wave is half full on average, and no kernel takes less
+        # than one
         half_wave = 0.5 * sm_count * BLOCK * (self.longest + start_keys)
-        return np.maximum(self.heads * self.queries * (self.keys + start_keys), half_wave) + half_wave
+        return (
+            np.maximum(self.heads * self.queries * (self.keys + start_keys), half_wave) + half_wave
+        )
 
 
 def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> Passes:
     r"""A fused attention core: of its columns and the softmax, for every pair of a query and a key.
 
-    Blocks of queries go over the multiprocessors in waves, and the last wave is half full on average:
+    Blocks of queries go over the multiprocessors in waves, and the last wave is half full on
+    average:
 
     .. math:: \max(a \, n_q \, n_k,\ w) + w \quad\text{with}\quad w = \tfrac{1}{2} SM \, B \, k
 
@@ -236,5 +279,7 @@ def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> P
     e, e_v = (HEAD_STEP * -(-size // HEAD_STEP) for size in sizes)
     wide_columns = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))
     forward = (e + e_v + SOFTMAX_FORWARD) * blocks.pairs(device.gpu.sm_count, START_FORWARD)
-    backward = (3 * e + 2 * e_v + wide_columns + SOFTMAX_BACKWARD) * blocks.pairs(device.gpu.sm_count, START_BACKWARD)
+    backward = (3 * e + 2 * e_v + wide_columns + SOFTMAX_BACKWARD) * blocks.pairs(
+        device.gpu.sm_count, START_BACKWARD
+    )
     return Passes(forward, backward) * device.pair_s

@@ -1,4 +1,6 @@
-"""Compute time of a layer for one micro-batch: attention or Mamba-2, feed-forward, norms; and of the logits."""
+"""Compute time of a layer for one micro-batch: attention or Mamba-2, feed-forward, norms; and of
+the logits.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,17 @@ import numpy as np
 from coopt.instance.software import Software
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.kernels import BLOCK, BYTES, Blocks, Device, Passes, fused_attention, pointwise, product, products
+from coopt.perf.kernels import (
+    BLOCK,
+    BYTES,
+    Blocks,
+    Device,
+    Passes,
+    fused_attention,
+    pointwise,
+    product,
+    products,
+)
 from coopt.perf.mapping import FULL, NORM_ACT, NORM_FFN, SELECTIVE, Floats, Mappings, rows_to_time
 from coopt.perf.memory import offloaded_bytes
 from coopt.perf.parameters import (
@@ -33,33 +45,48 @@ from coopt.perf.parameters import (
 
 SCORES_K0 = 200  # k0 of products as shallow as a head
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
-# more of them where the batches and heads of a GPU are not a multiple of four, which the fused softmax works on:
-# PyTorch then casts to fp32, scales, masks, takes the softmax and casts back, each by a kernel of its own
+# more of them where the batches and heads of a GPU are not a multiple of four, which the fused
+# softmax works on: PyTorch then casts to fp32, scales, masks, takes the softmax and casts back,
+# each by a kernel of its own
 FUSED_HEADS, APART_FORWARD, APART_BACKWARD = 4, 32, 34
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
-NORMS_AGAIN, NORMS = 8, 2  # bytes read and written for each element of the residual stream by its norms
-# Mamba-2 as the kernels of mamba_ssm train it (ops/triton/ssd_combined.py): tokens of a chunk (Megatron-LM's), and
-# kernels that are no products; bytes that its convolution moves for an element, its scan for one of a chunk's states,
-# gate and norm for one of its width, and what turns sequences and batch over before the scan and after it
+NORMS_AGAIN, NORMS = (
+    8,
+    2,
+)  # bytes read and written for each element of the residual stream by its norms
+# Mamba-2 as the kernels of mamba_ssm train it (ops/triton/ssd_combined.py): tokens of a chunk
+# (Megatron-LM's), and kernels that are no products; bytes that its convolution moves for an
+# element, its scan for one of a chunk's states, gate and norm for one of its width, and what turns
+# sequences and batch over before the scan and after it
 CHUNK, SCAN_KERNELS_FORWARD, SCAN_KERNELS_BACKWARD = 128, 4, 8
-SCAN_SHARE = 2 / 3  # that its kernels in Triton reach of what libraries' products and moved bytes would (judgement)
+SCAN_SHARE = (
+    2 / 3
+)  # that its kernels in Triton reach of what libraries' products and moved bytes would (judgement)
 CONVOLVED_FORWARD, CONVOLVED_BACKWARD, STATE_FORWARD, STATE_BACKWARD = 4, 10, 8, 24
 MIXED_FORWARD, MIXED_BACKWARD, TURNED = 6, 18, 4
 # bytes moved for each element of the widened activations by the nonlinearity, gated or plain
 GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24  # bytes moved for each element of a routed row
-EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15  # small kernels that route, permute and pad
-# kernels the host starts for a layer with experts, forward and backward, and for each expert: 463,348 of 64
-# micro-batches of 48 layers with 8 experts a GPU, as Nsight Systems counted them; docs/model.md, Kernels of the host
+EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = (
+    10,
+    15,
+)  # small kernels that route, permute and pad
+# kernels the host starts for a layer with experts, forward and backward, and for each expert:
+# 463,348 of 64 micro-batches of 48 layers with 8 experts a GPU, as Nsight Systems counted them;
+# docs/model.md, Kernels of the host
 HOST_KERNELS, HOST_EXPERT_KERNELS = 103, 6
-# and how many times as long it takes where passes of two micro-batches run in pairs: 11.0 ms a layer of 16 experts
+# and how many times as long it takes where passes of two micro-batches run in pairs: 11.0 ms a
+# layer of 16 experts
 OVERLAP_STARTS = 1.5
 
 
-def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software) -> Passes:
-    """Projections of attention, and the pointwise kernels of a layer, the mean over all layers; shape of the arguments.
+def attention_s(
+    model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software
+) -> Passes:
+    """Projections of attention, and the pointwise kernels of a layer, the mean over all layers;
+    shape of the arguments.
 
     Parameters
     ----------
@@ -69,15 +96,24 @@ def attention_s(model: Transformer, device: Device, t: Any, rows: Any, norm_spli
         z: over how many ranks the norms are split.
     """
     share, query = attention_share(model), query_width(model)
-    norm_elements, query_elements = rows * model.hidden / norm_split * block_share(model), rows * query / t * share
+    norm_elements, query_elements = (
+        rows * model.hidden / norm_split * block_share(model),
+        rows * query / t * share,
+    )
     stream = pointwise(
         device,
         software.norm_forward_bytes * norm_elements + QUERY_FORWARD * query_elements,
         software.norm_backward_bytes * norm_elements + QUERY_BACKWARD * query_elements,
     )
-    pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s) * block_share(model)
+    pauses = Passes(
+        KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s
+    ) * block_share(model)
     widths = *_input_widths(model, t), (model.hidden, value_width(model) / t)
-    return products(device, rows, widths, 1, device.rate_of(device.attention_bits)) * share + stream + pauses
+    return (
+        products(device, rows, widths, 1, device.rate_of(device.attention_bits)) * share
+        + stream
+        + pauses
+    )
 
 
 def _input_widths(model: Transformer, t: Any) -> tuple[tuple[Any, Any], ...]:
@@ -90,35 +126,53 @@ def _input_widths(model: Transformer, t: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: Any) -> Passes:
-    r"""A Mamba-2 mixer: projections, convolution, the scan chunk by chunk, gate and norm; shape of the arguments.
+    r"""A Mamba-2 mixer: projections, convolution, the scan chunk by chunk, gate and norm; shape of
+    the arguments.
 
-    Of Q tokens of a chunk, heads of P columns and a state of N, the scan multiplies :math:`C B^T` in each group, and in
-    each head that with X, X with B into the state of the chunk, and C with the state before it; the first and the third
-    once more backward, and the data gradient of the second, which steps take as well (arXiv 2405.21060, section 6).
-    Where activations are tokens by batch, several sequences are `turned_over` for the scan, and what it gives again.
+    Of Q tokens of a chunk, heads of P columns and a state of N, the scan multiplies :math:`C B^T`
+    in each group, and in each head that with X, X with B into the state of the chunk, and C with
+    the state before it; the first and the third once more backward, and the data gradient of the
+    second, which steps take as well (arXiv 2405.21060, section 6). Where activations are tokens by
+    batch, several sequences are `turned_over` for the scan, and what it gives again.
     """
-    heads, groups, p, n = model.mamba_heads / t, model.mamba_groups / t, model.mamba_head_dim, model.mamba_state
+    heads, groups, p, n = (
+        model.mamba_heads / t,
+        model.mamba_groups / t,
+        model.mamba_head_dim,
+        model.mamba_state,
+    )
     width, chunks = heads * p, rows / CHUNK
     output = product(device, rows, model.hidden, width, 1, device.rate_of(device.mamba_output_bits))
     projections = product(device, rows, mamba_columns(model, t), model.hidden) + output
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
     states = product(device, p, n, CHUNK, chunks * heads, rate)
-    seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(device, CHUNK, p, n, chunks * heads, rate)
+    seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(
+        device, CHUNK, p, n, chunks * heads, rate
+    )
     of_steps = device.product_s(CHUNK, CHUNK, p, chunks * heads, rate)
     repeats = Passes(0.0, scores.forward + states.forward + of_steps)
     state_elements = chunks * width * n
     states_stream = Passes(
-        device.stream_s(STATE_FORWARD * state_elements), device.stream_s(STATE_BACKWARD * state_elements)
+        device.stream_s(STATE_FORWARD * state_elements),
+        device.stream_s(STATE_BACKWARD * state_elements),
     )
     # without parameters
     scan = replace(scores + states + seen + repeats + states_stream, weights=0.0) * (1 / SCAN_SHARE)
     # elements that the convolution, the gate with its norm, and the turning over work on
-    convolved, gated, projected = rows * (width + 2 * groups * n), rows * width, rows * mamba_columns(model, t)
+    convolved, gated, projected = (
+        rows * (width + 2 * groups * n),
+        rows * width,
+        rows * mamba_columns(model, t),
+    )
     turn_bytes = TURNED * turned_over
     stream = Passes(
-        device.stream_s(CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turn_bytes * (projected + gated)),
-        device.stream_s(CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turn_bytes * projected),
+        device.stream_s(
+            CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turn_bytes * (projected + gated)
+        ),
+        device.stream_s(
+            CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turn_bytes * projected
+        ),
     )
     pauses = Passes(SCAN_KERNELS_FORWARD * device.pause_s, SCAN_KERNELS_BACKWARD * device.pause_s)
     return projections + scan + stream + pauses
@@ -134,13 +188,18 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
     scores = product(device, s / c, s, model.head_dim, heads, rate)
     context = product(device, s / c, model.value_size, s, heads, rate)
     is_unfused = heads % FUSED_HEADS != 0
-    forward, backward = SCORES_FORWARD + APART_FORWARD * is_unfused, SCORES_BACKWARD + APART_BACKWARD * is_unfused
+    forward, backward = (
+        SCORES_FORWARD + APART_FORWARD * is_unfused,
+        SCORES_BACKWARD + APART_BACKWARD * is_unfused,
+    )
     stream = Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
     return replace(scores + context + stream, weights=0.0)  # neither has parameters
 
 
 def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Passes:
-    """The mean over layers with a window and without; keys and values of the c ranks come one after the other."""
+    """The mean over layers with a window and without; keys and values of the c ranks come one after
+    the other.
+    """
     keys, longest = ((model.seq + BLOCK) / 2 if model.causal else model.seq), model.seq
     sizes, queries = (model.head_dim, model.value_size), model.seq / c
     core = fused_attention(device, sizes, Blocks(heads, queries, keys, longest, c))
@@ -154,50 +213,79 @@ def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Pas
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
     """Seconds of the nonlinearity over that many elements."""
-    forward, backward = (GATED_FORWARD, GATED_BACKWARD) if model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    forward, backward = (
+        (GATED_FORWARD, GATED_BACKWARD) if model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    )
     return pointwise(device, forward * elements, backward * elements)
 
 
 def dense_s(
-    model: Transformer, device: Device, rows: Any, width: Any, batch: Any = 1, hidden: int | None = None
+    model: Transformer,
+    device: Device,
+    rows: Any,
+    width: Any,
+    batch: Any = 1,
+    hidden: int | None = None,
 ) -> Passes:
-    """A feed-forward layer of `width` columns on this rank, `batch` of them side by side, on rows as wide as `hidden`,
-    that of the model where left out."""
+    """A feed-forward layer of `width` columns on this rank, `batch` of them side by side, on rows
+    as wide as `hidden`, that of the model where left out.
+    """
     narrow = hidden or model.hidden
-    up_and_down = products(device, rows, (((2 if model.gated else 1) * width, narrow), (narrow, width)), batch)
+    up_and_down = products(
+        device, rows, (((2 if model.gated else 1) * width, narrow), (narrow, width)), batch
+    )
     return up_and_down + nonlinearity_s(model, device, batch * rows * width)
 
 
 def experts_s(
-    model: Transformer, device: Device, t: Any, ep: Any, rows: Any, norm_split: Any, *, expert_tp: bool
+    model: Transformer,
+    device: Device,
+    t: Any,
+    ep: Any,
+    rows: Any,
+    norm_split: Any,
+    *,
+    expert_tp: bool,
 ) -> Passes:
     """The experts of a GPU, with router, permutation and the experts every token visits."""
     split = t if expert_tp else 1
     experts_per_gpu = model.experts / ep
     routed_rows = expert_rows(model, rows, t, split)
     width = expert_width(model)
-    experts = dense_s(model, device, routed_rows / experts_per_gpu, model.ffn / split, experts_per_gpu, width)
+    experts = dense_s(
+        model, device, routed_rows / experts_per_gpu, model.ffn / split, experts_per_gpu, width
+    )
     permutation = Passes(
-        device.stream_s(PERMUTE_FORWARD * routed_rows * width), device.stream_s(PERMUTE_BACKWARD * routed_rows * width)
+        device.stream_s(PERMUTE_FORWARD * routed_rows * width),
+        device.stream_s(PERMUTE_BACKWARD * routed_rows * width),
     )
     pauses = _expert_kernels(device, experts_per_gpu) * device.pause_s
     router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
-    shared_experts = dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
+    shared_experts = (
+        dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
+    )
     if model.expert_latent:
         norm_rows, rate = rows / norm_split, device.rate_of(device.latent_bits)
         narrowing = product(device, norm_rows, width, model.hidden, 1, rate)
-        shared_experts = shared_experts + narrowing + product(device, norm_rows, model.hidden, width, 1, rate)
+        shared_experts = (
+            shared_experts + narrowing + product(device, norm_rows, model.hidden, width, 1, rate)
+        )
     return experts + permutation + pauses + router + shared_experts
 
 
 def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
-    """Kernels of so many experts of a GPU beyond the first product of each kind: small ones, and one for each expert.
+    """Kernels of so many experts of a GPU beyond the first product of each kind: small ones, and
+    one for each expert.
 
-    Each expert has its products, and below 16 bits its inputs and gradients are quantised by themselves.
+    Each expert has its products, and below 16 bits its inputs and gradients are quantised by
+    themselves.
     """
     if device.grouped_experts:
         return Passes(EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD)
-    products, quantised = experts_per_gpu - 1, (experts_per_gpu if device.workload_rate.input_bytes < BYTES else 0)
+    products, quantised = (
+        experts_per_gpu - 1,
+        (experts_per_gpu if device.workload_rate.input_bytes < BYTES else 0),
+    )
     return Passes(
         EXPERT_KERNELS_FORWARD + 2 * products + 2 * quantised,
         EXPERT_KERNELS_BACKWARD + 4 * products + 2 * quantised,
@@ -205,24 +293,31 @@ def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
 
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts them; shape (n,)."""
+    """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts
+    them; shape (n,).
+    """
     kernels, start_s = kernels_s(workload, device, mappings), started_s(workload, mappings)
     return np.asarray(np.maximum(kernels.total, start_s), dtype=np.float64)
 
 
 def started_s(workload: Workload, mappings: Mappings) -> Floats:
-    """Seconds in which the host starts the kernels of the mean layer, of which it is not ahead; shape (n,)."""
+    """Seconds in which the host starts the kernels of the mean layer, of which it is not ahead;
+    shape (n,).
+    """
     model, software = workload.model, workload.options.software
     if not model.experts or software.graphs:
         return np.zeros(len(mappings))
-    launched_experts = np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
+    launched_experts = (
+        np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
+    )
     start_s = software.host_s * (OVERLAP_STARTS if workload.options.ep_overlap else 1.0)
     return expert_layers(model) * start_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * launched_experts)
 
 
 def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: Passes) -> Passes:
-    """Seconds of a layer that predicts a further token, as long as the host needs to start its kernels; shape (n,), or
-    none where no layer does. `mean` are the kernels of the mean layer."""
+    """Seconds of a layer that predicts a further token, as long as the host needs to start its
+    kernels; shape (n,), or none where no layer does. `mean` are the kernels of the mean layer.
+    """
     if not workload.model.extra_predictions:
         return Passes()
     prediction = prediction_of(workload)
@@ -232,17 +327,21 @@ def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: P
 
 
 def without_starts(kernels: Passes, start_s: Floats) -> Passes:
-    """A layer as long as the host needs at least; gradients of weights that it has not started wait with all others."""
+    """A layer as long as the host needs at least; gradients of weights that it has not started wait
+    with all others.
+    """
     kernel_s = kernels.total
     layer: Passes = kernels * (np.maximum(kernel_s, start_s) / kernel_s)
     return replace(layer, weights=np.clip(kernel_s - start_s, 0.0, kernels.weights))
 
 
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
-    """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape (n,), or weights 0.
+    """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape
+    (n,), or weights 0.
 
-    Of many rows those alike in (tp, cp, ep, micro_batch, recompute, sequence_parallel) are evaluated once.
-    Neither pass is shorter than its activations are on their way to the host or back, behind its kernels.
+    Of many rows those alike in (tp, cp, ep, micro_batch, recompute, sequence_parallel) are
+    evaluated once. Neither pass is shorter than its activations are on their way to the host or
+    back, behind its kernels.
     """
     m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
     columns = (m.tp, m.cp, m.ep, m.micro_batch, m.recompute, sequence)
@@ -250,8 +349,15 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
     split, share_16_bit = tuple(column[rows] for column in columns), wide_share(workload)
     passes = _mean_layer_s(workload, device, split)
     if share_16_bit:
-        passes = passes * (1 - share_16_bit) + _mean_layer_s(workload, device.of_bits(16), split) * share_16_bit
-    weights = np.broadcast_to(passes.weights, passes.backward.shape)[position] if device.splits_backward else 0.0
+        passes = (
+            passes * (1 - share_16_bit)
+            + _mean_layer_s(workload, device.of_bits(16), split) * share_16_bit
+        )
+    weights = (
+        np.broadcast_to(passes.weights, passes.backward.shape)[position]
+        if device.splits_backward
+        else 0.0
+    )
     forward = np.broadcast_to(passes.forward, passes.backward.shape)[position]
     backward = passes.backward[position]
     if mappings.offload_percent.any():
@@ -271,7 +377,9 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
     if model.mamba_layers:
         turned_over = (b > 1) & (not options.software.batch_first)
         layer = layer + mamba_s(model, device, t, rows, turned_over) * mamba_share(model)
-    norms = device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
+    norms = (
+        device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
+    )
     norms = norms * block_share(model)
     repeats = {
         FULL: layer.forward,
@@ -286,8 +394,9 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of the attention core of a layer in those passes that need keys and values; shape (n,). No hybrid splits
-    sequences."""
+    """Seconds of the attention core of a layer in those passes that need keys and values; shape
+    (n,). No hybrid splits sequences.
+    """
     columns = (mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
     rows, position = rows_to_time(*columns)
     t, c, b, recompute = (column[rows] for column in columns)
@@ -296,7 +405,9 @@ def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Flo
     return np.asarray(passes[position], dtype=np.float64)
 
 
-def _feed_forward_s(workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any) -> Passes:
+def _feed_forward_s(
+    workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any
+) -> Passes:
     """What follows attention, the mean over dense layers and layers with experts."""
     model, options = workload.model, workload.options
     if not model.experts:
@@ -304,12 +415,18 @@ def _feed_forward_s(workload: Workload, device: Device, t: Any, x: Any, rows: An
     share = expert_layers(model)
     experts = experts_s(model, device, t, x, rows, norm_split, expert_tp=options.expert_tp)
     dense_share = ffn_share(model) - share
-    dense = dense_s(model, device, rows, model.dense_ffn / t) * dense_share if model.dense_layers else Passes()
+    dense = (
+        dense_s(model, device, rows, model.dense_ffn / t) * dense_share
+        if model.dense_layers
+        else Passes()
+    )
     return experts * share + dense
 
 
 def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
-    """Forward seconds of what `norm+act` repeats beside norms: nonlinearities of experts, latents expanded."""
+    """Forward seconds of what `norm+act` repeats beside norms: nonlinearities of experts, latents
+    expanded.
+    """
     model, expert_tp = workload.model, workload.options.expert_tp
     seconds: Any = 0.0
     if model.experts:
@@ -319,9 +436,13 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
         seconds = seconds + expert_layers(model) * once
     share, rate = attention_share(model), device.rate_of(device.attention_bits)
     if model.kv_rank:
-        seconds = seconds + share * device.product_s(rows, latent_width(model) / t, model.kv_rank, 1, rate)
+        seconds = seconds + share * device.product_s(
+            rows, latent_width(model) / t, model.kv_rank, 1, rate
+        )
     if model.q_rank:
-        seconds = seconds + share * device.product_s(rows, query_width(model) / t, model.q_rank, 1, rate)
+        seconds = seconds + share * device.product_s(
+            rows, query_width(model) / t, model.q_rank, 1, rate
+        )
     return seconds
 
 

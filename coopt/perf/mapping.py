@@ -1,4 +1,6 @@
-"""Mappings and placements as columns of arrays, and what many of their rows share, evaluated once."""
+"""Mappings and placements as columns of arrays, and what many of their rows share, evaluated
+once.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,38 @@ RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
 NONE, SELECTIVE, FULL, NORM_ACT, NORM_FFN = range(5)
 OUTERMOST = ("pp", "dp")
 STAGES_APART, STAGES_TOGETHER = range(2)
-"""Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side by side."""
+"""Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side
+by side.
+"""
 NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
 FEW_ROWS = 1 << 11
 """Rows up to which to sort them costs less than to number their columns one by one."""
 FEW_TO_TIME = 64
-"""Rows up to which each is timed: to find those alike takes as long as to time the kernels of some 80."""
+"""Rows up to which each is timed: to find those alike takes as long as to time the kernels of some
+80.
+"""
 SMALL_TABLE, TABLE_PER_ROW = 1 << 15, 1 << 7
-"""Entries of a table, at all and for each row, up to which to fill it costs less than to sort the rows."""
-UNSPLIT = {"recompute": NONE, "sequence_parallel": 0, "zero": 0, "offload_percent": 0, "outermost": STAGES_APART}
-"""What a field holds where nothing is split or saved; 1 for all others, which are degrees and counts."""
+"""Entries of a table, at all and for each row, up to which to fill it costs less than to sort the
+rows.
+"""
+UNSPLIT = {
+    "recompute": NONE,
+    "sequence_parallel": 0,
+    "zero": 0,
+    "offload_percent": 0,
+    "outermost": STAGES_APART,
+}
+"""What a field holds where nothing is split or saved; 1 for all others, which are degrees and
+counts.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mappings:
     """How a workload is split, one row each.
 
-    All arrays have shape (n,). `recompute` holds indices into `RECOMPUTE`, `outermost` into `OUTERMOST`.
+    All arrays have shape (n,). `recompute` holds indices into `RECOMPUTE`, `outermost` into
+    `OUTERMOST`.
     """
 
     tp: Ints
@@ -57,7 +74,12 @@ class Mappings:
         """Rows with these columns by name, of shape (n,); what is left out is not split."""
         size = len(next(iter(columns.values())))
         return cls.of_table(
-            np.array([np.asarray(columns.get(f.name, np.full(size, UNSPLIT.get(f.name, 1)))) for f in fields(cls)])
+            np.array(
+                [
+                    np.asarray(columns.get(f.name, np.full(size, UNSPLIT.get(f.name, 1))))
+                    for f in fields(cls)
+                ]
+            )
         )
 
     @classmethod
@@ -68,8 +90,14 @@ class Mappings:
 
     @classmethod
     def of_choice(cls, values: Mapping[str, int | bool | str]) -> Mappings:
-        """One row from the values of a plan, where recomputation and the outermost dimension have their names."""
-        names = {name: entries.index(str(values[name])) for name, entries in NAMED.items() if name in values}
+        """One row from the values of a plan, where recomputation and the outermost dimension have
+        their names.
+        """
+        names = {
+            name: entries.index(str(values[name]))
+            for name, entries in NAMED.items()
+            if name in values
+        }
         numbers = {**values, **names}
         return cls.of(**{name: [int(value)] for name, value in numbers.items()})
 
@@ -90,10 +118,12 @@ class Mappings:
 
 @dataclass(frozen=True, kw_only=True)
 class Placements:
-    """The part of each degree that lies inside an HB domain; arrays of shape (n,) beside those of `Mappings`.
+    """The part of each degree that lies inside an HB domain; arrays of shape (n,) beside those of
+    `Mappings`.
 
-    Expert groups follow from these: `expert_ranks`. Where domains are not filled alike, `dp` is of those that hold most
-    replicas, `dp_fewest` of those that hold fewest, and `dp_domains` says how many hold the replicas of a stage.
+    Expert groups follow from these: `expert_ranks`. Where domains are not filled alike, `dp` is of
+    those that hold most replicas, `dp_fewest` of those that hold fewest, and `dp_domains` says how
+    many hold the replicas of a stage.
     """
 
     tp: Ints
@@ -108,7 +138,9 @@ class Placements:
 
     def take(self, rows: Ints | Bools | slice) -> Placements:
         """The chosen rows."""
-        return Placements(**{name: column[rows] for name, column in vars(self).items() if column is not None})
+        return Placements(
+            **{name: column[rows] for name, column in vars(self).items() if column is not None}
+        )
 
     def dp_across(self, mappings: Mappings) -> Ints:
         """d_l: domains that hold the replicas of a stage; shape (n,)."""
@@ -131,23 +163,32 @@ def micro_batches(mappings: Mappings, global_batch: int) -> Ints:
 
 
 def replicas_together(mappings: Mappings, *, expert_tp: bool) -> Ints:
-    """Replicas of a stage that fill whole expert groups whose TP and context ranks lie in one domain; shape (n,)."""
-    return np.asarray(mappings.ep // np.gcd(mappings.ep, mappings.cp * (1 if expert_tp else mappings.tp)))
+    """Replicas of a stage that fill whole expert groups whose TP and context ranks lie in one
+    domain; shape (n,).
+    """
+    return np.asarray(
+        mappings.ep // np.gcd(mappings.ep, mappings.cp * (1 if expert_tp else mappings.tp))
+    )
 
 
 def uneven_replicas(dp: int, joint_replicas: int, domains: int) -> tuple[int, int]:
-    """Replicas of a stage in the domains that hold most and fewest; of each group of `joint_replicas` all or none."""
+    """Replicas of a stage in the domains that hold most and fewest; of each group of
+    `joint_replicas` all or none.
+    """
     groups = dp // joint_replicas
     return joint_replicas * -(-groups // domains), joint_replicas * (groups // domains)
 
 
-def expert_ranks(mappings: Mappings, placements: Placements, *, expert_tp: bool) -> tuple[Ints, Ints, Ints, Ints]:
+def expert_ranks(
+    mappings: Mappings, placements: Placements, *, expert_tp: bool
+) -> tuple[Ints, Ints, Ints, Ints]:
     """Expert groups, and the groups of GPUs that hold the same experts; arrays of shape (n,).
 
     Returns
     -------
     inside, across, copies_inside, copies_across
-        x_h, x_l: ranks of an expert group in an HB domain and domains it spans; the same for the copies of an expert.
+        x_h, x_l: ranks of an expert group in an HB domain and domains it spans; the same for the
+        copies of an expert.
     """
     ranks_inside = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
     domains = mappings.cp // placements.cp * placements.dp_across(mappings)
@@ -164,11 +205,12 @@ def chunk_layers(layers: int, mappings: Mappings) -> Ints:
 
 
 def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
-    r"""Layers of the fullest stage, :math:`\ell`, and how many fewer the last stage has; arrays of shape (n,).
+    r"""Layers of the fullest stage, :math:`\ell`, and how many fewer the last stage has; arrays of
+    shape (n,).
 
-    Layers missing from a full grid of chunks are taken from the first and the last stage, which hold the embedding and
-    the logits; from the last one alone where it has further predictions besides and its last chunk has as many, as
-    recipes of DeepSeek-V3 lay them out.
+    Layers missing from a full grid of chunks are taken from the first and the last stage, which
+    hold the embedding and the logits; from the last one alone where it has further predictions
+    besides and its last chunk has as many, as recipes of DeepSeek-V3 lay them out.
     """
     chunk = chunk_layers(model.layers, mappings)
     fullest = chunk * mappings.interleave
@@ -178,10 +220,12 @@ def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
 
 
 def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
-    """The distinct rows of some columns of small whole numbers, without sorting where that costs less.
+    """The distinct rows of some columns of small whole numbers, without sorting where that costs
+    less.
 
-    Where many rows have too many combinations for a table, as of powers of two up to a hundred thousand, each column is
-    numbered first: that keeps the order of its values, so rows and their order are those of sorting.
+    Where many rows have too many combinations for a table, as of powers of two up to a hundred
+    thousand, each column is numbered first: that keeps the order of its values, so rows and their
+    order are those of sorting.
 
     Returns
     -------
@@ -193,9 +237,13 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
         return tuple(column[:0] for column in columns), np.zeros(0, dtype=np.int64)
     sizes = [int(column.max()) + 1 for column in columns]
     combinations = math.prod(sizes)
-    if combinations <= np.iinfo(np.int64).max and (count <= FEW_ROWS or _may_fill(combinations, count)):
+    if combinations <= np.iinfo(np.int64).max and (
+        count <= FEW_ROWS or _may_fill(combinations, count)
+    ):
         return _looked_up(columns, sizes)
-    values, numbers = zip(*(_numbered(column, size) for column, size in zip(columns, sizes, strict=True)), strict=True)
+    values, numbers = zip(
+        *(_numbered(column, size) for column, size in zip(columns, sizes, strict=True)), strict=True
+    )
     sizes = [len(present) for present in values]
     if math.prod(sizes) > np.iinfo(np.int64).max:
         table, position = np.unique(np.stack(columns), axis=1, return_inverse=True)
@@ -205,13 +253,17 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
 
 
 def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Ints, ...], Ints]:
-    """`distinct_rows` of columns below the given sizes, by the number of each row among all that there could be."""
+    """`distinct_rows` of columns below the given sizes, by the number of each row among all that
+    there could be.
+    """
     keys, position = _numbered(np.ravel_multi_index(tuple(columns), sizes), math.prod(sizes))
     return np.unravel_index(keys, sizes), position
 
 
 def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
-    """The distinct values of a column below `size` in rising order, and the number of each entry among them."""
+    """The distinct values of a column below `size` in rising order, and the number of each entry
+    among them.
+    """
     if not _may_fill(size, len(column)):
         values, position = np.unique(column, return_inverse=True)
         return values, position.ravel()
@@ -234,7 +286,8 @@ def representatives(*columns: Ints) -> tuple[Ints, Ints]:
     Returns
     -------
     rows, position
-        What is computed for `rows` and then indexed by `position` is what all rows would have computed.
+        What is computed for `rows` and then indexed by `position` is what all rows would have
+        computed.
     """
     combinations, position = distinct_rows(*columns)
     rows = np.empty(len(combinations[0]), dtype=np.int64)
@@ -243,7 +296,9 @@ def representatives(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def rows_to_time(*columns: Ints) -> tuple[Ints, Ints]:
-    """`representatives`, or every row where they are so few that each is timed sooner than the same ones are found."""
+    """`representatives`, or every row where they are so few that each is timed sooner than the same
+    ones are found.
+    """
     count = len(columns[0])
     if count > FEW_TO_TIME:
         return representatives(*columns)

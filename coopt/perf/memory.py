@@ -47,7 +47,8 @@ from coopt.perf.parameters import (
 )
 
 GIB = 2.0**30
-PARAMETER_BYTES = 2  # 16 bits, or an 8-bit parameter by rows and by columns, as forward and backward products read it
+# 16 bits, or an 8-bit parameter by rows and by columns, as forward and backward products read it
+PARAMETER_BYTES = 2
 LOGIT_BYTES = 4.0  # of a logit in fp32
 
 
@@ -61,12 +62,17 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     kept_of_layer = kept.activations[position]
     predictions = 1 + model.extra_predictions
     logits = (
-        predictions * LOGIT_BYTES * _rows(workload, distinct_mappings) * vocab_share(model, distinct_mappings.tp)
+        predictions
+        * LOGIT_BYTES
+        * _rows(workload, distinct_mappings)
+        * vocab_share(model, distinct_mappings.tp)
     )[position]
     of_layer, of_table, gathered_bytes = state_bytes(workload, m)
     loads = tuple(_every_stage(workload, m))
     bytes_of_stages = [
-        of_layer * layers + of_table * tables + kept_of_layer * _on_the_gpu(m, activation_layers, put_off_layers)
+        of_layer * layers
+        + of_table * tables
+        + kept_of_layer * _on_the_gpu(m, activation_layers, put_off_layers)
         for layers, tables, activation_layers, put_off_layers in loads
     ]
     if workload.options.schedule != "1f1b":
@@ -82,12 +88,14 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any) -> Any:
-    """Layers times micro-batches whose activations the GPU has; of those that the host keeps, the layer at work, one on
-    its way, and those whose gradients of weights are still to come.
+    """Layers times micro-batches whose activations the GPU has; of those that the host keeps, the
+    layer at work, one on its way, and those whose gradients of weights are still to come.
     """
     if not mappings.offload_percent.any():
         return activation_layers
-    return activation_layers - mappings.offload_percent / 100.0 * np.maximum(activation_layers - put_off_layers - 2, 0)
+    return activation_layers - mappings.offload_percent / 100.0 * np.maximum(
+        activation_layers - put_off_layers - 2, 0
+    )
 
 
 def checkpoint_bytes(workload: Workload) -> float:
@@ -107,23 +115,24 @@ StageLoad = tuple[Ints, Any, Ints, Any]
 def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
     """What the first, the second and the last stage hold, any of which may be the fullest.
 
-    The first keeps most micro-batches and has an embedding, the second may have a layer more, the last has the logits
-    and the further predictions. A pipeline of one stage is the last; one of two has no second. Under ZB-H1 the second
-    stands for all middle ones; under DualPipe the last is the GPU with both ends, and the others are the middle one, as
-    the pipeline drains and before.
+    The first keeps most micro-batches and has an embedding, the second may have a layer more, the
+    last has the logits and the further predictions. A pipeline of one stage is the last; one of two
+    has no second. Under ZB-H1 the second stands for all middle ones; under DualPipe the last is the
+    GPU with both ends, and the others are the middle one, as the pipeline drains and before.
 
     Returns
     -------
     layers, tables, activation_layers, put_off_layers
-        Layers of the stage, tables of the vocabulary, layers times micro-batches whose activations it keeps, and those
-        of them that have gone backward but for gradients of weights.
+        Layers of the stage, tables of the vocabulary, layers times micro-batches whose activations
+        it keeps, and those of them that have gone backward but for gradients of weights.
     """
     m, model, j = mappings, workload.model, workload.model.extra_predictions
     p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
     full_layers, short_last = stage_layers(model, m)
     short_first = p * full_layers - model.layers - short_last
     first_chunks, second_chunks, last_chunks = chunks_in_flight(m, workload.global_batch)
-    # the first chunk lacks the layers that the first stage lacks; p of it in turn, and less than two turns in flight
+    # the first chunk lacks the layers that the first stage lacks; p of it in turn, and less than
+    # two turns in flight
     of_first_chunk = np.minimum(first_chunks, p) + np.maximum(first_chunks - p * v, 0)
     has_second = p > 2
     tables = np.where((p == 1) & (not model.tied_embeddings), 2, 1)
@@ -138,11 +147,16 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
     return (_put_off if workload.options.schedule == "zb-h1" else _two_way)(workload, m, loads)
 
 
-def _put_off(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]) -> tuple[StageLoad, ...]:
-    """Under ZB-H1 every stage keeps as many micro-batches as the first, one more of them for gradients of weights alone
-    with each stage; of middle stages the last keeps most.
+def _put_off(
+    workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]
+) -> tuple[StageLoad, ...]:
+    """Under ZB-H1 every stage keeps as many micro-batches as the first, one more of them for
+    gradients of weights alone with each stage; of middle stages the last keeps most.
     """
-    p, batches = mappings.pp, np.minimum(mappings.pp, micro_batches(mappings, workload.global_batch))
+    p, batches = (
+        mappings.pp,
+        np.minimum(mappings.pp, micro_batches(mappings, workload.global_batch)),
+    )
     put_off_counts = (np.minimum(batches, count) * (p > 1) for count in (1, p - 1, p))
     return tuple(
         (layers, tables, layers * batches, layers * count)
@@ -150,9 +164,12 @@ def _put_off(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...
     )
 
 
-def _two_way(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]) -> tuple[StageLoad, ...]:
-    """Under DualPipe two stages and p + 1 micro-batches (arXiv 2412.19437, Table 2), of which at the ends of a pipeline
-    one has come all the way; as it drains, a middle GPU has half of its gradients of weights to take.
+def _two_way(
+    workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]
+) -> tuple[StageLoad, ...]:
+    """Under DualPipe two stages and p + 1 micro-batches (arXiv 2412.19437, Table 2), of which at
+    the ends of a pipeline one has come all the way; as it drains, a middle GPU has half of its
+    gradients of weights to take.
     """
     p, (first_layers, _, last_layers) = mappings.pp, (layers for layers, *_ in loads)
     middle_layers = loads[1][0]
@@ -160,7 +177,12 @@ def _two_way(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...
     paired: tuple[StageLoad, ...] = (
         (2 * middle_layers, 0, (p // 2 + 1) * middle_layers, p // 2 * middle_layers),
         (2 * middle_layers, 0, (p + 1) * middle_layers, middle_layers),
-        (first_layers + last_layers, tables, p * first_layers + last_layers, np.maximum(first_layers, last_layers)),
+        (
+            first_layers + last_layers,
+            tables,
+            p * first_layers + last_layers,
+            np.maximum(first_layers, last_layers),
+        ),
     )
     return tuple(
         (*(np.where(p > 1, a, b) for a, b in zip(pair, load, strict=True)),)
@@ -169,7 +191,9 @@ def _two_way(workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...
 
 
 def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[StageLoad]:
-    """`stages` of all mappings, worked out once for those alike in pipeline, chunks and micro-batches."""
+    """`stages` of all mappings, worked out once for those alike in pipeline, chunks and
+    micro-batches.
+    """
     m = mappings
     rows, position = rows_to_time(m.pp, m.interleave, micro_batches(m, workload.global_batch))
     for load in stages(workload, m.take(rows)):
@@ -185,13 +209,24 @@ def stage_copies(mappings: Mappings) -> Ints:
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats, Floats]:
-    """Parameters, gradients and optimizer of a layer, of an embedding, and of shards what is whole; each (n,)."""
+    """Parameters, gradients and optimizer of a layer, of an embedding, and of shards what is whole;
+    each (n,).
+    """
     m, model, options = mappings, workload.model, workload.options
     stage = m.zero
-    gradients = 2 if options.dp_mode == "stale-1" else 1  # those on their way, and those of this step
-    sizes = (PARAMETER_BYTES, gradients * options.software.gradient_bytes, options.software.state_bytes)
-    # ZeRO 3 spreads parameters, gradients and optimizer over the replicas, ZeRO 2 the latter two, ZeRO 1 the last
-    spread_bytes: Any = sum(size * (stage >= from_stage) for size, from_stage in zip(sizes, (3, 2, 1), strict=True))
+    gradients = (
+        2 if options.dp_mode == "stale-1" else 1
+    )  # those on their way, and those of this step
+    sizes = (
+        PARAMETER_BYTES,
+        gradients * options.software.gradient_bytes,
+        options.software.state_bytes,
+    )
+    # ZeRO 3 spreads parameters, gradients and optimizer over the replicas, ZeRO 2 the latter two,
+    # ZeRO 1 the last
+    spread_bytes: Any = sum(
+        size * (stage >= from_stage) for size, from_stage in zip(sizes, (3, 2, 1), strict=True)
+    )
     whole_bytes = sum(sizes) - spread_bytes
     if options.schedule == "dualpipe":
         spread_bytes = spread_bytes / stage_copies(m)
@@ -201,18 +236,25 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     of_layer, gathered_parameters = parameter_bytes * layer, layer
     if model.experts:
         experts = layer_expert_parameters(model, m.tp, m.ep, expert_tp=options.expert_tp)
-        of_layer = of_layer + (whole_bytes + spread_bytes / expert_copies(m, expert_tp=options.expert_tp)) * experts
+        of_layer = (
+            of_layer
+            + (whole_bytes + spread_bytes / expert_copies(m, expert_tp=options.expert_tp)) * experts
+        )
         gathered_parameters = gathered_parameters + experts
     # ZeRO 3 gathers the layer at work and the next
     at_once = 2.0 * PARAMETER_BYTES * (stage == 3)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
-        at_once = at_once * chunk + options.software.gradient_bytes * chunk * ((stage >= 2) & (m.interleave > 1))
+        at_once = at_once * chunk + options.software.gradient_bytes * chunk * (
+            (stage >= 2) & (m.interleave > 1)
+        )
     return of_layer, parameter_bytes * table, gathered_parameters * at_once
 
 
 def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
-    """How often an iteration reduces shards of gradients, and in each pass gathers those of parameters; (n,)."""
+    """How often an iteration reduces shards of gradients, and in each pass gathers those of
+    parameters; (n,).
+    """
     times = micro_batches(mappings, workload.global_batch)
     if not workload.options.software.shards_in_rounds:
         return times
@@ -239,20 +281,32 @@ class _Kept:
 
     @cached_property
     def full(self) -> Floats:
-        """Everything but attention scores: s·b·h·34/t for a plain layer with dropout and sequence parallelism."""
+        """Everything but attention scores: s·b·h·34/t for a plain layer with dropout and sequence
+        parallelism.
+        """
         workload, mappings = self.workload, self.mappings
         model, t, width = workload.model, mappings.tp, input_bytes(workload)
-        # of an element of the residual stream: what goes into two norms, and what comes out; masks of two dropouts
+        # of an element of the residual stream: what goes into two norms, and what comes out; masks
+        # of two dropouts
         norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
         narrow = 2 - width  # the output projection has its input in 8 bits beside that of the core
-        heads = 2 * (query_width(model) / t + kv_width(model, t)) + (2 + narrow) * value_width(model) / t
+        heads = (
+            2 * (query_width(model) / t + kv_width(model, t))
+            + (2 + narrow) * value_width(model) / t
+        )
         if model.mamba_layers:
-            # results of its input projection and of its scan, and the input of its output projection
+            # results of its input projection and of its scan, and the input of its output
+            # projection
             mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
             heads = attention_share(model) * heads + mamba_share(model) * mixed
         rows = _rows(workload, mappings)
-        mixer_bytes = rows * (norms * model.hidden / _norm_split(mappings) * block_share(model) + heads)
-        return np.asarray(mixer_bytes + _kept_feed_forward(workload, t, rows, _norm_split(mappings)), dtype=np.float64)
+        mixer_bytes = rows * (
+            norms * model.hidden / _norm_split(mappings) * block_share(model) + heads
+        )
+        return np.asarray(
+            mixer_bytes + _kept_feed_forward(workload, t, rows, _norm_split(mappings)),
+            dtype=np.float64,
+        )
 
     @cached_property
     def scores(self) -> Floats:
@@ -261,15 +315,28 @@ class _Kept:
         if workload.options.attention == "flash":
             return np.zeros(len(mappings))
         model = workload.model
-        pairs = mappings.micro_batch * model.heads / mappings.tp * float(model.seq) * (model.seq / mappings.cp)
-        pair_bytes = 2 + 3 * workload.options.software.dropout  # softmax; what dropout leaves of it, and its mask
+        pairs = (
+            mappings.micro_batch
+            * model.heads
+            / mappings.tp
+            * float(model.seq)
+            * (model.seq / mappings.cp)
+        )
+        pair_bytes = (
+            2 + 3 * workload.options.software.dropout
+        )  # softmax; what dropout leaves of it, and its mask
         return np.asarray(attention_share(model) * pair_bytes * pairs, dtype=np.float64)
 
     @cached_property
     def repeated(self) -> Floats:
         """What `norm+act` or `norm+ffn` does not keep; 0 for other kinds of recomputation."""
         workload, mappings = self.workload, self.mappings
-        kind, model, t, width = mappings.recompute, workload.model, mappings.tp, input_bytes(workload)
+        kind, model, t, width = (
+            mappings.recompute,
+            workload.model,
+            mappings.tp,
+            input_bytes(workload),
+        )
         if not ((kind == NORM_ACT) | (kind == NORM_FFN)).any():
             return np.zeros(len(mappings))
         rows = _rows(workload, mappings)
@@ -277,27 +344,46 @@ class _Kept:
         split = t if workload.options.expert_tp else 1
         cheap_bytes: Any = 0
         if model.experts:
-            cheap_bytes = expert_layers(model) * expert_rows(model, rows, t, split) * width * model.ffn / split
+            cheap_bytes = (
+                expert_layers(model)
+                * expert_rows(model, rows, t, split)
+                * width
+                * model.ffn
+                / split
+            )
         if model.kv_rank:  # latents are kept in place of what they expand to
             queries = query_width(model) / t - model.q_rank if model.q_rank else 0
-            saved_columns = np.maximum(queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0)
+            saved_columns = np.maximum(
+                queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0
+            )
             cheap_bytes = cheap_bytes + 2 * rows * saved_columns * attention_share(model)
         repeated_bytes = norms + np.where(
-            kind == NORM_ACT, cheap_bytes, _kept_feed_forward(workload, t, rows, _norm_split(mappings))
+            kind == NORM_ACT,
+            cheap_bytes,
+            _kept_feed_forward(workload, t, rows, _norm_split(mappings)),
         )
-        return np.asarray(np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64)
+        return np.asarray(
+            np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64
+        )
 
     @cached_property
     def activations(self) -> Floats:
         """What is kept for the backward pass."""
-        kind, inputs = self.mappings.recompute, 2.0 * _rows(self.workload, self.mappings) * self.workload.model.hidden
-        kept = np.where((kind == NORM_ACT) | (kind == NORM_FFN), self.full - self.repeated, self.full)
+        kind, inputs = (
+            self.mappings.recompute,
+            2.0 * _rows(self.workload, self.mappings) * self.workload.model.hidden,
+        )
+        kept = np.where(
+            (kind == NORM_ACT) | (kind == NORM_FFN), self.full - self.repeated, self.full
+        )
         kept = np.where(kind == SELECTIVE, kept, kept + self.scores)
         return np.where(kind == FULL, inputs / _norm_split(self.mappings), kept)
 
     @property
     def brought_back(self) -> Floats:
-        """What more is kept once recomputation brings back what products read, until gradients of weights are taken."""
+        """What more is kept once recomputation brings back what products read, until gradients of
+        weights are taken.
+        """
         return np.maximum(self.full - self.activations, 0.0)
 
     @property
@@ -307,22 +393,32 @@ class _Kept:
 
 
 def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward; shape (n,)."""
+    """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward;
+    shape (n,).
+    """
     m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
-    rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent)
+    rows, position = rows_to_time(
+        m.tp, m.cp, m.micro_batch, m.recompute, sequence, m.offload_percent
+    )
     distinct_mappings = m.take(rows)
     return np.asarray(
-        (layer_activation_bytes(workload, distinct_mappings) * (distinct_mappings.offload_percent / 100.0))[position]
+        (
+            layer_activation_bytes(workload, distinct_mappings)
+            * (distinct_mappings.offload_percent / 100.0)
+        )[position]
     )
 
 
 def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints, Ints]:
-    """Model chunks whose activations the first, second and last stage hold at their fullest moment; shape (n,)."""
+    """Model chunks whose activations the first, second and last stage hold at their fullest moment;
+    shape (n,).
+    """
     p, v = mappings.pp, mappings.interleave
     all_chunks = micro_batches(mappings, global_batch) * v
     first_chunks = np.where(v > 1, p * v + p - 1, p)
     second_chunks = np.where(v > 1, first_chunks - 2, p - 1)
-    # the last stage goes backward as soon as its last chunk has gone forward, so that only earlier chunks pile up
+    # the last stage goes backward as soon as its last chunk has gone forward, so that only earlier
+    # chunks pile up
     last_chunks = np.where(v > 1, (v - 1) * p + 1, 1)
     return (
         np.minimum(all_chunks, first_chunks),
@@ -347,7 +443,9 @@ def input_bytes(workload: Workload) -> float:
 
 def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -> Any:
     model, width = workload.model, input_bytes(workload)
-    element_bytes = (4 if model.gated else 2) + width  # what the nonlinearity reads, with its gate, and what it writes
+    element_bytes = (
+        4 if model.gated else 2
+    ) + width  # what the nonlinearity reads, with its gate, and what it writes
     if not model.experts:
         return element_bytes * model.ffn / t * rows * ffn_share(model)
     share, split = expert_layers(model), (t if workload.options.expert_tp else 1)

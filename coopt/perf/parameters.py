@@ -1,4 +1,6 @@
-"""Widths of a transformer as one rank sees them, parameters that a GPU holds, FLOPs of a token, utilisation."""
+"""Widths of a transformer as one rank sees them, parameters that a GPU holds, FLOPs of a token,
+utilisation.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ import numpy as np
 from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import FULL, NORM_FFN, SELECTIVE, Floats, Ints, Mappings, rows_to_time, stage_layers
+from coopt.perf.mapping import (
+    FULL,
+    NORM_FFN,
+    SELECTIVE,
+    Floats,
+    Ints,
+    Mappings,
+    rows_to_time,
+    stage_layers,
+)
 
 BITS: dict[Precision, int] = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
 SCAN_FLOP = 7.0  # of an element of Mamba-2's width and of its state, forward
@@ -26,7 +37,9 @@ def value_width(model: Transformer) -> int:
 
 
 def kv_width(model: Transformer, t: Any) -> Any:
-    """n_kv: key and value columns one TP rank holds; a head is repeated where t exceeds the KV heads."""
+    """n_kv: key and value columns one TP rank holds; a head is repeated where t exceeds the KV
+    heads.
+    """
     return np.maximum(model.kv_heads / t, 1) * (model.head_dim + model.value_size)
 
 
@@ -80,8 +93,14 @@ def wide_share(workload: Workload) -> float:
 
 
 def prediction_of(workload: Workload) -> Workload:
-    """The workload whose mean layer is one that predicts a further token; in a hybrid none of `wide_layers` is."""
-    model, options, software = workload.model.prediction, workload.options, workload.options.software
+    """The workload whose mean layer is one that predicts a further token; in a hybrid none of
+    `wide_layers` is.
+    """
+    model, options, software = (
+        workload.model.prediction,
+        workload.options,
+        workload.options.software,
+    )
     changes: dict[str, Any] = {}
     precision = with_bits(workload.precision, software.prediction_bits)
     if precision != workload.precision:
@@ -99,7 +118,9 @@ def further_exchanges(model: Transformer) -> float:
 
 
 def block_share(model: Transformer) -> float:
-    """Mixers and feed-forward parts of the mean layer, each with a norm, over the two of a plain one."""
+    """Mixers and feed-forward parts of the mean layer, each with a norm, over the two of a plain
+    one.
+    """
     return (model.with_attention + model.mamba_layers + model.with_ffn) / (2 * model.layers)
 
 
@@ -109,8 +130,12 @@ def mamba_width(model: Transformer) -> int:
 
 
 def mamba_columns(model: Transformer, t: Any) -> Any:
-    """Columns of the input projection of a Mamba-2 mixer on one TP rank: gate, input, B and C, and a step a head."""
-    return (2 * mamba_width(model) + 2 * model.mamba_groups * model.mamba_state + model.mamba_heads) / t
+    """Columns of the input projection of a Mamba-2 mixer on one TP rank: gate, input, B and C, and
+    a step a head.
+    """
+    return (
+        2 * mamba_width(model) + 2 * model.mamba_groups * model.mamba_state + model.mamba_heads
+    ) / t
 
 
 def mamba_parameters(model: Transformer, t: Any) -> Any:
@@ -124,12 +149,16 @@ def expert_width(model: Transformer) -> int:
 
 
 def attended_share(model: Transformer) -> float:
-    r"""Mean share of the sequence a token looks at under flash attention, over its layers: :math:`\rho`."""
+    r"""Mean share of the sequence a token looks at under flash attention, over its layers:
+    :math:`\rho`.
+    """
     full_share = 0.5 if model.causal else 1.0
     window_share = min(full_share, model.window / model.seq)
     layers = model.with_attention
     return (
-        ((layers - model.window_layers) * full_share + model.window_layers * window_share) / layers if layers else 1.0
+        ((layers - model.window_layers) * full_share + model.window_layers * window_share) / layers
+        if layers
+        else 1.0
     )
 
 
@@ -144,23 +173,38 @@ def attention_parameters(model: Transformer, t: Any) -> Any:
     if not model.kv_rank:
         return h * (query + kv_width(model, t)) + output
     queries = h * model.q_rank + model.q_rank * query if model.q_rank else h * query
-    return queries + h * (model.kv_rank + model.rope_dim) + model.kv_rank * latent_width(model) / t + output
+    return (
+        queries
+        + h * (model.kv_rank + model.rope_dim)
+        + model.kv_rank * latent_width(model) / t
+        + output
+    )
 
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms left out."""
+    """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms
+    left out.
+    """
     mixers, per_column = mixer_parameters(model, t), model.hidden * ffn_matrices(model) / t
     if not model.experts:
         return mixers + ffn_share(model) * (per_column * model.ffn)
     share = expert_layers(model)
-    mixture = share * (per_column * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent))
+    mixture = share * (
+        per_column * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent)
+    )
     return mixers + mixture + (ffn_share(model) - share) * per_column * model.dense_ffn
 
 
 def mixer_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of attention, or of Mamba-2, of a layer on one TP rank, the mean over all layers."""
+    """Parameters of attention, or of Mamba-2, of a layer on one TP rank, the mean over all
+    layers.
+    """
     attention = attention_share(model) * attention_parameters(model, t)
-    return attention + mamba_share(model) * mamba_parameters(model, t) if model.mamba_layers else attention
+    return (
+        attention + mamba_share(model) * mamba_parameters(model, t)
+        if model.mamba_layers
+        else attention
+    )
 
 
 def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
@@ -168,11 +212,20 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
     if not model.experts:
         return np.zeros(np.shape(t))
     split = t if expert_tp else 1
-    return expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.ffn * (model.experts / ep) / split
+    return (
+        expert_layers(model)
+        * ffn_matrices(model)
+        * expert_width(model)
+        * model.ffn
+        * (model.experts / ep)
+        / split
+    )
 
 
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
-    """Layers of the last stage beyond those of a full one: further predictions that find no missing layer; (n,)."""
+    """Layers of the last stage beyond those of a full one: further predictions that find no missing
+    layer; (n,).
+    """
     _, fewer = stage_layers(model, mappings)
     return np.maximum(model.extra_predictions - fewer, 0)
 
@@ -182,9 +235,14 @@ def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
     rows, position = rows_to_time(mappings.tp, mappings.pp, mappings.interleave)
     distinct_mappings = mappings.take(rows)
     holds_both_tables = (distinct_mappings.pp == 1) & (not model.tied_embeddings)
-    embedding = vocab_share(model, distinct_mappings.tp) * model.hidden * np.where(holds_both_tables, 2, 1)
+    embedding = (
+        vocab_share(model, distinct_mappings.tp) * model.hidden * np.where(holds_both_tables, 2, 1)
+    )
     fullest = _held_layers(model, distinct_mappings)
-    return np.asarray((fullest * layer_parameters(model, distinct_mappings.tp) + embedding)[position], dtype=np.float64)
+    return np.asarray(
+        (fullest * layer_parameters(model, distinct_mappings.tp) + embedding)[position],
+        dtype=np.float64,
+    )
 
 
 def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: bool) -> Floats:
@@ -207,14 +265,20 @@ def model_flop_per_token(model: Transformer) -> float:
     j, prediction = model.extra_predictions, model.prediction
     products = model.layers * _active_parameters(model) + j * _active_parameters(prediction)
     products += (1 + j) * model.vocab * model.hidden
-    return 6.0 * products + 3.0 * (model.layers * _mixing_flop(model) + j * _mixing_flop(prediction))
+    return 6.0 * products + 3.0 * (
+        model.layers * _mixing_flop(model) + j * _mixing_flop(prediction)
+    )
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
-    """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of `recompute`."""
+    """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of
+    `recompute`.
+    """
     full_flop = model.layers * (2.0 * _active_parameters(model) + _mixing_flop(model))
     selective_flop = 0.0 if flash else 3.0 * model.layers * _layer_attention_flop(model)
-    feed_forward_flop = 2.0 * model.layers * (_active_parameters(model) - mixer_parameters(model, 1))
+    feed_forward_flop = (
+        2.0 * model.layers * (_active_parameters(model) - mixer_parameters(model, 1))
+    )
     extra = np.select(
         [recompute == FULL, recompute == NORM_FFN, recompute == SELECTIVE],
         [full_flop, feed_forward_flop, selective_flop],
@@ -226,33 +290,46 @@ def _active_parameters(model: Transformer) -> float:
     """A: parameters of a layer that a token meets, the mean over all layers."""
     if not model.experts:
         return float(layer_parameters(model, 1))
-    routed_parameters = expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.top_k * model.ffn
+    routed_parameters = (
+        expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.top_k * model.ffn
+    )
     return float(layer_parameters(model, 1) + routed_parameters)
 
 
 def _layer_attention_flop(model: Transformer) -> float:
     """FLOPs of scores and context of a token in the mean layer, forward."""
-    return attention_share(model) * (2.0 * model.heads * (model.head_dim + model.value_size) * model.seq)
+    return attention_share(model) * (
+        2.0 * model.heads * (model.head_dim + model.value_size) * model.seq
+    )
 
 
 def _mixing_flop(model: Transformer) -> float:
-    """FLOPs with which tokens of the mean layer see others, forward: of attention, and of Mamba-2's scan, as Megatron
-    Bridge counts it (src/megatron/bridge/training/utils/flop_utils.py)."""
+    """FLOPs with which tokens of the mean layer see others, forward: of attention, and of Mamba-2's
+    scan, as Megatron Bridge counts it (src/megatron/bridge/training/utils/flop_utils.py).
+    """
     scan_flop = mamba_share(model) * SCAN_FLOP * mamba_width(model) * model.mamba_state
     return _layer_attention_flop(model) + scan_flop
 
 
 def model_parameters(model: Transformer) -> tuple[float, float]:
-    """Parameters of a whole model, and those of them that a token meets; norms and further predictions left out."""
+    """Parameters of a whole model, and those of them that a token meets; norms and further
+    predictions left out.
+    """
     embeddings = model.vocab * model.hidden * (1 if model.tied_embeddings else 2)
     experts = float(layer_expert_parameters(model, 1, 1, expert_tp=True))
     total = model.layers * (float(layer_parameters(model, 1)) + experts) + embeddings
     return total, model.layers * _active_parameters(model) + embeddings
 
 
-def utilisation(workload: Workload, gpu: Gpu, gpus: int, recompute: Any, time_s: Any) -> tuple[Floats, Floats]:
-    """MFU and HFU (shares of the peak of the workload's precision) of an iteration of `time_s` on `gpus` GPUs."""
-    tokens_per_peak = workload.tokens_per_iteration / (time_s * gpus * gpu.peak_flop_s(workload.precision))
+def utilisation(
+    workload: Workload, gpu: Gpu, gpus: int, recompute: Any, time_s: Any
+) -> tuple[Floats, Floats]:
+    """MFU and HFU (shares of the peak of the workload's precision) of an iteration of `time_s` on
+    `gpus` GPUs.
+    """
+    tokens_per_peak = workload.tokens_per_iteration / (
+        time_s * gpus * gpu.peak_flop_s(workload.precision)
+    )
     flash = workload.options.attention == "flash"
     mfu = model_flop_per_token(workload.model) * tokens_per_peak
     return mfu, hardware_flop_per_token(workload.model, recompute, flash=flash) * tokens_per_peak

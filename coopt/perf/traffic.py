@@ -1,4 +1,6 @@
-"""Communication of a stage: of a micro-batch, of the hop to the next stage, and of its replicas once an iteration."""
+"""Communication of a stage: of a micro-batch, of the hop to the next stage, and of its replicas
+once an iteration.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import LinkRates, RingKind, all_to_all, gather, gather_rates, send, visits_of
+from coopt.perf.collectives import (
+    LinkRates,
+    RingKind,
+    all_to_all,
+    gather,
+    gather_rates,
+    send,
+    visits_of,
+)
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks
 from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
@@ -26,15 +36,19 @@ from coopt.perf.parameters import (
     vocab_share,
 )
 
-OVERLAP_COST = 0.33  # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
+# share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
+OVERLAP_COST = 0.33
 FULL_REPEATS, FFN_REPEATS, EXCHANGES, RING_PASSES = 4, 2, 4, 3
-# of HBM traffic for each parameter updated: 30 by Adam, as much by norm, clipping and copies (judgement)
+# of HBM traffic for each parameter updated: 30 by Adam, as much by norm, clipping and copies
+# (judgement)
 OPTIMIZER_BYTES = 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageTraffic:
-    """Mappings of a workload on placements; every property holds seconds of shape (n,), of a layer where not said."""
+    """Mappings of a workload on placements; every property holds seconds of shape (n,), of a layer
+    where not said.
+    """
 
     workload: Workload
     links: LinkRates
@@ -55,22 +69,47 @@ class StageTraffic:
     def tp_gather(self) -> AffineSeconds:
         """An all-gather of the activations over the TP group."""
         inside = self.placements.tp
-        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", sized=self.tp_is_sized)
+        return gather(
+            self.links,
+            self.activation,
+            inside,
+            self.mappings.tp // inside,
+            "tp",
+            sized=self.tp_is_sized,
+        )
 
     @cached_property
     def tp_sum(self) -> AffineSeconds:
-        """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a scatter."""
+        """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a
+        scatter.
+        """
         if self.workload.options.collectives == "levels":
             # no switch adds up then, so that half of a sum takes as long as a gather
             return self.tp_gather
-        inside, summed, sized = self.placements.tp, ~self.mappings.sequence_parallel, self.tp_is_sized
-        return gather(self.links, self.activation, inside, self.mappings.tp // inside, "tp", summed=summed, sized=sized)
+        inside, summed, sized = (
+            self.placements.tp,
+            ~self.mappings.sequence_parallel,
+            self.tp_is_sized,
+        )
+        return gather(
+            self.links,
+            self.activation,
+            inside,
+            self.mappings.tp // inside,
+            "tp",
+            summed=summed,
+            sized=sized,
+        )
 
     @property
     def tp_is_sized(self) -> bool:
-        """Whether TP groups choose their way by the size of messages, which are of one size but for experts' rows."""
+        """Whether TP groups choose their way by the size of messages, which are of one size but for
+        experts' rows.
+        """
         options = self.workload.options
-        return options.collectives != "levels" and not (options.expert_tp and self.workload.model.experts)
+        return options.collectives != "levels" and not (
+            options.expert_tp and self.workload.model.experts
+        )
 
     @cached_property
     def repeats_forward(self) -> Any:
@@ -84,7 +123,9 @@ class StageTraffic:
 
     @property
     def repeated_gathers(self) -> Any:
-        """TP all-gathers of a layer that are repeated: all of the forward pass, or those of the feed-forward layer."""
+        """TP all-gathers of a layer that are repeated: all of the forward pass, or those of the
+        feed-forward layer.
+        """
         model = self.workload.model
         feed_forward = FFN_REPEATS * ffn_share(model) * (self.mappings.recompute == NORM_FFN)
         return FULL_REPEATS * block_share(model) * self.repeats_forward + feed_forward
@@ -102,30 +143,48 @@ class StageTraffic:
         blocks = block_share(self.workload.model)
         backward = OVERLAP_COST if options.software.tp_overlap else 1.0
         partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes: Floats = (4 * blocks + self.repeated_gathers) * forward + 4 * blocks * partial * backward
+        passes: Floats = (
+            4 * blocks + self.repeated_gathers
+        ) * forward + 4 * blocks * partial * backward
         return options.tp_sync_fraction * passes + 2.0 * blocks * forward * m.sequence_parallel
 
     @property
     def _forward_cost(self) -> Floats:
         """The share of a forward TP collective that costs time."""
-        pipelined = self.mappings.sequence_parallel & self.workload.options.software.tp_forward_overlap
+        pipelined = (
+            self.mappings.sequence_parallel & self.workload.options.software.tp_forward_overlap
+        )
         return np.where(pipelined, OVERLAP_COST, 1.0)
 
     @property
     def forward_shares(self) -> tuple[Floats, Floats, Floats]:
         """What of TP, CP and EP traffic of a layer belongs to its pass forward; (n,) each."""
-        gathers_ahead = 4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
+        gathers_ahead = (
+            4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
+        )
         ahead = gathers_ahead * self._forward_cost / self._tp_passes
-        return ahead, 1.0 / (RING_PASSES + self.repeats_forward), 2.0 / (EXCHANGES + 2.0 * self.repeats_experts)
+        return (
+            ahead,
+            1.0 / (RING_PASSES + self.repeats_forward),
+            2.0 / (EXCHANGES + 2.0 * self.repeats_experts),
+        )
 
     @property
     def ring(self) -> AffineSeconds:
-        """Keys and values go round the ring of context ranks in every pass of the attention core."""
+        """Keys and values go round the ring of context ranks in every pass of the attention
+        core.
+        """
         c, inside = self.mappings.cp, self.placements.cp
         if not (c > 1).any():
             return AffineSeconds()
         keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
-        ring = gather(self.links, keys * kv_width(self.workload.model, self.mappings.tp), inside, c // inside, "cp")
+        ring = gather(
+            self.links,
+            keys * kv_width(self.workload.model, self.mappings.tp),
+            inside,
+            c // inside,
+            "cp",
+        )
         passes: Floats = (RING_PASSES + self.repeats_forward) * (c > 1)
         return ring * passes
 
@@ -135,9 +194,15 @@ class StageTraffic:
         model = self.workload.model
         if not model.experts:
             return AffineSeconds()
-        inside, across, *_ = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
-        sent_bytes = self.routed_bytes * (self.workload.options.dispatch_bytes + BYTES) / (2 * BYTES)  # there, and back
-        one_exchange = all_to_all(self.links, sent_bytes / self.mappings.tp, inside, across, visits_of(self.workload))
+        inside, across, *_ = expert_ranks(
+            self.mappings, self.placements, expert_tp=self.workload.options.expert_tp
+        )
+        sent_bytes = (
+            self.routed_bytes * (self.workload.options.dispatch_bytes + BYTES) / (2 * BYTES)
+        )  # there, and back
+        one_exchange = all_to_all(
+            self.links, sent_bytes / self.mappings.tp, inside, across, visits_of(self.workload)
+        )
         return one_exchange * ((self.mappings.ep > 1) * self._exchanges)
 
     @property
@@ -146,29 +211,42 @@ class StageTraffic:
         if not self.workload.model.experts or not self.workload.options.expert_tp:
             return AffineSeconds()
         inside = self.placements.tp
-        return gather(self.links, self.routed_bytes, inside, self.mappings.tp // inside, "tp") * self._exchanges
+        return (
+            gather(self.links, self.routed_bytes, inside, self.mappings.tp // inside, "tp")
+            * self._exchanges
+        )
 
     @property
     def routed_bytes(self) -> Floats:
         """Bytes of the rows that a TP group sends to experts."""
         model = self.workload.model
-        return np.asarray(BYTES * model.capacity * self.rows * model.top_k * expert_width(model), dtype=np.float64)
+        return np.asarray(
+            BYTES * model.capacity * self.rows * model.top_k * expert_width(model), dtype=np.float64
+        )
 
     @property
     def _exchanges(self) -> Floats:
-        return np.asarray((EXCHANGES + 2 * self.repeats_experts) * expert_layers(self.workload.model), dtype=np.float64)
+        return np.asarray(
+            (EXCHANGES + 2 * self.repeats_experts) * expert_layers(self.workload.model),
+            dtype=np.float64,
+        )
 
     def hidden_exchanges(self, behind_s: Floats, m: Ints) -> tuple[AffineSeconds, AffineSeconds]:
-        """Expert traffic of a layer if its all-to-alls hide behind another micro-batch, and if that is too short.
+        """Expert traffic of a layer if its all-to-alls hide behind another micro-batch, and if that
+        is too short.
 
-        The second is zero where nothing hides. Where a pipeline has one micro-batch there is no other.
+        The second is zero where nothing hides. Where a pipeline has one micro-batch there is no
+        other.
         """
         exchange, rows_gather = self.exchange, self.expert_gather
         if exchange.is_zero or not self.workload.options.ep_overlap:
             return exchange + rows_gather, AffineSeconds()
         has_others = m > 1
         beyond = exchange - AffineSeconds(behind_s * has_others)
-        return exchange * np.where(has_others, OVERLAP_COST, 1.0) + rows_gather, beyond + rows_gather
+        return (
+            exchange * np.where(has_others, OVERLAP_COST, 1.0) + rows_gather,
+            beyond + rows_gather,
+        )
 
     @property
     def hop(self) -> AffineSeconds:
@@ -184,7 +262,9 @@ class StageTraffic:
 
 @dataclass(frozen=True, kw_only=True)
 class Replicas:
-    """Mappings of a workload on placements, with the parameters their fullest GPUs hold; arrays of shape (n,)."""
+    """Mappings of a workload on placements, with the parameters their fullest GPUs hold; arrays of
+    shape (n,).
+    """
 
     workload: Workload
     links: LinkRates
@@ -194,15 +274,17 @@ class Replicas:
     expert_parameters: Floats
 
     def data_parallel(self) -> AffineSeconds:
-        """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters gathered."""
+        """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters
+        gathered.
+        """
         scatter, gather_back = self.shared_exchange()
         experts_scatter, experts_gather_back = self.expert_exchange()
         return scatter + gather_back + experts_scatter + experts_gather_back + self._twins()
 
     def _twins(self) -> AffineSeconds:
-        """What two GPUs that hold the same two stages of a pipeline send each other: before replicas reduce gradients
-        those of one stage, and what then comes of the other, gradients or parameters. All send at once, to whom the
-        pair that ties an embedding is of other schedules.
+        """What two GPUs that hold the same two stages of a pipeline send each other: before
+        replicas reduce gradients those of one stage, and what then comes of the other, gradients or
+        parameters. All send at once, to whom the pair that ties an embedding is of other schedules.
         """
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
@@ -211,36 +293,48 @@ class Replicas:
         first_send = send(self.links, gradient * parameters, crosses)
         return_send = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
         sends = (first_send + return_send) * (m.pp > 1)
-        # under this schedule no embedding is tied between GPUs, so that twins have the kind `tied` to themselves
+        # under this schedule no embedding is tied between GPUs, so that twins have the kind `tied`
+        # to themselves
         return AffineSeconds(sends.fixed, tied=sends.pp)
 
     def inside_s(self) -> Floats:
-        """What data-parallel traffic keeps links of a domain busy at most: once with all that is exchanged, but for
-        what each rank has where everything goes level by level.
+        """What data-parallel traffic keeps links of a domain busy at most: once with all that is
+        exchanged, but for what each rank has where everything goes level by level.
         """
         m, place, scatters_and_returns = self.mappings, self.placements, self._times
         groups = [(self.parameters, place.dp * place.cp)]
         if self.workload.model.experts:
             groups.append(
-                (self.expert_parameters, expert_ranks(m, place, expert_tp=self.workload.options.expert_tp)[2])
+                (
+                    self.expert_parameters,
+                    expert_ranks(m, place, expert_tp=self.workload.options.expert_tp)[2],
+                )
             )
         busy = np.zeros(len(m))
         for parameters, inside in groups:
             volumes = zip(self._sent_bytes(parameters), scatters_and_returns, strict=True)
-            share = (inside - 1) / inside if self.workload.options.collectives == "levels" else inside > 1
+            share = (
+                (inside - 1) / inside
+                if self.workload.options.collectives == "levels"
+                else inside > 1
+            )
             busy = busy + share * sum(size_bytes * times for size_bytes, times in volumes)
         return np.asarray(busy / self.links.hb_byte_s, dtype=np.float64)
 
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather of all but the experts."""
         m, place = self.mappings, self.placements
-        return self._exchange(self.parameters, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp")
+        return self._exchange(
+            self.parameters, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp"
+        )
 
     def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
         """Scatter and gather among the GPUs that hold the same experts."""
         if not self.workload.model.experts:
             return AffineSeconds(), AffineSeconds()
-        *_, inside, across = expert_ranks(self.mappings, self.placements, expert_tp=self.workload.options.expert_tp)
+        *_, inside, across = expert_ranks(
+            self.mappings, self.placements, expert_tp=self.workload.options.expert_tp
+        )
         return self._exchange(self.expert_parameters, inside, across, "edp")
 
     def _exchange(
@@ -248,17 +342,26 @@ class Replicas:
     ) -> tuple[AffineSeconds, AffineSeconds]:
         zero, (scattered_bytes, returned_bytes) = self.mappings.zero, self._sent_bytes(parameters)
         places = self.placements
-        is_even = places.dp_domains is None  # every domain that holds some of the ranks holds as many
+        is_even = (
+            places.dp_domains is None
+        )  # every domain that holds some of the ranks holds as many
         fewest = None if is_even else inside * places.dp_at_least // places.dp
         sized = self.workload.options.collectives != "levels"
-        rates = gather_rates(self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized)
+        rates = gather_rates(
+            self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized
+        )
         scatters, returns = self._times
         return rates.of(scattered_bytes) * scatters, rates.of(returned_bytes) * returns
 
     def _sent_bytes(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Bytes of one scatter of gradients, and of what is gathered: gradients (ZeRO 0) or 16-bit parameters."""
+        """Bytes of one scatter of gradients, and of what is gathered: gradients (ZeRO 0) or 16-bit
+        parameters.
+        """
         gradient = self.workload.options.software.gradient_bytes
-        return gradient * parameters, np.where(self.mappings.zero >= 1, BYTES, gradient) * parameters
+        return (
+            gradient * parameters,
+            np.where(self.mappings.zero >= 1, BYTES, gradient) * parameters,
+        )
 
     @property
     def _times(self) -> tuple[Ints, Ints]:
@@ -275,14 +378,23 @@ class Replicas:
     def embedding(self) -> AffineSeconds:
         """First and last stage add their gradients of a tied embedding."""
         model = self.workload.model
-        if not model.tied_embeddings or self.workload.options.schedule == "dualpipe":  # there one GPU has both ends
+        if (
+            not model.tied_embeddings or self.workload.options.schedule == "dualpipe"
+        ):  # there one GPU has both ends
             return AffineSeconds()
-        size = self.workload.options.software.gradient_bytes * vocab_share(model, self.mappings.tp) * model.hidden
+        size = (
+            self.workload.options.software.gradient_bytes
+            * vocab_share(model, self.mappings.tp)
+            * model.hidden
+        )
         crosses = self.mappings.pp > self.placements.pp
         # two ranks: one in each of two domains, or both in one
         across, inside = (gather(self.links, size, x, 2 // x, "tied", summed=True) for x in (1, 2))
         times = 2 * (self.mappings.pp > 1)
-        return AffineSeconds(np.where(crosses, across.fixed, inside.fixed) * times, tied=across.tied * crosses * times)
+        return AffineSeconds(
+            np.where(crosses, across.fixed, inside.fixed) * times,
+            tied=across.tied * crosses * times,
+        )
 
     def optimizer(self, device: Device) -> AffineSeconds:
         """The step over the parameters this GPU updates."""
@@ -300,7 +412,9 @@ class Replicas:
         return AffineSeconds(device.stream_s(OPTIMIZER_BYTES * updated_parameters))
 
 
-def replicas_of(workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements) -> Replicas:
+def replicas_of(
+    workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements
+) -> Replicas:
     """The replicas of every mapping."""
     expert_tp = workload.options.expert_tp
     return Replicas(
@@ -313,27 +427,38 @@ def replicas_of(workload: Workload, links: LinkRates, mappings: Mappings, placem
     )
 
 
-def layers_behind(workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], m: Any) -> Floats:
-    """Layers that data-parallel traffic can hide behind: one micro-batch's, or all of them where shards are reduced;
-    none unless it is asked to.
+def layers_behind(
+    workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], m: Any
+) -> Floats:
+    """Layers that data-parallel traffic can hide behind: one micro-batch's, or all of them where
+    shards are reduced; none unless it is asked to.
 
     Every stage reduces shards behind its own layers, the last one behind fewer.
     """
     if workload.options.dp_mode != "overlap":
         return np.zeros(len(mappings))
     full_layers, missing_layers = layers
-    return np.asarray(np.where(mappings.zero >= 2, m * (full_layers - missing_layers), full_layers), dtype=np.float64)
+    return np.asarray(
+        np.where(mappings.zero >= 2, m * (full_layers - missing_layers), full_layers),
+        dtype=np.float64,
+    )
 
 
-def window_of(behind: Floats, layer_s: Any, free_share: Floats, traffic: Iterable[AffineSeconds]) -> AffineSeconds:
-    """What data-parallel traffic can hide behind: compute of so many layers, but for the attention core that a context
-    ring has to itself, and the free share of their traffic, as far as that stays inside domains and leaves NICs idle.
+def window_of(
+    behind: Floats, layer_s: Any, free_share: Floats, traffic: Iterable[AffineSeconds]
+) -> AffineSeconds:
+    """What data-parallel traffic can hide behind: compute of so many layers, but for the attention
+    core that a context ring has to itself, and the free share of their traffic, as far as that
+    stays inside domains and leaves NICs idle.
 
-    It is not free where gradients take the same links. Nor is it of passes forward in whose place logits, and gradients
-    that are added up, take compute: these have up to half of the traffic, in a fourth of the compute or more. Schedules
-    that split the backward pass end with passes that have none.
+    It is not free where gradients take the same links. Nor is it of passes forward in whose place
+    logits, and gradients that are added up, take compute: these have up to half of the traffic, in
+    a fourth of the compute or more. Schedules that split the backward pass end with passes that
+    have none.
     """
-    inside_s = sum((np.where(_crosses(part), 0.0, part.fixed) for part in traffic), np.zeros(len(behind)))
+    inside_s = sum(
+        (np.where(_crosses(part), 0.0, part.fixed) for part in traffic), np.zeros(len(behind))
+    )
     return AffineSeconds(behind * (layer_s + inside_s * free_share))
 
 

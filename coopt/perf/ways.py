@@ -1,4 +1,5 @@
-r"""The ways that a collective may take through y domains with x ranks each, of which the fastest is charged.
+r"""The ways that a collective may take through y domains with x ranks each, of which the fastest is
+charged.
 
 What this supposes for each kind of traffic of a mapping is put in words.
 
@@ -6,10 +7,11 @@ Half of an all-reduce, a gather or a scatter of D bytes takes, inside domains an
 
 .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + w \frac{D}{x} \frac{r}{e_{ib}} + \lambda + \alpha\,n
 
-with w = (y-1)/y. Links inside a domain are as good to every rank, so that ceil(log2 x) steps are enough there. Between
-domains a ring takes y - 1 steps. Halving and doubling take ceil(log2 y) with as many bytes, at distances 1, 2, 4, ...
-which load other links (`coopt/columns/way_loads.py`). Two binary trees take as many steps and w = 1. So the size of a
-message decides: steps count in small ones, bytes on the busiest link in large ones.
+with w = (y-1)/y. Links inside a domain are as good to every rank, so that ceil(log2 x) steps are
+enough there. Between domains a ring takes y - 1 steps. Halving and doubling take ceil(log2 y) with
+as many bytes, at distances 1, 2, 4, ... which load other links (`coopt/columns/way_loads.py`). Two
+binary trees take as many steps and w = 1. So the size of a message decides: steps count in small
+ones, bytes on the busiest link in large ones.
 """
 
 from __future__ import annotations
@@ -50,9 +52,15 @@ FEW = 3  # domains, of which none has a parent in both trees and two children
 
 
 def algorithm_names(
-    workload: Workload, gpu: Gpu, mapping: Mappings, placement: Placements, ways: Ways, r: Reciprocals
+    workload: Workload,
+    gpu: Gpu,
+    mapping: Mappings,
+    placement: Placements,
+    ways: Ways,
+    r: Reciprocals,
 ) -> dict[str, str]:
-    """The algorithm of each kind of traffic whose groups have several ranks (docs/model.md, Collectives).
+    """The algorithm of each kind of traffic whose groups have several ranks (docs/model.md,
+    Collectives).
 
     Nothing where all goes level by level, which leaves no choice.
 
@@ -77,12 +85,17 @@ def _fastest_way(ways: Ways, kind: str, r: Reciprocals) -> str | None:
     """The fastest way of a kind; None where its row has no choice."""
     if kind not in ways.by_kind:
         return None
-    s_byte = {way.name: float(np.ravel(way.charged(r.by(kind, way.flows)))[0]) for way in ways.by_kind[kind]}
+    s_byte = {
+        way.name: float(np.ravel(way.charged(r.by(kind, way.flows)))[0])
+        for way in ways.by_kind[kind]
+    }
     # rings stay where another way is faster by rounding alone
     return min(s_byte, key=lambda name: s_byte[name] * (1 if name == RINGS else 1 + 1e-12))
 
 
-def _name(workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, way: str | None) -> str:
+def _name(
+    workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, way: str | None
+) -> str:
     """In the words of a plan, where `way` is the way between domains."""
     (x, y), options, efficiency = ends, workload.options, gpu.efficiency
     if kind == "ep":
@@ -93,7 +106,9 @@ def _name(workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, way
         return "switches of the HB domain"
     if sums and y > 1 and options.collectives == "in-network" and kind in GRADIENTS:
         return SWITCHES
-    sized = kind in GRADIENTS or (kind == "tp" and not (options.expert_tp and workload.model.experts))
+    sized = kind in GRADIENTS or (
+        kind == "tp" and not (options.expert_tp and workload.model.experts)
+    )
     if sized:
         return RINGS if y > 1 or x == 2 else HALVING
     return "trees" if steps(x, y) < x - 1 + y - 1 else RINGS
@@ -115,15 +130,21 @@ def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> di
         "dp": (replicas, inside.dp_across(mapping) * (mapping.cp // inside.cp)),
     }
     if workload.model.experts:
-        within, across, *copies = expert_ranks(mapping, inside, expert_tp=workload.options.expert_tp)
+        within, across, *copies = expert_ranks(
+            mapping, inside, expert_tp=workload.options.expert_tp
+        )
         extents |= {"ep": (within, across), "edp": (copies[0], copies[1])}
     return {kind: (int(x[0]), int(y[0])) for kind, (x, y) in extents.items()}
 
 
-def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, filled_share: Any = 1.0) -> tuple[Way, ...]:
-    r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start alike.
+def ring_ways(
+    links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, filled_share: Any = 1.0
+) -> tuple[Way, ...]:
+    r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start
+    alike.
 
-    Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its domain's members at once,
+    Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its
+    domain's members at once,
 
     .. math:: \frac{n-1}{n} D \max\left(\frac{1}{e_{nv} F}, \frac{r}{x\,e_{ib}}\right)
 
@@ -140,8 +161,13 @@ def ring_ways(links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, filled_share
     if not np.any(on_both_levels):
         return ()
     even, apart = filled_share * links.rail / links.hb_byte_s, np.maximum(y - 1, 1) * share
-    start, floor = np.where(on_both_levels, 0.0, np.inf), np.broadcast_to(even / share, on_both_levels.shape)
-    single_ring = Way(ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start)
+    start, floor = (
+        np.where(on_both_levels, 0.0, np.inf),
+        np.broadcast_to(even / share, on_both_levels.shape),
+    )
+    single_ring = Way(
+        ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start
+    )
     return Way.plain(RINGS, np.zeros(len(start))), single_ring
 
 
@@ -161,7 +187,8 @@ def sized_ways(
     starts
         Collectives for each byte that `gather` sends between domains.
     share, filled_share
-        As in `ring_ways`; where the share is not 1, the switches of the network add up what rings would.
+        As in `ring_ways`; where the share is not 1, the switches of the network add up what rings
+        would.
     trees
         Which rows add up what others gather and scatter, as trees do.
     """
@@ -171,7 +198,9 @@ def sized_ways(
 
     def start_of(steps: Ints, exists: Bools = crosses) -> Floats:
         """What steps beyond the fewest cost a byte, infinite where a row has no such way."""
-        return np.where(exists, links.step_s * (steps - fewest) * np.where(crosses, starts, 0.0), np.inf)
+        return np.where(
+            exists, links.step_s * (steps - fewest) * np.where(crosses, starts, 0.0), np.inf
+        )
 
     nothing = np.zeros(y.shape)
     rounds = np.where(share == 1, y - 1, tree_levels(y))
@@ -188,16 +217,25 @@ def sized_ways(
 
 
 def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[Way, ...]:
-    """An all-to-all level by level, or forwarding inside domains while the rails carry what follows."""
+    """An all-to-all level by level, or forwarding inside domains while the rails carry what
+    follows.
+    """
     on_both_levels = (x > 1) & (y > 1)
     if not np.any(on_both_levels):
         return ()
     # the start is the same either way, and stays with the seconds of `all_to_all`
     exchange = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
-    saved = np.where(on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0)
+    saved = np.where(
+        on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0
+    )
     nothing = np.zeros_like(saved)
     at_once = Way(
-        EXCHANGE_AT_ONCE, "ring", nothing, np.ones_like(saved), saved, np.where(on_both_levels, nothing, np.inf)
+        EXCHANGE_AT_ONCE,
+        "ring",
+        nothing,
+        np.ones_like(saved),
+        saved,
+        np.where(on_both_levels, nothing, np.inf),
     )
     return Way.plain(EXCHANGE, nothing), at_once
 
@@ -210,14 +248,25 @@ def starts_per_byte(collectives: Any, exchange: AffineSeconds, kind: str) -> Flo
 
 def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Ways:
     """The ways that the collectives of each kind of traffic may take."""
-    options, m, inside, links = workload.options, traffic.mappings, traffic.placements, traffic.links
+    options, m, inside, links = (
+        workload.options,
+        traffic.mappings,
+        traffic.placements,
+        traffic.links,
+    )
     if options.collectives == "levels":
         return Ways()
     within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
     ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
-    mixed, summed, filled_share = bool(workload.model.experts), m.zero == 0, inside.dp_at_least / inside.dp
+    mixed, summed, filled_share = (
+        bool(workload.model.experts),
+        m.zero == 0,
+        inside.dp_at_least / inside.dp,
+    )
 
-    def gradients(x: Ints, y: Ints, exchanges: tuple[AffineSeconds, AffineSeconds], kind: str) -> tuple[Way, ...]:
+    def gradients(
+        x: Ints, y: Ints, exchanges: tuple[AffineSeconds, AffineSeconds], kind: str
+    ) -> tuple[Way, ...]:
         share = switched_share(y, summed) if links.rail_reduces else 1.0
         starts = starts_per_byte(replicas.exchanges, exchanges[0] + exchanges[1], kind)
         return sized_ways(links, x, y, starts, share, summed, filled_share)
@@ -225,9 +274,17 @@ def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Wa
     over_tp = inside.tp, m.tp // inside.tp
     gather_starts = starts_per_byte(1.0, traffic.tp_gather, "tp")
     return Ways(
-        tp=sized_ways(links, *over_tp, gather_starts) if traffic.tp_is_sized else ring_ways(links, *over_tp),
+        tp=(
+            sized_ways(links, *over_tp, gather_starts)
+            if traffic.tp_is_sized
+            else ring_ways(links, *over_tp)
+        ),
         cp=ring_ways(links, inside.cp, m.cp // inside.cp),
         dp=gradients(ranks, domains, replicas.shared_exchange(), "dp"),
-        ep=exchange_ways(links, within, across, visits_of(workload)) if mixed and forwards_at_once(workload) else (),
+        ep=(
+            exchange_ways(links, within, across, visits_of(workload))
+            if mixed and forwards_at_once(workload)
+            else ()
+        ),
         edp=gradients(copies[0], copies[1], replicas.expert_exchange(), "edp") if mixed else (),
     )

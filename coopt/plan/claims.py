@@ -1,7 +1,8 @@
-"""What every answer says, whatever it builds: which question it answers, what it is worth, and how it was found.
+"""What every answer says, whatever it builds: which question it answers, what it is worth, and how
+it was found.
 
-While a search runs, it tells its caller how far it is. A proof of a bound of coupled parts or of direct links is what
-`coopt prove` writes and `coopt certify` checks.
+While a search runs, it tells its caller how far it is. A proof of a bound of coupled parts or of
+direct links is what `coopt prove` writes and `coopt certify` checks.
 
 docs/certificates.md says what it proves.
 """
@@ -22,9 +23,9 @@ from coopt.plan.parts import Amount, ByPhase, Cost, Design, LinkLengths, Record,
 class Progress:
     """One step of a run.
 
-    `stage` is one of "columns", "build", "solve", "explain", "routes", "done"; `best` and `bound` are in the
-    objective's unit and `nodes` counts those of the search tree, each None while unknown. `done` is how many of how
-    many steps of this stage are over, where they can be counted.
+    `stage` is one of "columns", "build", "solve", "explain", "routes", "done"; `best` and `bound`
+    are in the objective's unit and `nodes` counts those of the search tree, each None while
+    unknown. `done` is how many of how many steps of this stage are over, where they can be counted.
     """
 
     stage: str
@@ -38,14 +39,20 @@ class Progress:
     @property
     def gap(self) -> float | None:
         """(best - bound) / best; None while one of the two is unknown or best is 0."""
-        return None if self.best is None or self.bound is None or not self.best else 1.0 - self.bound / self.best
+        return (
+            None
+            if self.best is None or self.bound is None or not self.best
+            else 1.0 - self.bound / self.best
+        )
 
 
 OnProgress = Callable[[Progress], None]
 
 
 class Witness(Record):
-    """What a second solver found of the same question; it `agrees` where neither answer refutes the other."""
+    """What a second solver found of the same question; it `agrees` where neither answer refutes the
+    other.
+    """
 
     name: str
     version: str
@@ -90,7 +97,9 @@ class InstanceId(Record):
 
 
 class ObjectiveClaim(Record):
-    """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or W)."""
+    """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or
+    W).
+    """
 
     kind: ObjectiveKind
     value: float | None
@@ -99,10 +108,11 @@ class ObjectiveClaim(Record):
 
 
 class Overrides(Record):
-    """What a run was asked in place of what the instance says: another objective, another relative gap.
+    """What a run was asked in place of what the instance says: another objective, another relative
+    gap.
 
-    `values` are those that replaced values of the file before it was read, by dotted key: `instance` names the question
-    that they make.
+    `values` are those that replaced values of the file before it was read, by dotted key:
+    `instance` names the question that they make.
     """
 
     objective: ObjectiveKind | None = None
@@ -111,12 +121,15 @@ class Overrides(Record):
 
     @property
     def replaced(self) -> str:
-        """`cluster.gpus = 128, network.fabrics = "clos"`; empty where nothing of the file was replaced."""
+        """`cluster.gpus = 128, network.fabrics = "clos"`; empty where nothing of the file was
+        replaced.
+        """
         return ", ".join(f"{key} = {toml_text(value)}" for key, value in self.values.items())
 
 
 class Rivals(Record):
-    """What is known of the cheapest cluster with direct links, and of the cheapest with switches; no value without one.
+    """What is known of the cheapest cluster with direct links, and of the cheapest with switches;
+    no value without one.
 
     Bounds and gaps are those of each by itself; `lengths` of links prove the bound of direct ones
     (docs/certificates.md).
@@ -128,7 +141,9 @@ class Rivals(Record):
 
 
 class Alternative(Record):
-    """A runner-up: the best design besides those listed before it, with a bound on all of those besides."""
+    """A runner-up: the best design besides those listed before it, with a bound on all of those
+    besides.
+    """
 
     objective: ObjectiveClaim
     design: Design
@@ -136,7 +151,9 @@ class Alternative(Record):
     workloads: tuple[WorkloadPlan, ...]
 
 
-AlternativesStop = Literal["all found", "no other design", "time limit", "interrupted", "not proven"]
+AlternativesStop = Literal[
+    "all found", "no other design", "time limit", "interrupted", "not proven"
+]
 
 
 class Answer(Record):
@@ -163,10 +180,11 @@ class Answer(Record):
 class Leaf(Record):
     """A case that is left whole, and its multipliers, in units of the objective.
 
-    `units` are prices of a unit that stands in a phase, by kind and name of the product. `limits` belong to a GPU, a
-    watt or a rack: "gpus", "power_w", "racks", and "power_w of" a site. `budget` belongs to a USD of capex, `links` to
-    a link into the core of a site ("" without sites), `outlooks` are weights of the ways prices may turn out. Without
-    `costs` nothing but limits and the budget counts.
+    `units` are prices of a unit that stands in a phase, by kind and name of the product. `limits`
+    belong to a GPU, a watt or a rack: "gpus", "power_w", "racks", and "power_w of" a site. `budget`
+    belongs to a USD of capex, `links` to a link into the core of a site ("" without sites),
+    `outlooks` are weights of the ways prices may turn out. Without `costs` nothing but limits and
+    the budget counts.
     """
 
     costs: bool = True
@@ -186,7 +204,9 @@ class ProductCut(Record):
 
 
 class PurchaseCut(Record):
-    """Choices that buy at most so many units of a product in a phase (from 0), and those that buy more."""
+    """Choices that buy at most so many units of a product in a phase (from 0), and those that buy
+    more.
+    """
 
     bought: str
     phase: int
@@ -196,7 +216,9 @@ class PurchaseCut(Record):
 
 
 class IslandCut(Record):
-    """Choices whose island of this name has at most so many units of a product in a phase, and those with more."""
+    """Choices whose island of this name has at most so many units of a product in a phase, and
+    those with more.
+    """
 
     island: str
     product: str
@@ -207,7 +229,9 @@ class IslandCut(Record):
 
 
 def _form_of(node: object) -> str:
-    """Which form a case has, by the keys that only that form has: trying all of them at every level never ends."""
+    """Which form a case has, by the keys that only that form has: trying all of them at every level
+    never ends.
+    """
     keys = {"without": ProductCut, "bought": PurchaseCut, "island": IslandCut}
     if isinstance(node, dict):
         return next((form.__name__ for key, form in keys.items() if key in node), Leaf.__name__)
@@ -231,10 +255,12 @@ class Cases(Record):
 
 
 class Proof(Record):
-    """Cases that together are all choices, and what proves the bound of each; on direct links, their lengths.
+    """Cases that together are all choices, and what proves the bound of each; on direct links,
+    their lengths.
 
-    `bound` is what the cases prove, in the unit of the objective, where that is less than the plan's. `bests` does the
-    same for the best plan of every way prices may turn out, where regret is minimised.
+    `bound` is what the cases prove, in the unit of the objective, where that is less than the
+    plan's. `bests` does the same for the best plan of every way prices may turn out, where regret
+    is minimised.
     """
 
     schema_: Annotated[Literal["coopt-proof/1"], Field(alias="schema")]

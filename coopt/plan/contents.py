@@ -52,13 +52,20 @@ def _place(part: Part) -> str:
 
 def built(plan: Plan) -> list[Design | DirectLinks]:
     """Every network of the plan, in every phase."""
-    return [network for part in plan.parts for network in (part.design, part.links) if network is not None]
+    return [
+        network
+        for part in plan.parts
+        for network in (part.design, part.links)
+        if network is not None
+    ]
 
 
 def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
     """The networks that stand together in a phase, in the last one where none is named."""
     parts = [part for part in plan.parts if part.phase == plan.couplings.years[phase]]
-    return [network for part in parts for network in (part.design, part.links) if network is not None]
+    return [
+        network for part in parts for network in (part.design, part.links) if network is not None
+    ]
 
 
 def gpus(plan: Plan, phase: int = -1) -> float:
@@ -73,7 +80,9 @@ def racks(plan: Plan) -> float | None:
 
 
 def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
-    """What a plan takes of each limit that is set, in its own unit; of power that of the hungriest phase."""
+    """What a plan takes of each limit that is set, in its own unit; of power that of the hungriest
+    phase.
+    """
     if plan.cost is None:
         return {}
     power_w = max(plan.couplings.drawn_w(plan.cost).values())
@@ -97,7 +106,9 @@ def products(plan: Plan, kind: str) -> set[str]:
 
 
 def _of_design(design: Design | DirectLinks, kind: str, *, joined: bool) -> set[str]:
-    """The products of a network; one of no tiers has NICs where its domain is joined to others all the same."""
+    """The products of a network; one of no tiers has NICs where its domain is joined to others all
+    the same.
+    """
     if kind == "hb":
         return {design.hb_domain.name}
     if isinstance(design, DirectLinks):
@@ -133,18 +144,27 @@ def parts_used(plan: Plan, name: str) -> Sequence[str | int]:
         return sorted(products(plan, SOLD_AS[name]))
     designs = built(plan)
     if name == "fabrics":
-        return ["direct" if isinstance(design, DirectLinks) else design.fabric.kind for design in designs]
-    nics = [(design if isinstance(design, DirectLinks) else design.fabric).nic for design in designs]
+        return [
+            "direct" if isinstance(design, DirectLinks) else design.fabric.kind
+            for design in designs
+        ]
+    nics = [
+        (design if isinstance(design, DirectLinks) else design.fabric).nic for design in designs
+    ]
     numbers = {"nics_per_gpu": "per_gpu", "gpus_per_nic": "shared_by", "nic_planes": "planes"}
     return [getattr(nic, numbers[name]) for nic in nics]
 
 
 def flat_plan(plan: Plan) -> dict[str, object]:
-    """What a plan of any kind builds up to the end, by the names of one design; nothing without a plan."""
+    """What a plan of any kind builds up to the end, by the names of one design; nothing without a
+    plan.
+    """
     if plan.direct is not None:
         return _flat_links(plan.direct)
     last_year = max((part.phase for part in plan.parts if part.phase is not None), default=None)
-    totals = _totals([part.design for part in plan.parts if part.phase == last_year and part.design is not None])
+    totals = _totals(
+        [part.design for part in plan.parts if part.phase == last_year and part.design is not None]
+    )
     for name, count in plan.couplings.shared_counts(last_year).items():
         islands = totals[name]
         assert isinstance(islands, int)

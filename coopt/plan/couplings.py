@@ -1,16 +1,28 @@
-"""A plan as parts and couplings: networks that are built somewhere at some time, and what ties them. Data only."""
+"""A plan as parts and couplings: networks that are built somewhere at some time, and what ties
+them. Data only.
+"""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from coopt.plan.parts import Cost, Design, DirectLinks, Item, ItemKind, Record, SwitchChoice, WorkloadPlan
+from coopt.plan.parts import (
+    Cost,
+    Design,
+    DirectLinks,
+    Item,
+    ItemKind,
+    Record,
+    SwitchChoice,
+    WorkloadPlan,
+)
 
 NETWORK = "network"
 """What the part is called that all workloads have in turn."""
 
 
 class CoreLinks(Record):
-    """Links from an island into the core: `per_leaf` from each of its leaf switches, 0 where they start at NICs.
+    """Links from an island into the core: `per_leaf` from each of its leaf switches, 0 where they
+    start at NICs.
 
     `optic_below` is the product at their lower ends; that of the core where it is None.
     """
@@ -22,7 +34,8 @@ class CoreLinks(Record):
 
 
 class CorePlan(Record):
-    """Switches that join islands: how many, their ports in use, and what they draw, as far as `include` counts it (W).
+    """Switches that join islands: how many, their ports in use, and what they draw, as far as
+    `include` counts it (W).
 
     Each link has an end in an `optic` of the core, which holds ends of one island alone.
     """
@@ -63,10 +76,11 @@ class MyopicStep(Record):
 
 
 class Myopic(Record):
-    """Planning each phase on its own: what is in place stays, and nothing is known of later bounds and prices.
+    """Planning each phase on its own: what is in place stays, and nothing is known of later bounds
+    and prices.
 
-    `value` is the objective of all phases and `saving` what the plan takes less; both are None at a dead end, which
-    `dead_end` describes.
+    `value` is the objective of all phases and `saving` what the plan takes less; both are None at a
+    dead end, which `dead_end` describes.
     """
 
     steps: tuple[MyopicStep, ...]
@@ -76,10 +90,11 @@ class Myopic(Record):
 
 
 class Survived(Record):
-    """The loss of any one part of a kind: NICs a domain has fewer, and the factor by which bounds are longer then.
+    """The loss of any one part of a kind: NICs a domain has fewer, and the factor by which bounds
+    are longer then.
 
-    `slowdown` is how much longer traffic of the domain takes. A lost domain has no traffic; `workloads` then says how
-    each workload runs on others, by its fastest mapping there.
+    `slowdown` is how much longer traffic of the domain takes. A lost domain has no traffic;
+    `workloads` then says how each workload runs on others, by its fastest mapping there.
     """
 
     part: Literal["nic", "leaf", "plane", "domain"]
@@ -90,7 +105,9 @@ class Survived(Record):
 
 
 class Turn(Record):
-    """One way prices may turn out: factors by kind, the objective of the plan then, and that of the best plan."""
+    """One way prices may turn out: factors by kind, the objective of the plan then, and that of the
+    best plan.
+    """
 
     factors: dict[str, float]
     value: float
@@ -108,7 +125,9 @@ def largest_regret(turns: Iterable[Turn]) -> float:
 
 
 class WanPlan(Record):
-    """Channels lit between two sites, each of `gbit_s` both ways; `usd` and `w` are of all of them."""
+    """Channels lit between two sites, each of `gbit_s` both ways; `usd` and `w` are of all of
+    them.
+    """
 
     between: tuple[str, str]
     channels: int
@@ -130,12 +149,14 @@ class Exchange(Record):
 
 
 class Part(Record):
-    """A network as it stands at a site in a phase, and what trains on it; one of `design` and `links` says how.
+    """A network as it stands at a site in a phase, and what trains on it; one of `design` and
+    `links` says how.
 
-    `phase` is the year in which the phase begins. `cost` is the bill of this network alone, of everything that stands,
-    at the prices the plan is billed at but for volume discounts and factors of phases, and with the electricity of its
-    site over `objective.years`; what parts buy together is in the couplings. Plans of schema 1 have no bills of islands
-    and phases, so that `cost` is None in what is read from them. `power_w` is what the network draws (W).
+    `phase` is the year in which the phase begins. `cost` is the bill of this network alone, of
+    everything that stands, at the prices the plan is billed at but for volume discounts and factors
+    of phases, and with the electricity of its site over `objective.years`; what parts buy together
+    is in the couplings. Plans of schema 1 have no bills of islands and phases, so that `cost` is
+    None in what is read from them. `power_w` is what the network draws (W).
     """
 
     name: str
@@ -168,7 +189,9 @@ class SitePower(Record):
 
 
 class Ring(Record):
-    """Sites in the order of the ring that adds up their gradients, the shares each has, and the channels lit."""
+    """Sites in the order of the ring that adds up their gradients, the shares each has, and the
+    channels lit.
+    """
 
     shares: int
     sites: tuple[str, ...]
@@ -178,10 +201,11 @@ class Ring(Record):
 
 
 class PhaseSpending(Record):
-    """What all parts buy in a phase at its prices, keep for later, draw, and pay for electricity until the next phase.
+    """What all parts buy in a phase at its prices, keep for later, draw, and pay for electricity
+    until the next phase.
 
-    `power_w` is that of everything that stands, cores included. `work_usd` is labour to install what is bought and
-    support of what stands until the next phase.
+    `power_w` is that of everything that stands, cores included. `work_usd` is labour to install
+    what is bought and support of what stands until the next phase.
     """
 
     year: float
@@ -195,7 +219,9 @@ class PhaseSpending(Record):
 
 
 class SharedCore(Record):
-    """A core that the parts of a site share in a phase; `core.islands` go by the names of workloads."""
+    """A core that the parts of a site share in a phase; `core.islands` go by the names of
+    workloads.
+    """
 
     site: str | None = None
     phase: float | None = None
@@ -223,9 +249,10 @@ class CoreJoint(NamedTuple):
 class Outlooks(Record):
     """How prices may turn out.
 
-    With the aim "worst-case" bill and objective are at the worst prices, and `list_value` is the objective at those of
-    the instance. With "regret" the objective is the largest excess over the best plan, `turns` hold all ways prices may
-    turn out, and the bill is at the prices of the instance.
+    With the aim "worst-case" bill and objective are at the worst prices, and `list_value` is the
+    objective at those of the instance. With "regret" the objective is the largest excess over the
+    best plan, `turns` hold all ways prices may turn out, and the bill is at the prices of the
+    instance.
     """
 
     aim: Literal["worst-case", "regret"]
@@ -267,12 +294,20 @@ class Couplings(Record):
 
     @property
     def list_value(self) -> float | None:
-        """The objective at the prices of the instance, where that of the plan is at the worst ones; else None."""
-        return self.outlooks.list_value if self.outlooks is not None and self.outlooks.at_worst_prices else None
+        """The objective at the prices of the instance, where that of the plan is at the worst ones;
+        else None.
+        """
+        return (
+            self.outlooks.list_value
+            if self.outlooks is not None and self.outlooks.at_worst_prices
+            else None
+        )
 
     @property
     def least_costs(self) -> tuple[float, ...]:
-        """What the best plan costs at each way prices may turn out, where a regret is measured from it; else ()."""
+        """What the best plan costs at each way prices may turn out, where a regret is measured from
+        it; else ().
+        """
         return tuple(turn.best for turn in self.turns)
 
     @property
@@ -295,38 +330,63 @@ class Couplings(Record):
         return tuple(spending.capex_usd for spending in self.growth)
 
     def bought(self, cost: Cost) -> dict[float | None, tuple[Item, ...]]:
-        """What is bought when a phase begins, of all that a bill has; with None all of it where that is at once."""
+        """What is bought when a phase begins, of all that a bill has; with None all of it where
+        that is at once.
+        """
         return {spending.year: spending.bought for spending in self.growth} or {None: cost.items}
 
     def drawn_w(self, cost: Cost) -> dict[float | None, float]:
-        """What all that stands draws from the year on in which a phase begins, by that year, as `bought` has it (W)."""
+        """What all that stands draws from the year on in which a phase begins, by that year, as
+        `bought` has it (W).
+        """
         return {spending.year: spending.power_w for spending in self.growth} or {None: cost.power_w}
 
     def standing_counts(self, product: tuple[str, str]) -> list[int]:
         """Units of a product that stand in each phase; empty where all is bought at once."""
-        lines = {(item.kind, item.item): item.product for spending in self.growth for item in spending.bought}
-        # stored units name their line in words alone: the line that bought them says which product they are
+        lines = {
+            (item.kind, item.item): item.product
+            for spending in self.growth
+            for item in spending.bought
+        }
+        # stored units name their line in words alone: the line that bought them says which product
+        # they are
         counts, owned = [], 0
         for spending in self.growth:
-            owned += sum(item.count for item in spending.bought if item.product == product and not item.spare)
-            reserves = (
-                (lines.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count) for unit in spending.stored
+            owned += sum(
+                item.count for item in spending.bought if item.product == product and not item.spare
             )
-            counts.append(owned - sum(count for stored_product, count in reserves if stored_product == product))
+            reserves = (
+                (lines.get((unit.kind, unit.item), (unit.kind, unit.item)), unit.count)
+                for unit in spending.stored
+            )
+            counts.append(
+                owned
+                - sum(count for stored_product, count in reserves if stored_product == product)
+            )
         return counts
 
     def joint(self, part: Part) -> CoreJoint | None:
         """How a part joins a core, where it joins one."""
         for shared_core in self.cores:
             for links in shared_core.core.islands:
-                if (links.workload, shared_core.site, shared_core.phase) == (part.slot, part.site, part.phase):
+                if (links.workload, shared_core.site, shared_core.phase) == (
+                    part.slot,
+                    part.site,
+                    part.phase,
+                ):
                     return CoreJoint(shared_core.core, links)
         return None
 
     @property
     def waits_s(self) -> dict[str, float]:
-        """How long workloads wait for gradients of other sites in an iteration, by name; those alone that do (s)."""
-        return {} if self.ring is None else {exchange.workload: exchange.exchange_s for exchange in self.ring.exchanges}
+        """How long workloads wait for gradients of other sites in an iteration, by name; those
+        alone that do (s).
+        """
+        return (
+            {}
+            if self.ring is None
+            else {exchange.workload: exchange.exchange_s for exchange in self.ring.exchanges}
+        )
 
     def lit_channels(self, between: frozenset[str]) -> float:
         """Channels lit between two sites."""
@@ -343,10 +403,16 @@ class Couplings(Record):
         return set(names.get(kind, ()))
 
     def shared_counts(self, phase: float | None) -> dict[str, int]:
-        """What parts share in a phase: switches, and transceivers at both ends of links to them; none without any."""
+        """What parts share in a phase: switches, and transceivers at both ends of links to them;
+        none without any.
+        """
         cores = [shared_core.core for shared_core in self.cores if shared_core.phase == phase]
         ends = 2 * sum(core.ports for core in cores)
-        return {"switches": sum(core.switches for core in cores), "transceivers": ends} if cores else {}
+        return (
+            {"switches": sum(core.switches for core in cores), "transceivers": ends}
+            if cores
+            else {}
+        )
 
 
 def phase_name(year: float) -> str:
@@ -355,15 +421,28 @@ def phase_name(year: float) -> str:
 
 
 def one_network(
-    cost: Cost, workloads: tuple[WorkloadPlan, ...], *, design: Design | None = None, links: DirectLinks | None = None
+    cost: Cost,
+    workloads: tuple[WorkloadPlan, ...],
+    *,
+    design: Design | None = None,
+    links: DirectLinks | None = None,
 ) -> Part:
     """The only part of a plan, whose bill is that of everything."""
-    return Part(name=NETWORK, design=design, links=links, workloads=workloads, cost=cost, power_w=cost.power_w)
+    return Part(
+        name=NETWORK,
+        design=design,
+        links=links,
+        workloads=workloads,
+        cost=cost,
+        power_w=cost.power_w,
+    )
 
 
 def at_site(site: str, design: Design, workloads: tuple[WorkloadPlan, ...], cost: Cost) -> Part:
     """The network of a site, called as the site."""
-    return Part(name=site, site=site, design=design, workloads=workloads, cost=cost, power_w=cost.power_w)
+    return Part(
+        name=site, site=site, design=design, workloads=workloads, cost=cost, power_w=cost.power_w
+    )
 
 
 def one_networks_losses(survived: tuple[Survived, ...]) -> tuple[PartLosses, ...]:

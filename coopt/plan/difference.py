@@ -16,7 +16,16 @@ from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
 from coopt.plan.schema_one import PhasePlan, Together
 
 Value = bool | int | float | str | None
-RESULTS = ("gpus", "iteration_time_s", "bound_s", "memory_gib", "memory_limit_gib", "mfu", "hfu", "tokens_per_s")
+RESULTS = (
+    "gpus",
+    "iteration_time_s",
+    "bound_s",
+    "memory_gib",
+    "memory_limit_gib",
+    "mfu",
+    "hfu",
+    "tokens_per_s",
+)
 
 
 class ValueChange(Record):
@@ -39,7 +48,8 @@ class LineChange(Record):
 
 
 class Difference(Record):
-    """Everything that differs; `bill` holds only lines that do. Bounds and search effort are no part of a plan here.
+    """Everything that differs; `bill` holds only lines that do. Bounds and search effort are no
+    part of a plan here.
 
     `minimize` is what both plans minimise; None where each minimises something else.
     """
@@ -53,7 +63,8 @@ class Difference(Record):
 
 
 def difference_of(before: Plan, after: Plan) -> Difference:
-    """What changes from the first plan to the second: outcome, cost, design, bill, mappings and times.
+    """What changes from the first plan to the second: outcome, cost, design, bill, mappings and
+    times.
 
     Examples
     --------
@@ -65,7 +76,9 @@ def difference_of(before: Plan, after: Plan) -> Difference:
     old_values, new_values = dict(_values(before)), dict(_values(after))
     # in the order of the plan that has more values, as the other may lack whole sections of it
     keys = dict.fromkeys(
-        (*new_values, *old_values) if len(new_values) > len(old_values) else (*old_values, *new_values)
+        (*new_values, *old_values)
+        if len(new_values) > len(old_values)
+        else (*old_values, *new_values)
     )
     return Difference(
         before=before.instance,
@@ -89,7 +102,11 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
     for phase in plan.phases:
         yield from _of_phase(f"phases[{phase.year:g}]", phase)
     if plan.together is None and not plan.phases and not plan.couplings.growth:
-        yield from _of_network("", None, plan.runs) if plan.islands else _of_network("", plan.design, plan.workloads)
+        yield from (
+            _of_network("", None, plan.runs)
+            if plan.islands
+            else _of_network("", plan.design, plan.workloads)
+        )
     for island in plan.islands:
         yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
     if plan.direct is not None:
@@ -107,7 +124,9 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
 
 
 def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
-    """What a fleet says beyond islands of one place and time: every part, and what ties parts over sites and phases."""
+    """What a fleet says beyond islands of one place and time: every part, and what ties parts over
+    sites and phases.
+    """
     ties = plan.couplings
     for part in plan.parts:
         if part.site is not None:
@@ -115,11 +134,16 @@ def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
         if ties.growth:
             yield from _of_network(f"parts[{part.name}].", part.design, part.workloads)
     for site_power in ties.sites:
-        yield f"sites[{_place(site_power.site, site_power.phase)}].facility_w", site_power.facility_w
+        yield (
+            f"sites[{_place(site_power.site, site_power.phase)}].facility_w",
+            site_power.facility_w,
+        )
     for spending in ties.growth:
         yield from _of_spending(f"growth[{spending.year:g}]", spending)
     for shared_core in ties.cores if plan.core is None else ():
-        yield from _of_core(f"cores[{_place(shared_core.site, shared_core.phase)}]", shared_core.core)
+        yield from _of_core(
+            f"cores[{_place(shared_core.site, shared_core.phase)}]", shared_core.core
+        )
     if plan.robust is None and ties.outlooks is not None:
         if ties.turns:
             yield "objective.value", plan.objective.value
@@ -138,10 +162,14 @@ def _of_core(place: str, core: CorePlan) -> Iterator[tuple[str, Value]]:
 
 def _place(site: str | None, year: float | None) -> str:
     """Site and year of a coupling."""
-    return ", ".join(word for word in (site, None if year is None else f"{year:g}") if word is not None)
+    return ", ".join(
+        word for word in (site, None if year is None else f"{year:g}") if word is not None
+    )
 
 
-def _of_network(place: str, design: Design | None, workloads: tuple[WorkloadPlan, ...]) -> Iterator[tuple[str, Value]]:
+def _of_network(
+    place: str, design: Design | None, workloads: tuple[WorkloadPlan, ...]
+) -> Iterator[tuple[str, Value]]:
     """One network and what runs on it; a partition has the workloads alone."""
     if design is not None:
         yield from _flat(f"{place}design", design.model_dump())
@@ -157,7 +185,9 @@ def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
 
 def _of_spending(place: str, phase: PhasePlan | PhaseSpending) -> Iterator[tuple[str, Value]]:
     """What a phase spends, draws, buys and keeps for later."""
-    yield from _flat(place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd", "work_usd"}))
+    yield from _flat(
+        place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd", "work_usd"})
+    )
     for column, lines in (("bought", phase.bought), ("stored", phase.stored)):
         counts: Counter[str] = Counter()
         for line in lines:
@@ -212,13 +242,20 @@ def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
         old, new = (bill.get((kind, item), _Purchase()) for bill in (old_bill, new_bill))
         if old != new:
             yield LineChange(
-                item=item, kind=kind, before=old.count, after=new.count, usd=new.usd - old.usd, w=new.w - old.w
+                item=item,
+                kind=kind,
+                before=old.count,
+                after=new.count,
+                usd=new.usd - old.usd,
+                w=new.w - old.w,
             )
 
 
 @dataclass(frozen=True)
 class _Purchase:
-    """All units of an item, at whatever prices: discounts and phases give one item several lines of a bill."""
+    """All units of an item, at whatever prices: discounts and phases give one item several lines of
+    a bill.
+    """
 
     count: int = 0
     usd: float = 0.0

@@ -19,7 +19,8 @@ from coopt.plan.schema import Cost, Design, InstanceId, Plan, Record, WorkloadPl
 def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
     """The bounds of a plan as its report shows them, phase by phase; none where nothing is built.
 
-    They are those on time and memory of what runs, on GPUs, on the power of sites, and the limits that are set.
+    They are those on time and memory of what runs, on GPUs, on the power of sites, and the limits
+    that are set.
     """
     if plan.cost is None:
         return
@@ -29,13 +30,17 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
         parts = [part for part in plan.parts if part.phase == year]
         networks = [network for part in parts if (network := part.design or part.links) is not None]
         checks = [
-            check for part in parts for check in _of_workloads(part.workloads, "" if islands else _site_text(part))
+            check
+            for part in parts
+            for check in _of_workloads(part.workloads, "" if islands else _site_text(part))
         ]
         if islands:
             gpus = float(sum(network.gpus for network in networks))
             checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
         checks += [_of_site(site) for site in plan.couplings.sites if site.phase == year]
-        checks += _of_limits(questions[t], plan.cost.model_copy(update={"power_w": power_w}), networks)
+        checks += _of_limits(
+            questions[t], plan.cost.model_copy(update={"power_w": power_w}), networks
+        )
         prefix = "" if year is None else f"{year:g} "
         yield from (check.model_copy(update={"name": f"{prefix}{check.name}"}) for check in checks)
 
@@ -61,16 +66,25 @@ def _of_workloads(workloads: Sequence[WorkloadPlan], place: str = "") -> Iterato
 
 
 def _of_site(site: SitePower) -> LimitCheck:
-    return _check(f"facility power, {site.site}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW")
+    return _check(
+        f"facility power, {site.site}", site.facility_w / 1e6, site.facility_limit_w / 1e6, "MW"
+    )
 
 
-def _of_limits(instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]) -> Iterator[LimitCheck]:
-    """A limit on a bill holds for what the objective counts, and says so where that leaves out the GPUs."""
+def _of_limits(
+    instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]
+) -> Iterator[LimitCheck]:
+    """A limit on a bill holds for what the objective counts, and says so where that leaves out the
+    GPUs.
+    """
     scope = "" if "gpu" in instance.objective.include else " without the GPUs"
     rack_counts = [design.racks for design in designs]
-    # a limit on racks is refused where a domain does not say how many it fills, so that None meets no limit
+    # a limit on racks is refused where a domain does not say how many it fills, so that None meets
+    # no limit
     racks = None if None in rack_counts else float(sum(count or 0 for count in rack_counts))
-    for key, (amount, cap) in instance.limits.against(usd=cost.capex_usd, w=cost.power_w, racks=racks).items():
+    for key, (amount, cap) in instance.limits.against(
+        usd=cost.capex_usd, w=cost.power_w, racks=racks
+    ).items():
         name, unit = LIMITED[key]
         yield _check(name if key == "racks" else f"{name}{scope}", amount, cap, unit)
 
@@ -126,7 +140,9 @@ class MappingRanking(Record):
 
 
 class PlanFigure(Record):
-    """A number that follows from the decisions of a plan; `of` names the workload or site, empty for everything."""
+    """A number that follows from the decisions of a plan; `of` names the workload or site, empty
+    for everything.
+    """
 
     name: str
     of: str
@@ -135,11 +151,13 @@ class PlanFigure(Record):
 
 
 class PlanEvaluation(Record):
-    """What the decisions of a plan amount to: `value` is what it is worth, `kind` says of which kind (USD or W).
+    """What the decisions of a plan amount to: `value` is what it is worth, `kind` says of which
+    kind (USD or W).
 
-    `objective` is what the instance minimises: the same or, where that is a regret, how much more than the best plan of
-    the instance the plan costs at most, whatever prices come. It is None of the plan of another instance then, whose
-    best plans were never sought; `value` is the cost at the prices of the instance.
+    `objective` is what the instance minimises: the same or, where that is a regret, how much more
+    than the best plan of the instance the plan costs at most, whatever prices come. It is None of
+    the plan of another instance then, whose best plans were never sought; `value` is the cost at
+    the prices of the instance.
     """
 
     instance: InstanceId

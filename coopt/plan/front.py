@@ -1,7 +1,8 @@
-"""A front: the least cost for every pace of training, from the fastest design worth its price to the cheapest.
+"""A front: the least cost for every pace of training, from the fastest design worth its price to
+the cheapest.
 
-Data only. `pace` is the largest iteration time of a workload over its bound: with one workload it is its iteration time
-in units of the bound, with several every bound is scaled alike.
+Data only. `pace` is the largest iteration time of a workload over its bound: with one workload it
+is its iteration time in units of the bound, with several every bound is scaled alike.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit
 class FrontPoint(Record):
     """No plan costs less at this pace or faster, and none of this cost is faster.
 
-    A point of one network has `best`: its workloads hold the bounds at this pace, its objective the proven lower bound
-    on the cost of it; `days` is the time of training where the only bound of the question is on days, with what a
-    margin keeps free. Of several workloads, or networks, `workload_days` has those of each whose bound is on days, save
-    in phases. Any other point has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
-    one; between this pace and the next faster point others of its cost may be faster.
+    A point of one network has `best`: its workloads hold the bounds at this pace, its objective the
+    proven lower bound on the cost of it; `days` is the time of training where the only bound of the
+    question is on days, with what a margin keeps free. Of several workloads, or networks,
+    `workload_days` has those of each whose bound is on days, save in phases. Any other point has
+    the whole `plan`, which answers the instance at the pace `solved_at`, at least this one; between
+    this pace and the next faster point others of its cost may be faster.
     """
 
     pace: float
@@ -65,7 +67,13 @@ class FrontPoint(Record):
     @property
     def designs(self) -> list[Design]:
         """What is built, apart from direct links."""
-        networks = [self.best.design] if self.best else [part.design for part in self.plan.parts] if self.plan else []
+        networks = (
+            [self.best.design]
+            if self.best
+            else [part.design for part in self.plan.parts]
+            if self.plan
+            else []
+        )
         return [design for design in networks if design is not None]
 
     @property
@@ -78,7 +86,9 @@ class FrontPoint(Record):
 
     @property
     def times(self) -> Row:
-        """Seconds of an iteration, with the workload's name before them where there are several, and days."""
+        """Seconds of an iteration, with the workload's name before them where there are several,
+        and days.
+        """
         runs = self.runs
         seconds = {f"{label}.iteration_time_s": run.iteration_time_s for label, run in runs}
         if len(runs) == 1:
@@ -90,11 +100,12 @@ class FrontPoint(Record):
 class Front(Record):
     """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more.
 
-    `size` counts the points of the whole front, shown or not; `complete` says that all that were asked for are proven.
-    `explanation` says, in sentences, why there is no point at all. `over` names the workloads whose bounds move with
-    the pace, where these are not all, or how the front is read: at dates ("days") or at budgets ("budget").
-    `tp_across` says that TP groups may extend over several HB domains where workloads leave `allow_tp_across` open,
-    since nothing that keeps them inside meets the bounds of the instance.
+    `size` counts the points of the whole front, shown or not; `complete` says that all that were
+    asked for are proven. `explanation` says, in sentences, why there is no point at all. `over`
+    names the workloads whose bounds move with the pace, where these are not all, or how the front
+    is read: at dates ("days") or at budgets ("budget"). `tp_across` says that TP groups may extend
+    over several HB domains where workloads leave `allow_tp_across` open, since nothing that keeps
+    them inside meets the bounds of the instance.
     """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"
@@ -125,24 +136,40 @@ class Front(Record):
         return html(repr(self), self.explanation, [list(self.rows())])
 
     def rows(self) -> Iterator[Row]:
-        """The points: pace as a multiple of the bounds, times, cost (USD), power (W), and what is built.
+        """The points: pace as a multiple of the bounds, times, cost (USD), power (W), and what is
+        built.
 
-        Times are those of `FrontPoint.times`; a point without one that another has holds None there.
+        Times are those of `FrontPoint.times`; a point without one that another has holds None
+        there.
         """
         no_times: Row = dict.fromkeys(name for point in self.points for name in point.times)
         for point in self.points:
             networks_text = "; ".join(
-                f"{design.hb_domain.count} x {design.hb_domain.name}, {design.fabric.kind}" for design in point.designs
+                f"{design.hb_domain.count} x {design.hb_domain.name}, {design.fabric.kind}"
+                for design in point.designs
             )
-            cost = {"capex_usd": point.cost.capex_usd, "tco_usd": point.cost.tco_usd, "power_w": point.cost.power_w}
-            yield {"pace": point.pace, **no_times, **point.times, **cost, "knee": point.knee, "built": networks_text}
+            cost = {
+                "capex_usd": point.cost.capex_usd,
+                "tco_usd": point.cost.tco_usd,
+                "power_w": point.cost.power_w,
+            }
+            yield {
+                "pace": point.pace,
+                **no_times,
+                **point.times,
+                **cost,
+                "knee": point.knee,
+                "built": networks_text,
+            }
 
     def to_frame(self) -> Any:
         """The points as a data frame (`coopt.instance.tables.frame`)."""
         return frame(self.rows())
 
     def plot(self) -> Any:
-        """A figure of matplotlib: cost over days or seconds where points have one such time, else over pace."""
+        """A figure of matplotlib: cost over days or seconds where points have one such time, else
+        over pace.
+        """
         check_matplotlib()
         from coopt.plan.plots import front_plot
 

@@ -17,10 +17,17 @@ from coopt.plan.parts import Record
 from coopt.plan.schema import Plan
 
 VERSIONS = {"instance": "1.34.0", "designs": "1.7.0", "plan": "2.20.0", "front": "1.5.0"}
-"""Versions of the formats: keys are only added in a minor one, so that older files stay good (docs/embedding.md)."""
+"""Versions of the formats: keys are only added in a minor one, so that older files stay good
+(docs/embedding.md).
+"""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-OUTSIDE_WORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+OUTSIDE_WORDS = {
+    "gt": "exclusiveMinimum",
+    "ge": "minimum",
+    "lt": "exclusiveMaximum",
+    "le": "maximum",
+}
 CATALOG_NAMES = "names of the catalog"
 TEXT = {"type": "string"}
 ANNOTATIONS = ("title", "description", "default")
@@ -50,7 +57,11 @@ def schema_table(which: str = "instance") -> dict[str, Any]:
         raise InstanceError(f"schema: {which!r}, needs one of {', '.join(map(repr, VERSIONS))}")
     answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
     files: dict[str, type[BaseModel]] = {"instance": Instance, "designs": DesignFile}
-    schema = answers[which].model_json_schema(by_alias=True) if which in answers else file_schema(files[which])
+    schema = (
+        answers[which].model_json_schema(by_alias=True)
+        if which in answers
+        else file_schema(files[which])
+    )
     return {"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}
 
 
@@ -60,7 +71,9 @@ def instance_schema() -> dict[str, Any]:
 
 
 def file_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a form as TOML holds it: bounds under their JSON names, a list of one without brackets."""
+    """The schema of a form as TOML holds it: bounds under their JSON names, a list of one without
+    brackets.
+    """
     schema: dict[str, Any] = _with_names(_in_schema_words(form.model_json_schema(by_alias=True)))
     for table in (schema, *schema.get("$defs", {}).values()):
         properties = table.get("properties", {})
@@ -69,7 +82,9 @@ def file_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 
 def _in_schema_words(part: Any) -> Any:
-    """Bounds that pydantic checks around a conversion, and so leaves under its own names, in JSON Schema's words."""
+    """Bounds that pydantic checks around a conversion, and so leaves under its own names, in JSON
+    Schema's words.
+    """
     if isinstance(part, list):
         return [_in_schema_words(value) for value in part]
     if not isinstance(part, dict):
@@ -81,7 +96,9 @@ def _in_schema_words(part: Any) -> Any:
 
 
 def _with_names(part: Any) -> Any:
-    """Names of the catalog as a choice of their own where one may stand, which editors offer; others stay allowed."""
+    """Names of the catalog as a choice of their own where one may stand, which editors offer;
+    others stay allowed.
+    """
     if isinstance(part, list):
         return [_with_names(value) for value in part]
     if not isinstance(part, dict):
@@ -90,14 +107,20 @@ def _with_names(part: Any) -> Any:
     references = {option.get("$ref") for option in schema.get("anyOf", ())}
     for kind, entry in KINDS.items():
         if f"#/$defs/{entry.__name__}" in references and TEXT in schema["anyOf"]:
-            schema["anyOf"] = [{"title": CATALOG_NAMES, "enum": list(entries(kind))}, *schema["anyOf"]]
+            schema["anyOf"] = [
+                {"title": CATALOG_NAMES, "enum": list(entries(kind))},
+                *schema["anyOf"],
+            ]
     return schema
 
 
 def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
     """Let a property that takes a list take one of its entries as well."""
     if "anyOf" in part:
-        return {**part, "anyOf": [option for choice in part["anyOf"] for option in _options(choice)]}
+        return {
+            **part,
+            "anyOf": [option for choice in part["anyOf"] for option in _options(choice)],
+        }
     options = _options(part)
     if len(options) == 1:
         return part

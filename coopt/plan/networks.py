@@ -1,4 +1,6 @@
-"""What `coopt reproduce` and `coopt bom` answer: published networks counted again, networks with their bills."""
+"""What `coopt reproduce` and `coopt bom` answer: published networks counted again, networks with
+their bills.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,8 +12,9 @@ from coopt.plan.parts import Item, ItemKind, Record
 
 
 class Counts(Record):
-    """Switches of each tier over all planes, cables of one port each below each tier, leaves first, and modules of each
-    product over all tiers."""
+    """Switches of each tier over all planes, cables of one port each below each tier, leaves first,
+    and modules of each product over all tiers.
+    """
 
     switches: tuple[int, ...]
     links: tuple[int, ...] | None = None
@@ -19,10 +22,11 @@ class Counts(Record):
 
 
 class CheapestNetwork(Record):
-    """The cheapest network with the end points and the bandwidth of a design, where prices count ports and cable ends.
+    """The cheapest network with the end points and the bandwidth of a design, where prices count
+    ports and cable ends.
 
-    `counted` is None where nothing costs less than the design itself, or where it is not compared (without prices);
-    `why` says what makes the difference, or why it is not compared.
+    `counted` is None where nothing costs less than the design itself, or where it is not compared
+    (without prices); `why` says what makes the difference, or why it is not compared.
     """
 
     published_usd: float | None = None
@@ -32,7 +36,8 @@ class CheapestNetwork(Record):
 
 
 class ReproducedRow(Record):
-    """A published design counted again; `why` says what differs, or why it cannot be wired (`counted` is None then).
+    """A published design counted again; `why` says what differs, or why it cannot be wired
+    (`counted` is None then).
 
     `cheapest` is set where it was asked for and the design can be wired.
     """
@@ -49,7 +54,9 @@ class ReproducedRow(Record):
 class Reproduction(Record):
     """Published designs counted again: `exact` of `of` come out, tier by tier."""
 
-    schema_: Annotated[Literal["coopt-reproduction/1"], Field(alias="schema")] = "coopt-reproduction/1"
+    schema_: Annotated[Literal["coopt-reproduction/1"], Field(alias="schema")] = (
+        "coopt-reproduction/1"
+    )
     rows: tuple[ReproducedRow, ...]
     exact: int
     of: int
@@ -74,9 +81,10 @@ class CableLength(Record):
 class BilledTier(Record):
     """One tier of a network; names are empty where no product is named.
 
-    `down_ports` and `uplinks_per_switch` are cables of one switch, `links` those below the tier, and `bundle` how many
-    lead from a switch to each one above that it reaches (0 at the top, None where nothing says it). `cables` are the
-    links by length, where a hall is given; their price is in that of optics.
+    `down_ports` and `uplinks_per_switch` are cables of one switch, `links` those below the tier,
+    and `bundle` how many lead from a switch to each one above that it reaches (0 at the top, None
+    where nothing says it). `cables` are the links by length, where a hall is given; their price is
+    in that of optics.
     """
 
     level: int
@@ -91,16 +99,17 @@ class BilledTier(Record):
 
 
 class BilledNetwork(Record):
-    """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in words, and `notes`
-    of a design what to order otherwise.
+    """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in
+    words, and `notes` of a design what to order otherwise.
 
-    What joins islands is one of its own, of fabric "core" and without GPUs: its switches, and the links into it, whose
-    ends the islands have.
+    What joins islands is one of its own, of fabric "core" and without GPUs: its switches, and the
+    links into it, whose ends the islands have.
 
-    `oversubscription` is the bandwidth down over that up, of leaf and pod together. `pair_share` is the least share of
-    their uplinks that two leaves of a pod can use between them. Either is None where it was not counted. Lines of HB
-    domains count GPUs, of which one domain has `domain_gpus`; 0 where none is named. `switch_racks` hold the switches,
-    `switch_racks_added` of them besides those of an earlier phase; None where nobody knows how many they fill.
+    `oversubscription` is the bandwidth down over that up, of leaf and pod together. `pair_share` is
+    the least share of their uplinks that two leaves of a pod can use between them. Either is None
+    where it was not counted. Lines of HB domains count GPUs, of which one domain has `domain_gpus`;
+    0 where none is named. `switch_racks` hold the switches, `switch_racks_added` of them besides
+    those of an earlier phase; None where nobody knows how many they fill.
     """
 
     name: str
@@ -126,7 +135,8 @@ class BilledNetwork(Record):
 
 
 class ComparedNetwork(Record):
-    """One of two networks that are compared: what it joins and consists of, switches by tier from the leaves up.
+    """One of two networks that are compared: what it joins and consists of, switches by tier from
+    the leaves up.
 
     `usd` and `w` sum the lines that both networks have; None without any.
     """
@@ -147,10 +157,11 @@ class ComparedNetwork(Record):
 class DesignComparison(Record):
     """A design beside a network of a plan.
 
-    `kinds` are those of the lines in both sums: what is in use, without spare parts. The design costs `more_usd` more
-    than the network (less where that is negative), and a share `more` of it more; `more_per_end_point` is the share by
-    end points. They are None where nothing has a price in both. `notes` say what the sums leave out, that end points
-    differ, and what to order otherwise for the design.
+    `kinds` are those of the lines in both sums: what is in use, without spare parts. The design
+    costs `more_usd` more than the network (less where that is negative), and a share `more` of it
+    more; `more_per_end_point` is the share by end points. They are None where nothing has a price
+    in both. `notes` say what the sums leave out, that end points differ, and what to order
+    otherwise for the design.
     """
 
     network: ComparedNetwork
@@ -165,10 +176,11 @@ class DesignComparison(Record):
 class NetworksBill(Record):
     """Networks with their bills; `items` are everything together, with what joins the networks.
 
-    `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order otherwise. Lines of
-    the optics that are `whole_cables` count ends, of which a cable comes with two. `against` has designs that networks
-    of a plan are compared with, and which are not in the bill. Prices are the worst ones of a robust plan, those of
-    designs too, where it is made for them (`at_worst_prices`).
+    `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order
+    otherwise. Lines of the optics that are `whole_cables` count ends, of which a cable comes with
+    two. `against` has designs that networks of a plan are compared with, and which are not in the
+    bill. Prices are the worst ones of a robust plan, those of designs too, where it is made for
+    them (`at_worst_prices`).
     """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
@@ -185,8 +197,9 @@ class NetworksBill(Record):
 
     @property
     def left_over(self) -> Counter[Item] | None:
-        """What is bought beside the lines of networks, by a unit of each; None where those are not among what is
-        bought, as at prices by quantity, or where several phases share units."""
+        """What is bought beside the lines of networks, by a unit of each; None where those are not
+        among what is bought, as at prices by quantity, or where several phases share units.
+        """
         of_networks = _counts(item for network in self.networks for item in network.items)
         purchase = _counts(self.items)
         return purchase - of_networks if of_networks <= purchase else None

@@ -20,11 +20,15 @@ ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour", "rac
 class Record(BaseModel):
     """A frozen table of a plan."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
+    )
 
 
 class HbDomainChoice(Record):
-    """HB domains bought: `count` domains of `size` GPUs, `active` of which train (the mean, rounded up)."""
+    """HB domains bought: `count` domains of `size` GPUs, `active` of which train (the mean, rounded
+    up).
+    """
 
     name: str
     size: int
@@ -33,7 +37,9 @@ class HbDomainChoice(Record):
 
 
 class NicChoice(Record):
-    """NIC model, how many each GPU has or how many GPUs share one, and how many equal networks its ports lead to."""
+    """NIC model, how many each GPU has or how many GPUs share one, and how many equal networks its
+    ports lead to.
+    """
 
     name: str
     per_gpu: int
@@ -50,9 +56,10 @@ class SwitchChoice(Record):
 class Tier(Record):
     """One level of switches over all planes.
 
-    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to the one below.
-    `optic` is the product at the upper ends of these links, and at the lower ones where `optic_below` is None.
-    `switch` is the product where tiers have several; that of the fabric, which is its leaves', where it is None.
+    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to
+    the one below. `optic` is the product at the upper ends of these links, and at the lower ones
+    where `optic_below` is None. `switch` is the product where tiers have several; that of the
+    fabric, which is its leaves', where it is None.
     """
 
     level: int
@@ -78,11 +85,12 @@ class Tier(Record):
 class Fabric(Record):
     """The network between domains.
 
-    `planes` are equal networks, for each rail and port of a NIC that has its own. `transceiver_count` counts modules:
-    one at each end of a link, or one for several links that it breaks out into. `oversubscription` is the ratio of
-    down-ports to uplinks of leaf and pod together (1 is non-blocking). `routing` is the discipline that times suppose
-    above leaves, or the factor that multiplies what links carry. On three tiers a leaf has `pod_bundle` links to each
-    aggregation switch of its pod.
+    `planes` are equal networks, for each rail and port of a NIC that has its own.
+    `transceiver_count` counts modules: one at each end of a link, or one for several links that it
+    breaks out into. `oversubscription` is the ratio of down-ports to uplinks of leaf and pod
+    together (1 is non-blocking). `routing` is the discipline that times suppose above leaves, or
+    the factor that multiplies what links carry. On three tiers a leaf has `pod_bundle` links to
+    each aggregation switch of its pod.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]
@@ -100,17 +108,25 @@ class Fabric(Record):
     @property
     def switch_names(self) -> tuple[str, ...]:
         """The products of its switches, each once, from the leaves up."""
-        return tuple(dict.fromkeys(tier.switch or self.switch.name for tier in self.tier)) or (self.switch.name,)
+        return tuple(dict.fromkeys(tier.switch or self.switch.name for tier in self.tier)) or (
+            self.switch.name,
+        )
 
     @property
     def switch_text(self) -> str:
         """`64x400g`, or `64x400g below 128x400g` where tiers have several."""
         several = len(self.switch_names) > 1
-        return " below ".join(tier.switch or self.switch.name for tier in self.tier) if several else self.switch.name
+        return (
+            " below ".join(tier.switch or self.switch.name for tier in self.tier)
+            if several
+            else self.switch.name
+        )
 
 
 class Design(Record):
-    """What is built; `spare_gpus` do not train, those of the `spare_domains` that stand by without links among them."""
+    """What is built; `spare_gpus` do not train, those of the `spare_domains` that stand by without
+    links among them.
+    """
 
     gpus: int
     spare_gpus: int
@@ -128,9 +144,9 @@ class Design(Record):
 class Item(Record):
     """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w.
 
-    It has units of the product `name`: `idle` GPUs do not train, `spare` units are not in use, and `year` is when they
-    are bought where several phases buy. `item` says all this in words, for people; documents older than 2.18 hold
-    nothing else.
+    It has units of the product `name`: `idle` GPUs do not train, `spare` units are not in use, and
+    `year` is when they are bought where several phases buy. `item` says all this in words, for
+    people; documents older than 2.18 hold nothing else.
     """
 
     item: str
@@ -152,7 +168,9 @@ class Item(Record):
 
     def of(self, count: int) -> Self:
         """The line of so many of its units."""
-        return self.model_copy(update={"count": count, "usd": count * self.unit_usd, "w": count * self.unit_w})
+        return self.model_copy(
+            update={"count": count, "usd": count * self.unit_usd, "w": count * self.unit_w}
+        )
 
     def bought_in(self, year: float) -> Self:
         """The line as the bill of all phases has it."""
@@ -160,7 +178,14 @@ class Item(Record):
 
 
 def line(
-    kind: ItemKind, name: str, count: int, unit_usd: float, unit_w: float, *, idle: bool = False, spare: bool = False
+    kind: ItemKind,
+    name: str,
+    count: int,
+    unit_usd: float,
+    unit_w: float,
+    *,
+    idle: bool = False,
+    spare: bool = False,
 ) -> Item:
     """A line of a bill: so many units at the price (USD) and the power (W) of one."""
     return Item(
@@ -193,14 +218,17 @@ class Cost(Record):
 
 @dataclass(frozen=True)
 class Wording:
-    """How reports tell what a mapping has beside the ordinary: in full and short, with the value in place of braces."""
+    """How reports tell what a mapping has beside the ordinary: in full and short, with the value in
+    place of braces.
+    """
 
     full: str
     short: str
 
 
 class MappingChoice(Record):
-    """How a workload is split; `outermost` is the dimension that lies farthest apart across domains.
+    """How a workload is split; `outermost` is the dimension that lies farthest apart across
+    domains.
 
     The host's memory keeps `offload_percent` of the activations that wait for their backward pass.
     """
@@ -215,7 +243,9 @@ class MappingChoice(Record):
     recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
     sequence_parallel: bool
     zero: int
-    offload_percent: Annotated[int, Wording("{}% of activations in the host's memory", "{}% on host")] = 0
+    offload_percent: Annotated[
+        int, Wording("{}% of activations in the host's memory", "{}% on host")
+    ] = 0
     outermost: Literal["pp", "dp"] = "pp"
 
 
@@ -232,11 +262,11 @@ def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = Fa
 class Uptime(Record):
     """What interrupts a workload, and what share of the time it trains (docs/days.md).
 
-    `failure_s` is the mean time between failures, `running` the share of the time in which domains enough are whole,
-    `port_out` that in which a port of some NIC is out and training goes on, or waits for it. `pace` is an iteration
-    with all ports over what it takes on average; `goodput` is these times what checkpoints, lost work and restarts
-    leave. `promised` is the share of the days that is counted on: the goodput, or less where the days are to be kept
-    with a probability.
+    `failure_s` is the mean time between failures, `running` the share of the time in which domains
+    enough are whole, `port_out` that in which a port of some NIC is out and training goes on, or
+    waits for it. `pace` is an iteration with all ports over what it takes on average; `goodput` is
+    these times what checkpoints, lost work and restarts leave. `promised` is the share of the days
+    that is counted on: the goodput, or less where the days are to be kept with a probability.
     """
 
     failure_s: float | None
@@ -253,11 +283,12 @@ class Uptime(Record):
 class WorkloadPlan(Record):
     """How one workload runs.
 
-    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from ordinary training,
-    `collectives` the algorithm of each kind of traffic among several GPUs where the workload leaves the choice (`edp`
-    are gradients of experts). `routes` is how far each kind of traffic is slowed by the paths that were found for its
-    flows, at least 1, where flows are pinned to paths.
-    `bound_s` is what one iteration may take so that training, with its interruptions, is done in time.
+    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from
+    ordinary training, `collectives` the algorithm of each kind of traffic among several GPUs where
+    the workload leaves the choice (`edp` are gradients of experts). `routes` is how far each kind
+    of traffic is slowed by the paths that were found for its flows, at least 1, where flows are
+    pinned to paths. `bound_s` is what one iteration may take so that training, with its
+    interruptions, is done in time.
     """
 
     name: str
@@ -284,16 +315,22 @@ class WorkloadPlan(Record):
 
     @property
     def slack(self) -> float:
-        """How far it stays within its bound, as a share of the bound; minus infinity where no time meets it."""
+        """How far it stays within its bound, as a share of the bound; minus infinity where no time
+        meets it.
+        """
         return 1.0 - self.iteration_time_s / self.bound_s if self.bound_s > 0.0 else -math.inf
 
     def elapsed_s(self, goodput: float) -> float:
-        """What an iteration takes by the calendar (s) if so large a share of the time trains; infinite if none does."""
+        """What an iteration takes by the calendar (s) if so large a share of the time trains;
+        infinite if none does.
+        """
         return self.iteration_time_s / goodput if goodput > 0.0 else math.inf
 
     @property
     def promised_s(self) -> float:
-        """What an iteration takes by the calendar (s), with the confidence asked for; as it is where nothing fails."""
+        """What an iteration takes by the calendar (s), with the confidence asked for; as it is
+        where nothing fails.
+        """
         return self.elapsed_s(self.uptime.promised if self.uptime else 1.0)
 
 
@@ -312,14 +349,17 @@ class LinkBundle(Record):
 
 
 class LinkRoute(Record):
-    """A share of what the first domain of a path sends to the last one in a phase; the others pass it on."""
+    """A share of what the first domain of a path sends to the last one in a phase; the others pass
+    it on.
+    """
 
     path: tuple[int, ...]
     share: float
 
 
 class LinkPhase(Record):
-    """Kinds of traffic that send alike, named after the first of them; they have all links to themselves.
+    """Kinds of traffic that send alike, named after the first of them; they have all links to
+    themselves.
 
     `pace_links` is how fast: bytes of all GPUs of a domain pass as if they had this many links.
     """
@@ -330,10 +370,12 @@ class LinkPhase(Record):
 
 
 class DirectLinks(Record):
-    """What is built: domains in a grid of pipeline stages and replicas, numbered stage by stage, and their links.
+    """What is built: domains in a grid of pipeline stages and replicas, numbered stage by stage,
+    and their links.
 
-    `replicas` are the domains of a stage: those of a TP group first, then contexts, then replicas. `links` is the sum
-    of the bundles; fewer than `links_bound` cannot do for this mapping. A domain has `ports`.
+    `replicas` are the domains of a stage: those of a TP group first, then contexts, then replicas.
+    `links` is the sum of the bundles; fewer than `links_bound` cannot do for this mapping. A domain
+    has `ports`.
     """
 
     gpus: int
@@ -358,22 +400,25 @@ class DirectLinks(Record):
 
 
 class LinkCut(Record):
-    """A set of domains, and the price of a whole link that leaves it; so for the set moved on by `turn` places."""
+    """A set of domains, and the price of a whole link that leaves it; so for the set moved on by
+    `turn` places.
+    """
 
     domains: tuple[int, ...]
     price: Amount
 
 
 class LinkLengths(Record):
-    """Lengths of direct links on a grid of pipeline stages by the domains of a stage (`inner` stages in a domain,
-    `closed` rings).
+    """Lengths of direct links on a grid of pipeline stages by the domains of a stage (`inner`
+    stages in a domain, `closed` rings).
 
-    A TP group lies in `tensor` domains, a ring of contexts in `contexts` TP groups where replicas lie across as well,
-    an expert group in `experts` domains `apart` from each other. Domain s * `replicas` + x is in place x of stage s.
-    All domains of a stage may move on by `turn` places, and send as before: the least common multiple of those of
-    `tensor`, `tensor` * `contexts` and, of more than one, `experts` * `apart` that are less than `replicas`. `lengths`
-    has for every phase the length from place x < `turn` of stage s to each domain, at (s * `turn` + x) * domains +
-    domain; `ports` are prices of a port of these.
+    A TP group lies in `tensor` domains, a ring of contexts in `contexts` TP groups where replicas
+    lie across as well, an expert group in `experts` domains `apart` from each other. Domain s *
+    `replicas` + x is in place x of stage s. All domains of a stage may move on by `turn` places,
+    and send as before: the least common multiple of those of `tensor`, `tensor` * `contexts` and,
+    of more than one, `experts` * `apart` that are less than `replicas`. `lengths` has for every
+    phase the length from place x < `turn` of stage s to each domain, at (s * `turn` + x) * domains
+    + domain; `ports` are prices of a port of these.
     """
 
     stages: int

@@ -33,7 +33,9 @@ def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
     for row in times:
         if row["time_s"]:
             run, component = f"{row['workload']}, {row['part']}", str(row["component"])
-            label = f"_{component}" if component in colours else component  # named once in the legend
+            label = (
+                f"_{component}" if component in colours else component
+            )  # named once in the legend
             colour = colours.setdefault(component, f"C{len(colours)}")
             time.barh(run, row["time_s"], left=time_so_far.get(run, 0.0), color=colour, label=label)
             time_so_far[run] = time_so_far.get(run, 0.0) + row["time_s"]
@@ -56,7 +58,9 @@ def front_plot(kind: str, rows: Sequence[Row]) -> Plot:
     plot = Plot(figsize=(7.0, 4.0), layout="constrained")
     axes = plot.subplots()
     column, unit = {"power": ("power_w", "MW")}.get(kind, (f"{kind}_usd", "million USD"))
-    time, label = next((name, label) for name, label in TIMES.items() if all(name in row for row in rows))
+    time, label = next(
+        (name, label) for name, label in TIMES.items() if all(name in row for row in rows)
+    )
     times, costs = [row[time] for row in rows], [row[column] / 1e6 for row in rows]
     axes.plot(times, costs, drawstyle="steps-post", marker="o")
     knees = [n for n, row in enumerate(rows) if row["knee"]]

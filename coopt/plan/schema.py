@@ -45,24 +45,37 @@ VALUES = {
 ROUNDING = 1e-9
 """Values are the same that differ by no larger share."""
 
-SHOWN = ("part", "workload", "gpus", "tp", "pp", "dp", "iteration_time_s", "bound_s", "slack", "mfu")
+SHOWN = (
+    "part",
+    "workload",
+    "gpus",
+    "tp",
+    "pp",
+    "dp",
+    "iteration_time_s",
+    "bound_s",
+    "slack",
+    "mfu",
+)
 """Columns of the mappings that a notebook shows."""
 
 
 class Plan(Answer, Sections):
     """The answer to an instance.
 
-    `parts` are the networks to build and `couplings` what ties them; `cost` is the bill of everything together. All
-    are empty where there is no plan; `explanation` then says why, in sentences. `design` and `workloads` repeat those
-    of the part where there is one part, and are empty where there are several.
-    `overrides` are the objective and the gap of the run where these are not those of the instance.
-    `tp_across` says that TP groups may extend over several HB domains where workloads leave `allow_tp_across` open,
-    since no plan that keeps them inside meets all bounds and limits.
-    `rivals` compares direct links with switches where an instance allows both.
-    `alternatives` are the runners-up that were asked for, best first; `alternatives_stop` says why there are no more.
+    `parts` are the networks to build and `couplings` what ties them; `cost` is the bill of
+    everything together. All are empty where there is no plan; `explanation` then says why, in
+    sentences. `design` and `workloads` repeat those of the part where there is one part, and are
+    empty where there are several. `overrides` are the objective and the gap of the run where these
+    are not those of the instance. `tp_across` says that TP groups may extend over several HB
+    domains where workloads leave `allow_tp_across` open, since no plan that keeps them inside meets
+    all bounds and limits. `rivals` compares direct links with switches where an instance allows
+    both. `alternatives` are the runners-up that were asked for, best first; `alternatives_stop`
+    says why there are no more.
 
-    Documents of schema 1 are read into this form. Its sections (`islands`, `core`, `together`, `robust`, `direct`,
-    `phases`, `myopic`) are views of parts and couplings, empty for questions that they do not belong to.
+    Documents of schema 1 are read into this form. Its sections (`islands`, `core`, `together`,
+    `robust`, `direct`, `phases`, `myopic`) are views of parts and couplings, empty for questions
+    that they do not belong to.
     """
 
     schema_: Annotated[Literal["coopt-plan/2"], Field(alias="schema")] = "coopt-plan/2"
@@ -79,7 +92,10 @@ class Plan(Answer, Sections):
         claim, count = self.objective, len(self.parts)
         form, unit = VALUES[claim.kind]
         value = "" if claim.value is None else f"{claim.kind} {claim.value:{form}} {unit}, "
-        return f"Plan({self.instance.name!r}, {self.status}, {value}{count} part{'' if count == 1 else 's'})"
+        return (
+            f"Plan({self.instance.name!r}, {self.status}, {value}{count}"
+            f" part{'' if count == 1 else 's'})"
+        )
 
     __str__ = __repr__
 
@@ -88,7 +104,9 @@ class Plan(Answer, Sections):
         return html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
 
     def to_frame(self, table: str = "bill") -> Any:
-        """A table of the plan as a data frame: "bill", "mappings" or "breakdown" (`coopt.instance.tables.frame`)."""
+        """A table of the plan as a data frame: "bill", "mappings" or "breakdown"
+        (`coopt.instance.tables.frame`).
+        """
         tables = {
             "bill": lambda: bill_rows(self.cost),
             "mappings": lambda: mapping_rows(self.parts),
@@ -110,8 +128,9 @@ class Plan(Answer, Sections):
 
     @property
     def at_worst_prices(self) -> bool | None:
-        """Whether the bill is at worse prices than those listed; None where the objective, which is no price, does not
-        tell."""
+        """Whether the bill is at worse prices than those listed; None where the objective, which is
+        no price, does not tell.
+        """
         list_value, claim = self.couplings.list_value, self.objective
         if list_value is None or claim.value is None:
             return False
@@ -127,11 +146,22 @@ def bill_rows(cost: Cost | None) -> Iterator[Row]:
 
 
 def mapping_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
-    """How every workload runs in every part: its mapping, times (s), memory (GiB) and utilisation."""
+    """How every workload runs in every part: its mapping, times (s), memory (GiB) and
+    utilisation.
+    """
     for part in parts:
         for run in part.workloads:
             results = run.model_dump(
-                exclude={"mapping", "placement", "breakdown_s", "knobs", "collectives", "routes", "name", "gpus"}
+                exclude={
+                    "mapping",
+                    "placement",
+                    "breakdown_s",
+                    "knobs",
+                    "collectives",
+                    "routes",
+                    "name",
+                    "gpus",
+                }
             )
             whose = {"part": part.name, "workload": run.name, "gpus": run.gpus}
             yield {**whose, **run.mapping.model_dump(), **results, "slack": run.slack}
@@ -142,7 +172,12 @@ def breakdown_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
     for part in parts:
         for run in part.workloads:
             for component, spent_s in run.breakdown_s.items():
-                yield {"part": part.name, "workload": run.name, "component": component, "time_s": spent_s}
+                yield {
+                    "part": part.name,
+                    "workload": run.name,
+                    "component": component,
+                    "time_s": spent_s,
+                }
 
 
 def check_matplotlib() -> None:
@@ -154,4 +189,6 @@ def check_matplotlib() -> None:
         When it is not installed.
     """
     if find_spec("matplotlib") is None:
-        raise InstanceError("plot: matplotlib is not installed, needs `pip install 'coopt[jupyter]'`")
+        raise InstanceError(
+            "plot: matplotlib is not installed, needs `pip install 'coopt[jupyter]'`"
+        )

@@ -1,9 +1,10 @@
-"""Schema 1 of plans: its sections as views of parts and couplings, and old plans, which are read for ever.
+"""Schema 1 of plans: its sections as views of parts and couplings, and old plans, which are read
+for ever.
 
 A view is empty for a question that it does not belong to.
 
-They show what one kind of question has. What combines several, such as islands at sites that grow, is in parts and
-couplings alone.
+They show what one kind of question has. What combines several, such as islands at sites that grow,
+is in parts and couplings alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,8 +51,8 @@ class Island(Record):
 class PhasePlan(Record):
     """One phase: the whole network in place, what is bought at its prices, and what runs.
 
-    `bought` ends with the labour for uplinks added to switches of earlier phases. `stored` is bought and not in place
-    yet. `power_w` is that of everything in place, which runs for `years`.
+    `bought` ends with the labour for uplinks added to switches of earlier phases. `stored` is
+    bought and not in place yet. `power_w` is that of everything in place, which runs for `years`.
     """
 
     year: float
@@ -69,9 +70,9 @@ class PhasePlan(Record):
 class Standing(Record):
     """How robust a plan is.
 
-    With the aim "worst-case" the bill and the objective are at the worst prices, and `list_value` is the objective at
-    those of the instance. With "regret" the objective is the largest excess over the best plan, `turns` hold them all,
-    and the bill is at the prices of the instance.
+    With the aim "worst-case" the bill and the objective are at the worst prices, and `list_value`
+    is the objective at those of the instance. With "regret" the objective is the largest excess
+    over the best plan, `turns` hold them all, and the bill is at the prices of the instance.
     """
 
     aim: Literal["worst-case", "regret"]
@@ -82,10 +83,11 @@ class Standing(Record):
 
 
 class SitePlan(Record):
-    """One site: its shares of GPUs and batch, what is built there, and how it trains its part of each batch.
+    """One site: its shares of GPUs and batch, what is built there, and how it trains its part of
+    each batch.
 
-    `cost.tco_usd` is at the site's own price of electricity and PUE; `facility_w` is IT power times PUE, with its half
-    of the wide-area channels.
+    `cost.tco_usd` is at the site's own price of electricity and PUE; `facility_w` is IT power times
+    PUE, with its half of the wide-area channels.
     """
 
     name: str
@@ -140,14 +142,22 @@ class Sections:
     def core(self: HasParts) -> CorePlan | None:
         """The core that all islands share."""
         cores = self.couplings.cores
-        return cores[0].core if len(cores) == 1 and cores[0].site is None and cores[0].phase is None else None
+        return (
+            cores[0].core
+            if len(cores) == 1 and cores[0].site is None and cores[0].phase is None
+            else None
+        )
 
     @property
     def together(self: HasParts) -> Together | None:
         """Sites that train every batch together, in the order of their ring."""
         ring, powers = self.couplings.ring, self.couplings.sites
         site_names = tuple(part.site for part in self.parts)
-        if ring is None or site_names != ring.sites or tuple(site.site for site in powers) != site_names:
+        if (
+            ring is None
+            or site_names != ring.sites
+            or tuple(site.site for site in powers) != site_names
+        ):
             return None
         if len(ring.site_shares) != len(site_names):
             return None
@@ -177,7 +187,9 @@ class Sections:
         outlooks = self.couplings.outlooks
         if outlooks is None or len(self.parts) != 1:
             return None
-        losses = [loss.survived for loss in self.couplings.losses if loss.part == self.parts[0].name]
+        losses = [
+            loss.survived for loss in self.couplings.losses if loss.part == self.parts[0].name
+        ]
         return Standing(
             aim=outlooks.aim,
             efficiency=outlooks.efficiency,
@@ -223,9 +235,10 @@ class Sections:
 class OldPlan(Answer):
     """A document of schema 1.
 
-    In place of one design a partition has an island for each workload, and a `core` where they share one; a plan for
-    several sites has them in `together`, and one on direct links has these in `direct`. With `phases`, `design` and
-    `workloads` are those of the last phase and `cost` holds what all of them buy.
+    In place of one design a partition has an island for each workload, and a `core` where they
+    share one; a plan for several sites has them in `together`, and one on direct links has these in
+    `direct`. With `phases`, `design` and `workloads` are those of the last phase and `cost` holds
+    what all of them buy.
     """
 
     schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
@@ -239,14 +252,26 @@ class OldPlan(Answer):
 
 
 BILLS = frozenset(
-    {"cost", "items", "parts", "couplings", "growth", "bought", "phases", "together", "sites", "alternatives"}
+    {
+        "cost",
+        "items",
+        "parts",
+        "couplings",
+        "growth",
+        "bought",
+        "phases",
+        "together",
+        "sites",
+        "alternatives",
+    }
     | {"points", "best"}
 )
 """The keys under which documents hold lines of bills."""
 
 
 def with_named_lines(content: Any, years: Iterable[float] = ()) -> Any:
-    """A document whose lines of bills say what they are of, and not in words alone, as those before 2.18 do.
+    """A document whose lines of bills say what they are of, and not in words alone, as those before
+    2.18 do.
 
     Lines of a bill of all phases end with one of their `years`.
     """
@@ -255,18 +280,25 @@ def with_named_lines(content: Any, years: Iterable[float] = ()) -> Any:
     if not isinstance(content, Mapping):
         return content
     if isinstance(text := content.get("item"), str):
-        return content if "name" in content else {**content, **_line_fields(text, content.get("kind"), years)}
+        return (
+            content
+            if "name" in content
+            else {**content, **_line_fields(text, content.get("kind"), years)}
+        )
     # only lines of the bill of all phases say their year: those in "cost", beside the phases
     dates = {"cost": [*_years(content)], "items": years}
     return {
-        key: with_named_lines(entry, dates.get(key, ())) if key in BILLS else entry for key, entry in content.items()
+        key: with_named_lines(entry, dates.get(key, ())) if key in BILLS else entry
+        for key, entry in content.items()
     }
 
 
 def _years(content: Mapping[str, Any]) -> Iterator[float]:
     """The years of the phases in which what a table holds grows."""
     couplings = content.get("couplings")
-    growth = content.get("phases") or (couplings.get("growth") if isinstance(couplings, Mapping) else None)
+    growth = content.get("phases") or (
+        couplings.get("growth") if isinstance(couplings, Mapping) else None
+    )
     for spending in growth if isinstance(growth, list | tuple) else ():
         year = spending.get("year") if isinstance(spending, Mapping) else None
         if isinstance(year, int | float):
@@ -288,7 +320,9 @@ def _line_fields(text: str, kind: object, years: Iterable[float]) -> dict[str, A
 
 
 def is_old(content: Any) -> bool:
-    """Whether something is a table of schema 1; that is also what a table means that names none and has no parts."""
+    """Whether something is a table of schema 1; that is also what a table means that names none and
+    has no parts.
+    """
     if not isinstance(content, Mapping):
         return False
     schema = content.get("schema", content.get("schema_"))
@@ -323,9 +357,14 @@ def _contradictions(old: OldPlan) -> Iterator[str]:
     if len(sections) > 1 or (sections and old.robust is not None):
         names = ", ".join([*sections, *(["robust"] if old.robust is not None else [])])
         yield f"the plan holds {names}, needs the sections of one kind of question"
-    if old.phases and (old.design, old.workloads) != (old.phases[-1].design, old.phases[-1].workloads):
+    if old.phases and (old.design, old.workloads) != (
+        old.phases[-1].design,
+        old.phases[-1].workloads,
+    ):
         yield "design and workloads are not those of the last phase, needs the same in both"
-    if old.islands and [run.name for run in old.workloads] != [island.workload for island in old.islands]:
+    if old.islands and [run.name for run in old.workloads] != [
+        island.workload for island in old.islands
+    ]:
         yield "workloads are not those of the islands, needs one for each island in the same order"
     if (old.islands or old.together or old.direct) and old.design is not None:
         yield f"the plan holds design beside {sections[0]}, needs one of the two"
@@ -338,13 +377,21 @@ def _parts(old: OldPlan) -> Iterator[Part]:
     if old.phases:
         for phase in old.phases:
             name, power_w = phase_name(phase.year), phase.power_w
-            yield Part(name=name, phase=phase.year, design=phase.design, workloads=phase.workloads, power_w=power_w)
+            yield Part(
+                name=name,
+                phase=phase.year,
+                design=phase.design,
+                workloads=phase.workloads,
+                power_w=power_w,
+            )
     elif old.together is not None:
         for site in old.together.sites:
             yield at_site(site.name, site.design, site.workloads, site.cost)
     elif old.islands:
         for island, run in zip(old.islands, old.workloads, strict=True):
-            yield Part(name=island.workload, design=island.design, workloads=(run,), power_w=island.power_w)
+            yield Part(
+                name=island.workload, design=island.design, workloads=(run,), power_w=island.power_w
+            )
     elif old.cost is not None:
         yield one_network(old.cost, old.workloads, design=old.design, links=old.direct)
 
@@ -364,7 +411,9 @@ def _couplings(old: OldPlan) -> Couplings:
 
 def _fed(ring: Together) -> Iterator[SitePower]:
     for site in ring.sites:
-        yield SitePower(site=site.name, facility_w=site.facility_w, facility_limit_w=site.facility_limit_w)
+        yield SitePower(
+            site=site.name, facility_w=site.facility_w, facility_limit_w=site.facility_limit_w
+        )
 
 
 def _ring(ring: Together) -> Ring:

@@ -26,7 +26,8 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
     Raises
     ------
     InstanceError
-        When the plan was made for another question, or for one that leaves GPUs, batches or knobs open.
+        When the plan was made for another question, or for one that leaves GPUs, batches or knobs
+        open.
     """
     check_same_sha(instance, plan)
     require_decided(instance, "what is asked of its plan")
@@ -42,14 +43,18 @@ def check_same_sha(instance: Instance, plan: Plan) -> None:
     """
     if plan.instance.sha256 != instance.sha256:
         replaced = plan.overrides.replaced
-        remedy = f", or the values that replaced some of the file when it was solved (--set): {replaced}"
+        remedy = (
+            f", or the values that replaced some of the file when it was solved (--set): {replaced}"
+        )
         raise InstanceError(
-            f"{instance.name}: the plan is of another instance, needs one of this instance{remedy if replaced else ''}"
+            f"{instance.name}: the plan is of another instance, needs one of this"
+            f" instance{remedy if replaced else ''}"
         )
 
 
 def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Instance, Plan]:
-    """The question that a plan chose of those that its instance leaves open, with the plan as its answer.
+    """The question that a plan chose of those that its instance leaves open, with the plan as its
+    answer.
 
     Parameters
     ----------
@@ -68,13 +73,16 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
     if plan.cost is None:
         require_decided(instance, "an answer without a plan")
     if plan.chosen not in choices_of(instance):
-        raise InstanceError(f"{instance.name}: the plan chose {plan.chosen.text!r}, needs a choice of this instance")
+        raise InstanceError(
+            f"{instance.name}: the plan chose {plan.chosen.text!r}, needs a choice of this instance"
+        )
     question = at_choice(instance, plan.chosen)
     return question, _answering(question, plan)
 
 
 def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]:
-    """Each question that an instance leaves open, with the plan as an answer to it: its bound is one on all of them.
+    """Each question that an instance leaves open, with the plan as an answer to it: its bound is
+    one on all of them.
 
     Raises
     ------
@@ -88,7 +96,9 @@ def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]
 
 
 def placed_as(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
-    """The question that says of TP groups across HB domains what a plan does, with the plan as its answer."""
+    """The question that says of TP groups across HB domains what a plan does, with the plan as its
+    answer.
+    """
     question = with_tp(instance, across=plan.tp_across)
     if question is instance or plan.instance.sha256 != instance.sha256:
         return question, plan  # nothing to say, or the plan of another question, which it stays
@@ -102,7 +112,9 @@ def _answering(question: Instance, plan: Plan, choice: Chosen | None = None) -> 
 
 def with_replaced(plan: Plan, values: Mapping[str, Any]) -> Plan:
     """The plan, which says what values replaced those of the file of its instance."""
-    return plan.model_copy(update={"overrides": plan.overrides.model_copy(update={"values": dict(values)})})
+    return plan.model_copy(
+        update={"overrides": plan.overrides.model_copy(update={"values": dict(values)})}
+    )
 
 
 def plan_json(plan: Plan) -> str:
@@ -134,12 +146,18 @@ def _document(path: str | Path, form: type[Document], document: str, remedy: str
     try:
         return form.model_validate(json.loads(text))
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, form)) from None
+        raise InstanceError(
+            f"{file.name}: {sentence}" for sentence in sentences(error, form)
+        ) from None
     except RecursionError:
         raise InstanceError(f"{file.name}: nested too deeply, needs {document}") from None
     except ValueError as error:
         check_digits(text, file.name)
-        wrong = f"holds TOML, as instances do, needs {document} in JSON" if _is_toml(text) else f"not JSON: {error}"
+        wrong = (
+            f"holds TOML, as instances do, needs {document} in JSON"
+            if _is_toml(text)
+            else f"not JSON: {error}"
+        )
         raise InstanceError(f"{file.name}: {wrong}") from None
 
 

@@ -1,9 +1,10 @@
-"""What flows on the network of a plan, as `coopt traffic`, `route`, `faults`, `collective` and `simulate` answer.
+"""What flows on the network of a plan, as `coopt traffic`, `route`, `faults`, `collective` and
+`simulate` answer.
 
 Data only.
 
-Places are the highest one that a flow passes: `domain` where it stays in an HB domain, `leaf` where it goes no further
-than its leaf, `above` everything else. All bytes are those of one iteration.
+Places are the highest one that a flow passes: `domain` where it stays in an HB domain, `leaf` where
+it goes no further than its leaf, `above` everything else. All bytes are those of one iteration.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class ClassBytes(Record):
 
 
 class GpuBytes(Record):
-    """What one GPU sends and receives by way of one place: the least, the mean and the most of all GPUs that train."""
+    """What one GPU sends and receives by way of one place: the least, the mean and the most of all
+    GPUs that train.
+    """
 
     place: Literal["domain", "leaf", "above"]
     least_sent_bytes: float
@@ -51,13 +54,21 @@ class WorkloadTraffic(Record):
     name: str
     gpus: int
     all_reduce: Annotated[
-        Literal["ring", "tree", "halving"], Field(description="how replicas add gradients across domains under ZeRO 0")
+        Literal["ring", "tree", "halving"],
+        Field(description="how replicas add gradients across domains under ZeRO 0"),
     ]
     collectives: Annotated[
-        dict[str, str], Field(default_factory=dict, description="what each kind of traffic runs by, as the plan says")
+        dict[str, str],
+        Field(
+            default_factory=dict, description="what each kind of traffic runs by, as the plan says"
+        ),
     ]
-    talking_pairs: Annotated[int, Field(description="ordered pairs of GPUs of which one sends to the other")]
-    silent_share: Annotated[float, Field(description="share of all ordered pairs that exchange nothing")]
+    talking_pairs: Annotated[
+        int, Field(description="ordered pairs of GPUs of which one sends to the other")
+    ]
+    silent_share: Annotated[
+        float, Field(description="share of all ordered pairs that exchange nothing")
+    ]
     whole_bytes: float
     classes: tuple[ClassBytes, ...]
     per_gpu: tuple[GpuBytes, ...]
@@ -72,48 +83,64 @@ class TrafficReport(Record):
 
 
 class CollectiveRoutes(Record):
-    """The routes of one collective of one workload, or of a round of it, over all planes; its flows run together.
+    """The routes of one collective of one workload, or of a round of it, over all planes; its flows
+    run together.
 
-    `alpha` counts flows on a link of the worst bundle and `bound` what no routing undercuts; `per_nic` flows share a
-    NIC. So traffic takes `stretch` = alpha / per_nic times as long as at the rate of a NIC, over their efficiency where
-    flows are sprayed. `routing` is 1, or the factor over the load of an even spread where that is more than the plan is
-    charged (`charged`).
+    `alpha` counts flows on a link of the worst bundle and `bound` what no routing undercuts;
+    `per_nic` flows share a NIC. So traffic takes `stretch` = alpha / per_nic times as long as at
+    the rate of a NIC, over their efficiency where flows are sprayed. `routing` is 1, or the factor
+    over the load of an even spread where that is more than the plan is charged (`charged`).
     """
 
     workload: str
     kind: str
     collective: str
-    way: Annotated[str, Field(description="how it goes between domains, in the words of a plan")] = "rings"
-    round: Annotated[int, Field(description="round of halving and doubling, from 1; 0 for what has none")] = 0
-    share: Annotated[float, Field(description="share of its bytes between domains that this round carries")] = 1.0
+    way: Annotated[
+        str, Field(description="how it goes between domains, in the words of a plan")
+    ] = "rings"
+    round: Annotated[
+        int, Field(description="round of halving and doubling, from 1; 0 for what has none")
+    ] = 0
+    share: Annotated[
+        float, Field(description="share of its bytes between domains that this round carries")
+    ] = 1.0
     flows: Annotated[int, Field(description="flows that leave their leaf, over all planes")]
     per_nic: int
     alpha: float
     bound: float
     optimal: Annotated[bool, Field(description="whether alpha is the bound")]
     efficiency: Annotated[
-        float, Field(description="mean over groups of rate over the rate of a NIC, by max-min fairness")
+        float,
+        Field(description="mean over groups of rate over the rate of a NIC, by max-min fairness"),
     ]
     stretch: float
-    charged: Annotated[float, Field(description="slowdown that the plan is charged under network.routing")]
+    charged: Annotated[
+        float, Field(description="slowdown that the plan is charged under network.routing")
+    ]
     routing: float
     seconds: Annotated[float, Field(description="time the algorithm took")]
 
 
 class LinkLoad(Record):
-    """Flows of one collective on the parallel links between two switches, up and down; shared by `planes`."""
+    """Flows of one collective on the parallel links between two switches, up and down; shared by
+    `planes`.
+    """
 
     workload: str
     collective: str
     planes: int
     plane: int
-    level: Annotated[int, Field(description="2: leaf to spine or aggregation; 3: aggregation to core")]
+    level: Annotated[
+        int, Field(description="2: leaf to spine or aggregation; 3: aggregation to core")
+    ]
     lower: int
     upper: int
     links: int
     up: int | float
     down: int | float
-    round: Annotated[int, Field(description="round of halving and doubling, from 1; 0 for what has none")] = 0
+    round: Annotated[
+        int, Field(description="round of halving and doubling, from 1; 0 for what has none")
+    ] = 0
 
 
 class RoutedWorkload(Record):
@@ -127,7 +154,9 @@ class RoutedWorkload(Record):
 
 
 class Routing(Record):
-    """Routes of everything a plan sends between domains; `routing` is the largest factor, for `network.routing`."""
+    """Routes of everything a plan sends between domains; `routing` is the largest factor, for
+    `network.routing`.
+    """
 
     schema_: Annotated[Literal["coopt-routing/1"], Field(alias="schema")] = "coopt-routing/1"
     instance: InstanceId
@@ -144,7 +173,8 @@ class Routing(Record):
 class FaultedWorkload(Record):
     """One workload while a part is out; no time where it stops.
 
-    `bound_s` is what an iteration may take meanwhile. `job` is how it runs then, where it is not as the plan has it.
+    `bound_s` is what an iteration may take meanwhile. `job` is how it runs then, where it is not as
+    the plan has it.
     """
 
     name: str
@@ -157,15 +187,18 @@ class FaultedWorkload(Record):
 class Fault(Record):
     """The loss of any one of `count` parts of a kind, all with the same effect.
 
-    `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain, `restarts` where the job
-    aborts and starts again from its last checkpoint, to run as long as `slowdown` says from then on. `slower` is by how
-    much `[robust]` makes bounds longer meanwhile; None where it does not ask a plan to stand this loss.
+    `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain,
+    `restarts` where the job aborts and starts again from its last checkpoint, to run as long as
+    `slowdown` says from then on. `slower` is by how much `[robust]` makes bounds longer meanwhile;
+    None where it does not ask a plan to stand this loss.
     """
 
     part: str
     count: int
     effect: Literal["none", "slower", "stops"]
-    slowdown: Annotated[float | None, Field(description="of the workload that suffers most; none where one stops")]
+    slowdown: Annotated[
+        float | None, Field(description="of the workload that suffers most; none where one stops")
+    ]
     forwarded: bool
     restarts: bool = False
     slower: float | None = None
@@ -177,10 +210,18 @@ class Spares(Record):
     """What the plan has, and what it would take to replace any one GPU or domain."""
 
     idle_gpus_per_domain: int
-    survives_gpu: Annotated[bool, Field(description="an idle GPU of each domain can take the place of any one GPU")]
-    same_rank_gpus: Annotated[int, Field(description="spares, one of each rank, that cover any one GPU by re-patching")]
-    domains_standing_by: Annotated[int, Field(description="HB domains that take the place of any that is lost")] = 0
-    spare_domain_usd: Annotated[float, Field(description="one more domain with its GPUs, servers and NICs")]
+    survives_gpu: Annotated[
+        bool, Field(description="an idle GPU of each domain can take the place of any one GPU")
+    ]
+    same_rank_gpus: Annotated[
+        int, Field(description="spares, one of each rank, that cover any one GPU by re-patching")
+    ]
+    domains_standing_by: Annotated[
+        int, Field(description="HB domains that take the place of any that is lost")
+    ] = 0
+    spare_domain_usd: Annotated[
+        float, Field(description="one more domain with its GPUs, servers and NICs")
+    ]
 
 
 class Unaligned(Record):
@@ -191,9 +232,11 @@ class Unaligned(Record):
 
 
 class Interrupted(Record):
-    """A workload's interruptions, and the share of its replicas that train while 0.1% of the GPUs are gone.
+    """A workload's interruptions, and the share of its replicas that train while 0.1% of the GPUs
+    are gone.
 
-    `replicas_alone` is that share without the domains that stand by, `replicas_with_spares` with those of the plan.
+    `replicas_alone` is that share without the domains that stand by, `replicas_with_spares` with
+    those of the plan.
     """
 
     workload: str
@@ -203,7 +246,8 @@ class Interrupted(Record):
 
 
 class Faults(Record):
-    """Every kind of part from the GPUs up, spares, workloads that are not aligned to rails, and their interruptions.
+    """Every kind of part from the GPUs up, spares, workloads that are not aligned to rails, and
+    their interruptions.
 
     Of a core they are its links and switches, without spares: no iteration passes through them.
     """
@@ -217,7 +261,9 @@ class Faults(Record):
 
 
 class Trained(Record):
-    """One workload: its iteration (s) on the plan's network and on the direct links, and what these take of it."""
+    """One workload: its iteration (s) on the plan's network and on the direct links, and what these
+    take of it.
+    """
 
     name: str
     bound_s: float
@@ -237,11 +283,15 @@ class SpentTime(Record):
 class FlowRate(Record):
     """Traffic of a kind between domains, with all of the kind under way at once.
 
-    It takes `slowdown` times as long as at the rate of a NIC; on direct links as many times as over one link a GPU.
+    It takes `slowdown` times as long as at the rate of a NIC; on direct links as many times as over
+    one link a GPU.
     """
 
     kind: TrafficKind
-    flows: Annotated[int, Field(description="flows that were simulated; one may stand for several that are alike")]
+    flows: Annotated[
+        int,
+        Field(description="flows that were simulated; one may stand for several that are alike"),
+    ]
     slowdown: float
 
 
@@ -256,7 +306,9 @@ class SimulatedWorkload(Record):
     met: Annotated[bool, Field(description="whether the simulated iteration keeps the bound")]
     times: tuple[SpentTime, ...]
     traffic: tuple[FlowRate, ...]
-    simulated: Annotated[str, Field(description="what was simulated, and what stands for others like it")]
+    simulated: Annotated[
+        str, Field(description="what was simulated, and what stands for others like it")
+    ]
 
     @property
     def difference(self) -> float:

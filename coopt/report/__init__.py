@@ -1,4 +1,6 @@
-"""Answers as words and tables. Shows what a plan says and works nothing out beyond differences and shares."""
+"""Answers as words and tables. Shows what a plan says and works nothing out beyond differences and
+shares.
+"""
 
 from coopt._interpreter import answer_calls
 

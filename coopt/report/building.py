@@ -1,4 +1,6 @@
-"""What somebody who builds a network has to know: what does not mate, which modules to order, what else it needs."""
+"""What somebody who builds a network has to know: what does not mate, which modules to order, what
+else it needs.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ def building_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 
 def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
-    """Which links of parts, by their names, nobody can build of what is listed, as their ends do not mate."""
-    yield from notes_by_part({name: _lane_notes(instance, design) for name, design in designs.items()})
+    """Which links of parts, by their names, nobody can build of what is listed, as their ends do
+    not mate.
+    """
+    yield from notes_by_part(
+        {name: _lane_notes(instance, design) for name, design in designs.items()}
+    )
 
 
 def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
@@ -35,16 +41,21 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
     of_first = " of the former" if of_switches else ""
     fullest_kw, cap_kw = hall.switch_rack_w / 1e3, instance.network.hall.switch_rack_kw
     capped = "" if cap_kw is not None else " (network.hall.switch_rack_kw caps that)"
-    of_fullest = f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if of_switches else ""
+    of_fullest = (
+        f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if of_switches else ""
+    )
     elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
     beside = "servers" if hall.with_hosts else "interconnect"
     yield (
-        f"The hall: {racks}{of_switches} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with "
-        f"{hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in each{of_first}{of_fullest}; everything "
-        f"together draws {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics "
-        f"draw {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
+        f"The hall: {racks}{of_switches} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by"
+        f" {across:,.0f} m, with {hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in"
+        f" each{of_first}{of_fullest}; everything together draws {words.power(hall.w)},"
+        f" {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics draw"
+        f" {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
     )
-    longest = [f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)]
+    longest = [
+        f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
+    ]
     yield f"Cables take up to {', '.join(longest)}."
 
 
@@ -55,8 +66,9 @@ def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
         level, ends = mismatch
         ends_text = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
         yield (
-            f"Links below tier {level} do not mate as they are listed: {ends_text}. Order parts of one rate of "
-            "lanes and one protocol; network.tier_switches = 'any' plans with such alone."
+            f"Links below tier {level} do not mate as they are listed: {ends_text}. Order parts of"
+            " one rate of lanes and one protocol; network.tier_switches = 'any' plans with such"
+            " alone."
         )
 
 
@@ -66,12 +78,19 @@ def _lanes(end: Nic | Optic | Switch) -> str:
     rates = (
         ""
         if not rate
-        else f"{rate:g}"
-        if isinstance(rate, float)
-        else words.alternatives(f"{lane_rate:g}" for lane_rate in rate)
+        else (
+            f"{rate:g}"
+            if isinstance(rate, float)
+            else words.alternatives(f"{lane_rate:g}" for lane_rate in rate)
+        )
     )
-    speaks = protocol if isinstance(protocol, str) else words.alternatives(protocol) if protocol else ""
-    return ", ".join(text for text in (speaks, f"lanes of {rates} Gbit/s" if rates else "") if text) or "not known"
+    speaks = (
+        protocol if isinstance(protocol, str) else words.alternatives(protocol) if protocol else ""
+    )
+    return (
+        ", ".join(text for text in (speaks, f"lanes of {rates} Gbit/s" if rates else "") if text)
+        or "not known"
+    )
 
 
 def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
@@ -90,49 +109,69 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     yield from _adapter_notes(instance, design)
     if design.spare_domains and fabric.tiers:
         yield (
-            "Domains that stand by have no switch ports: each takes the links of the domain that it stands in for, by "
-            "a patch panel or by hand, and availability.restart_s has to hold that time."
+            "Domains that stand by have no switch ports: each takes the links of the domain that it"
+            " stands in for, by a patch panel or by hand, and availability.restart_s has to hold"
+            " that time."
         )
     if fabric.kind == "rail-only" and fabric.tiers:
         yield (
-            "No switch joins two rails: traffic between ranks of a domain passes through that domain, and storage "
-            "needs a network of its own."
+            "No switch joins two rails: traffic between ranks of a domain passes through that"
+            " domain, and storage needs a network of its own."
         )
 
 
 def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
-    """Which switches above the leaves use less than half of their ports, so that links to all of them are alike."""
+    """Which switches above the leaves use less than half of their ports, so that links to all of
+    them are alike.
+    """
     fabric, rate = design.fabric, link_gbit_s(instance, design)
     for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
-        way, in_use = switch_of(instance, fabric, tier, rate), tier.down_ports + tier.uplinks_per_switch
+        way, in_use = (
+            switch_of(instance, fabric, tier, rate),
+            tier.down_ports + tier.uplinks_per_switch,
+        )
         # One switch for each plane is the fewest there can be, however few of its ports are used.
         if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
             yield (
-                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of {way.radix} ports "
-                "each, so that every switch below has as many links to each; with network.bundles = 'any' fewer may do."
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of"
+                f" {way.radix} ports each, so that every switch below has as many links to each;"
+                " with network.bundles = 'any' fewer may do."
             )
 
 
 def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which NICs are not those that servers come with."""
     domain = next(
-        (listed_domain for listed_domain in instance.network.hb_domains if listed_domain.name == design.hb_domain.name),
+        (
+            listed_domain
+            for listed_domain in instance.network.hb_domains
+            if listed_domain.name == design.hb_domain.name
+        ),
         None,
     )
     nic = design.fabric.nic.name
     if domain is not None and design.fabric.tiers and domain.nics and nic not in domain.nics:
-        yield f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask for such servers first."
+        yield (
+            f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask for"
+            " such servers first."
+        )
 
 
 def leaf_notes(designs: Sequence[Design]) -> Iterator[str]:
     """What the loss of a leaf means for training, in one line of 80 columns."""
     notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
     if notes:
-        yield notes[0] if len(notes) == 1 else "coopt faults says what each network does without a leaf."
+        yield (
+            notes[0]
+            if len(notes) == 1
+            else "coopt faults says what each network does without a leaf."
+        )
 
 
 def _leaf_note(design: Design) -> str:
-    """What becomes of training without a leaf; a switch of a single tier may serve several rails."""
+    """What becomes of training without a leaf; a switch of a single tier may serve several
+    rails.
+    """
     fabric = design.fabric
     ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
     rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
@@ -142,13 +181,26 @@ def _leaf_note(design: Design) -> str:
         nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
         leaves = fabric.tier[0].switches
         # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
-        if nics == 1 or leaves == 1 or (fabric.kind == "clos" and fabric.tier[0].down_ports >= nics):
+        if (
+            nics == 1
+            or leaves == 1
+            or (fabric.kind == "clos" and fabric.tier[0].down_ports >= nics)
+        ):
             return "If a leaf is lost, training stops: it joins whole HB domains (coopt faults)."
         return "If a leaf is lost, training restarts over the other NICs (coopt faults)."
     if rails == 1:
         return "There is a single rail: if a leaf is lost, training stops (coopt faults)."
     if rails_taken == rails:
-        return f"All {words.count(rails)} rails share one switch: if it is lost, training stops (coopt faults)."
+        return (
+            f"All {words.count(rails)} rails share one switch: if it is lost, training stops (coopt"
+            " faults)."
+        )
     if rails_taken > 1:
-        return f"If a leaf is lost, training restarts on the other {rails - rails_taken} rails (coopt faults)."
-    return f"If a rail is lost, training restarts on the other {words.count(rails - 1)} (coopt faults)."
+        return (
+            f"If a leaf is lost, training restarts on the other {rails - rails_taken} rails (coopt"
+            " faults)."
+        )
+    return (
+        f"If a rail is lost, training restarts on the other {words.count(rails - 1)} (coopt"
+        " faults)."
+    )

@@ -24,7 +24,10 @@ from coopt.plan.schema import Item
 from coopt.report import words
 from coopt.report.tables import figures
 
-TAGS = "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not seen in a source."
+TAGS = (
+    "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not"
+    " seen in a source."
+)
 APART = ("name", "description", "sources")
 TAG_WORDS: dict[Tag, str] = {
     "S": "read in the source",
@@ -32,7 +35,10 @@ TAG_WORDS: dict[Tag, str] = {
     "D": "derived",
     "M": "recalled, seen in no source",
 }
-FIELDS = {"hb": ("usd_per_gpu", "w_per_gpu"), "panel": ("usd_per_port", "w_per_port")}  # others have `usd` and `w`
+FIELDS = {
+    "hb": ("usd_per_gpu", "w_per_gpu"),
+    "panel": ("usd_per_port", "w_per_port"),
+}  # others have `usd` and `w`
 FAR = 100.0
 """How many times beyond the range of the catalog a figure is taken for a mistake of its unit."""
 OWN = "stated in the instance without a source"
@@ -42,7 +48,9 @@ NONE = "draws no power"
 def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
     """Names and descriptions, a table for each kind."""
     for kind, entry_of in entries_by_kind.items():
-        yield figures(kind, ("name", "description"), (), [(e.name, e.description) for e in entry_of.values()])
+        yield figures(
+            kind, ("name", "description"), (), [(e.name, e.description) for e in entry_of.values()]
+        )
 
 
 def find_everywhere(name: str) -> dict[str, Entry]:
@@ -66,7 +74,9 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> Iterator[RenderableType
     """Every figure of the entries with its meaning, tag and source."""
     for kind, entry in entries_by_kind.items():
         yield Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold")
-        yield figures("", ("field", "value", "meaning", "tag"), (), list(_rows(entry, entry.sources)))
+        yield figures(
+            "", ("field", "value", "meaning", "tag"), (), list(_rows(entry, entry.sources))
+        )
     yield TAGS
     for entry in entries_by_kind.values():
         for source in entry.sources:
@@ -75,13 +85,21 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> Iterator[RenderableType
 
 def entries_json(entries_by_kind: Mapping[str, Entry]) -> str:
     """The entries by kind as one JSON document."""
-    return json.dumps({kind: entry.model_dump(mode="json") for kind, entry in entries_by_kind.items()}, indent=2)
+    return json.dumps(
+        {kind: entry.model_dump(mode="json") for kind, entry in entries_by_kind.items()}, indent=2
+    )
 
 
 def entries_toml(entries_by_kind: Mapping[str, Entry]) -> str:
     """The entries as a catalog file holds them, without keys that are as if left out."""
     return "\n".join(
-        "\n".join([f"[[{kind}]]", *(f"{key} = {_toml(value)}" for key, value in _set_fields(entry).items()), ""])
+        "\n".join(
+            [
+                f"[[{kind}]]",
+                *(f"{key} = {_toml(value)}" for key, value in _set_fields(entry).items()),
+                "",
+            ]
+        )
         for kind, entry in entries_by_kind.items()
     )
 
@@ -108,7 +126,9 @@ def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
     return None
 
 
-def _rows(table: BaseModel, sources: Sequence[Provenance], inside: str = "") -> Iterator[tuple[str, str, str, str]]:
+def _rows(
+    table: BaseModel, sources: Sequence[Provenance], inside: str = ""
+) -> Iterator[tuple[str, str, str, str]]:
     for name, field in type(table).model_fields.items():
         value: Any = getattr(table, name)
         place = f"{inside}{name}"
@@ -160,12 +180,17 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
 
 
 def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | None]:
-    """The product that a line of the bill has bought, and the kind that lists it: panels are billed as switches."""
+    """The product that a line of the bill has bought, and the kind that lists it: panels are billed
+    as switches.
+    """
     network = instance.network
     lists: dict[ItemKind, list[tuple[str, tuple[Entry, ...]]]] = {
-        "hb": [("hb", network.hb_domains)], "nic": [("nic", network.nics)], "optics": [("optics", network.optics)],
-        "switch": [("switch", network.switches), ("panel", network.panels)], "gpu": [("gpu", (instance.cluster.gpu,))],
-    }  # fmt: skip
+        "hb": [("hb", network.hb_domains)],
+        "nic": [("nic", network.nics)],
+        "optics": [("optics", network.optics)],
+        "switch": [("switch", network.switches), ("panel", network.panels)],
+        "gpu": [("gpu", (instance.cluster.gpu,))],
+    }
     matches = (
         (catalog_kind, candidate)
         for catalog_kind, entries_of in lists.get(kind, ())
@@ -176,7 +201,9 @@ def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | 
 
 
 def _with_host(entry: Entry, field: str) -> str:
-    """The origin of an HB domain's figure and of that of its servers, which its line of the bill adds up."""
+    """The origin of an HB domain's figure and of that of its servers, which its line of the bill
+    adds up.
+    """
     return f"interconnect, {_origin(entry, field)}; servers, {_origin(entry, f'host_{field}')}"
 
 
@@ -189,7 +216,9 @@ def _origin(entry: Entry, field: str) -> str:
 
 
 def far_figures(instance: Instance) -> Iterator[str]:
-    """Which figures of one's own parts lie so far from all of the catalog that their unit may be another one."""
+    """Which figures of one's own parts lie so far from all of the catalog that their unit may be
+    another one.
+    """
     cluster, network = instance.cluster, instance.network
     lists: dict[str, tuple[str, Sequence[Entry]]] = {
         "cluster.gpu": ("gpu", cluster.generations or (cluster.gpu,)),
@@ -203,13 +232,20 @@ def far_figures(instance: Instance) -> Iterator[str]:
         catalogued = list(entries(kind).values())
         for part in parts:
             for key, field in type(part).model_fields.items():
-                low_figure, high_figure = _range([getattr(catalog_entry, key) for catalog_entry in catalogued])
-                if (value := _figure(getattr(part, key))) and not low_figure / FAR <= value <= high_figure * FAR:
+                low_figure, high_figure = _range(
+                    [getattr(catalog_entry, key) for catalog_entry in catalogued]
+                )
+                if (
+                    value := _figure(getattr(part, key))
+                ) and not low_figure / FAR <= value <= high_figure * FAR:
                     unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
-                    ends = f"{_number(low_figure)} to {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
+                    ends = (
+                        f"{_number(low_figure)} to"
+                        f" {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
+                    )
                     yield (
-                        f"{place}: {key} = {_number(value)} of {part.name} is far from all of the catalog, which has "
-                        f"{ends}: check its unit."
+                        f"{place}: {key} = {_number(value)} of {part.name} is far from all of the"
+                        f" catalog, which has {ends}: check its unit."
                     )
 
 

@@ -1,4 +1,6 @@
-"""A plan beside others: the any-to-any network for the same domains, the runners-up, another plan."""
+"""A plan beside others: the any-to-any network for the same domains, the runners-up, another
+plan.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (
-    "No any-to-any network of full bandwidth joins so many end points with the domains, NICs and switches of this "
-    "plan, so no saving is stated."
+    "No any-to-any network of full bandwidth joins so many end points with the domains, NICs and"
+    " switches of this plan, so no saving is stated."
 )
 NONE = "There is no runner-up."
 STOPS = {
@@ -34,7 +36,9 @@ STOPS = {
 }
 
 
-def saving_tables(design: Design, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
+def saving_tables(
+    design: Design, cost: Cost, baseline: Baseline | None
+) -> Iterator[RenderableType]:
     """What the plan saves in a sentence, and in a table where there is something to compare."""
     yield saving_sentences(design, cost, baseline)
     if design.fabric.tiers and baseline is not None:
@@ -60,7 +64,12 @@ def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
     """Purchase and power of both, and their difference."""
     reference, reference_cost = baseline.design, baseline.cost
     rows = [
-        ("any-to-any", _network(reference), words.exact(reference_cost.capex_usd), words.exact(reference_cost.power_w)),
+        (
+            "any-to-any",
+            _network(reference),
+            words.exact(reference_cost.capex_usd),
+            words.exact(reference_cost.power_w),
+        ),
         ("this plan", _network(design), words.exact(cost.capex_usd), words.exact(cost.power_w)),
     ]
     saved = (
@@ -70,7 +79,11 @@ def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
         _saved(reference_cost.power_w, cost.power_w),
     )
     return figures(
-        "Against full bandwidth between any two GPUs", ("network", "built from"), ("$", "W"), rows, total=saved
+        "Against full bandwidth between any two GPUs",
+        ("network", "built from"),
+        ("$", "W"),
+        rows,
+        total=saved,
     )
 
 
@@ -90,7 +103,9 @@ def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
 
 
 def alike_sentence(cost: Cost, baseline: Baseline) -> str:
-    """What joining rails would take at the plan's oversubscription; empty where the plan joins them, or has none."""
+    """What joining rails would take at the plan's oversubscription; empty where the plan joins
+    them, or has none.
+    """
     if baseline.same_ratio is None:
         return ""
     usd = baseline.same_ratio.capex_usd - cost.capex_usd
@@ -102,16 +117,20 @@ def alike_sentence(cost: Cost, baseline: Baseline) -> str:
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
-    """Switches and optics alone, as studies of rail-only networks quote them; empty where there is no difference."""
+    """Switches and optics alone, as studies of rail-only networks quote them; empty where there is
+    no difference.
+    """
     plan_usd, baseline_usd = (
-        sum(item.usd for item in c.items if item.kind in ("switch", "optics")) for c in (cost, baseline_cost)
+        sum(item.usd for item in c.items if item.kind in ("switch", "optics"))
+        for c in (cost, baseline_cost)
     )
     if not baseline_usd or plan_usd == baseline_usd:
         return ""
     change = "less" if plan_usd <= baseline_usd else "more"
     share = words.percent(abs(baseline_usd - plan_usd) / baseline_usd)
     return (
-        f"Switches and optics alone cost {words.money(plan_usd)} against {words.money(baseline_usd)}, {share} {change}."
+        f"Switches and optics alone cost {words.money(plan_usd)} against"
+        f" {words.money(baseline_usd)}, {share} {change}."
     )
 
 
@@ -144,7 +163,11 @@ def runners_tables(plan: Plan) -> Iterator[RenderableType]:
 
 def runners_sentence(plan: Plan) -> str:
     """What is proven about the runners-up, and why there are no more."""
-    proof = "Each is proven to be the best of the designs not listed before it." if plan.alternatives else NONE
+    proof = (
+        "Each is proven to be the best of the designs not listed before it."
+        if plan.alternatives
+        else NONE
+    )
     return proof + STOPS.get(plan.alternatives_stop or "", "")
 
 
@@ -158,9 +181,19 @@ def runners_table(plan: Plan) -> FigureTable:
         excess = runner.cost.of(plan.objective.kind) - value
         share = words.percent(excess / value) if value else "-"
         slack = min(run.slack for run in runner.workloads)
-        rows.append((str(rank), differences(design, runner.design), words.exact(excess), share, words.percent(slack)))
+        rows.append(
+            (
+                str(rank),
+                differences(design, runner.design),
+                words.exact(excess),
+                share,
+                words.percent(slack),
+            )
+        )
     unit = "W" if plan.objective.kind == "power" else "$"
-    return figures("Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows)
+    return figures(
+        "Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows
+    )
 
 
 def differences(best_design: Design, other_design: Design) -> str:
@@ -175,7 +208,10 @@ def _parts(design: Design) -> dict[str, str]:
     """A design in words, by what can differ."""
     domain, fabric = design.hb_domain, design.fabric
     idle = "" if domain.active == domain.size else f" with {words.count(domain.active)} active"
-    parts = {"gpus": words.counted(design.gpus, "GPU"), "domain": f"{words.times(domain.count, domain.name)}{idle}"}
+    parts = {
+        "gpus": words.counted(design.gpus, "GPU"),
+        "domain": f"{words.times(domain.count, domain.name)}{idle}",
+    }
     if not fabric.tiers:
         return parts
     parts |= {
@@ -185,7 +221,10 @@ def _parts(design: Design) -> dict[str, str]:
     }
     if fabric.tiers > 1:
         leaf = fabric.tier[0]
-        ports = f"{words.count(leaf.down_ports)} down, {words.counted(leaf.uplinks_per_switch, 'uplink')} a leaf"
+        ports = (
+            f"{words.count(leaf.down_ports)} down,"
+            f" {words.counted(leaf.uplinks_per_switch, 'uplink')} a leaf"
+        )
         bundles = f" in bundles of {fabric.pod_bundle}" if fabric.pod_bundle > 1 else ""
         parts["ports"] = f"{ports}{bundles} ({words.ratio(fabric.oversubscription)})"
     return parts
@@ -193,7 +232,10 @@ def _parts(design: Design) -> dict[str, str]:
 
 def rivals_sentence(rivals: Rivals) -> str:
     """What the cheapest cluster with direct links costs, and the cheapest with switches."""
-    return f"With direct links {_claim_text(rivals.direct)}. With switches {_claim_text(rivals.switched)}."
+    return (
+        f"With direct links {_claim_text(rivals.direct)}. With switches"
+        f" {_claim_text(rivals.switched)}."
+    )
 
 
 def _claim_text(claim: ObjectiveClaim) -> str:
@@ -202,7 +244,10 @@ def _claim_text(claim: ObjectiveClaim) -> str:
         verb = "draws" if claim.kind == "power" else "costs"
         return f"the best cluster found {verb} {words.amount(claim.kind, claim.value)} ({gap})"
     if claim.bound is not None:
-        return f"no better cluster was found, and none is below {words.amount(claim.kind, claim.bound)}"
+        return (
+            "no better cluster was found, and none is below"
+            f" {words.amount(claim.kind, claim.bound)}"
+        )
     return "no cluster was found"
 
 
@@ -211,16 +256,26 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
     yield Text(difference_headline(difference), style="bold")
     if difference.before.sha256 != difference.after.sha256:
         name_before, name_after = difference.before.name, difference.after.name
-        names = f", both named {name_before}" if name_before == name_after else f": {name_before} and {name_after}"
+        names = (
+            f", both named {name_before}"
+            if name_before == name_after
+            else f": {name_before} and {name_after}"
+        )
         yield f"The plans answer different questions{names}."
     yield from _counted_once(difference)
     yield from price_notes(difference)
-    # Against nothing every value differs, and a table of all of them says no more than the sentence.
+    # Against nothing every value differs, and a table of all of them says no more than the
+    # sentence.
     if _one_builds_nothing(difference):
         return
     if difference.changes:
         yield ""
-        yield figures("What changes", ("value",), ("before", "after", "change"), map(_change_row, difference.changes))
+        yield figures(
+            "What changes",
+            ("value",),
+            ("before", "after", "change"),
+            map(_change_row, difference.changes),
+        )
     if difference.bill:
         yield ""
         lines = [
@@ -239,7 +294,13 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
             _signed_number(sum(change.w for change in difference.bill)),
         )
         numbers = ("before", "after", "change $", "change W")
-        yield figures("Bill of materials", ("item", "kind"), numbers, lines, total=("total", "", "", "", *totals))
+        yield figures(
+            "Bill of materials",
+            ("item", "kind"),
+            numbers,
+            lines,
+            total=("total", "", "", "", *totals),
+        )
 
 
 def _counted_once(difference: Difference) -> Iterator[str]:
@@ -248,7 +309,10 @@ def _counted_once(difference: Difference) -> Iterator[str]:
     gpus_before, gpus_after = sum(line.before for line in lines), sum(line.after for line in lines)
     if bool(gpus_before) != bool(gpus_after):
         counting = "first" if gpus_before else "second"
-        yield f"Only the {counting} bill lists GPUs: totals count the same where both list them in objective.include."
+        yield (
+            f"Only the {counting} bill lists GPUs: totals count the same where both list them in"
+            " objective.include."
+        )
 
 
 def difference_headline(difference: Difference) -> str:
@@ -265,13 +329,17 @@ def difference_headline(difference: Difference) -> str:
         return f"The second plan {words.both(parts)}."
     if "status" in changes:
         nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
-        return f"The first plan is {changes['status'].before}, the second {changes['status'].after}{nothing}."
+        return (
+            f"The first plan is {changes['status'].before}, the second"
+            f" {changes['status'].after}{nothing}."
+        )
     return "The plans cost the same and differ otherwise."
 
 
 def _one_builds_nothing(difference: Difference) -> bool:
     return any(
-        change.key == "cost.capex_usd" and None in (change.before, change.after) for change in difference.changes
+        change.key == "cost.capex_usd" and None in (change.before, change.after)
+        for change in difference.changes
     )
 
 
@@ -296,7 +364,12 @@ def _movement(change: ValueChange, words_around: str, number: Callable[[float], 
 
 
 def _change_row(change: ValueChange) -> tuple[Cell, ...]:
-    return change.key, _value_text(change.before), _value_text(change.after), _change(change.before, change.after)
+    return (
+        change.key,
+        _value_text(change.before),
+        _value_text(change.after),
+        _change(change.before, change.after),
+    )
 
 
 def _value_text(value: Value) -> str:

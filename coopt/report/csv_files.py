@@ -19,7 +19,17 @@ from coopt.plan.traffic import LinkLoad, Routing
 from coopt.traffic.of_plan import workload_splits
 from coopt.traffic.ranks import RankGrid, rank_table
 
-PROCUREMENT_COLUMNS = ("part", "description", "quantity", "unit_usd", "usd", "unit_w", "w", "network", "scope")
+PROCUREMENT_COLUMNS = (
+    "part",
+    "description",
+    "quantity",
+    "unit_usd",
+    "usd",
+    "unit_w",
+    "w",
+    "network",
+    "scope",
+)
 DESCRIPTIONS: dict[ItemKind, str] = {
     "hb": "interconnect of an HB domain, per GPU",
     "nic": "network adapter",
@@ -39,10 +49,12 @@ Cells = dict[str, object]
 
 
 def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
-    """One line for each item of the bill, in USD and W, with the part of the plan that it is of (docs/exports.md).
+    """One line for each item of the bill, in USD and W, with the part of the plan that it is of
+    (docs/exports.md).
 
-    Lines of everything together have no part and sum to the cost of the plan; those with a part are the bill of that
-    network alone. A plan whose only part is all that is bought has lines of that part alone.
+    Lines of everything together have no part and sum to the cost of the plan; those with a part are
+    the bill of that network alone. A plan whose only part is all that is bought has lines of that
+    part alone.
 
     Parameters
     ----------
@@ -56,18 +68,28 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
     """
     check_same_question(instance, plan)
     if plan.cost is None:
-        raise InstanceError(f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
+        raise InstanceError(
+            f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that"
+            " builds one"
+        )
     names = tuple(Item.model_fields)
-    rows = ((*(getattr(item, name) for name in names), owner) for owner, item in _billed(instance, plan, part))
+    rows = (
+        (*(getattr(item, name) for name in names), owner)
+        for owner, item in _billed(instance, plan, part)
+    )
     return _csv((*names, "part"), rows)
 
 
 def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[str, Item]]:
-    """The lines of the bill, each with the part that it is of; none named where it is of everything."""
+    """The lines of the bill, each with the part that it is of; none named where it is of
+    everything.
+    """
     if part is not None:
         chosen_part = part_named(instance, plan, part)
         if chosen_part.cost is None:
-            raise InstanceError(f"{instance.name}: part {part} has no bill in a plan of schema 1, needs a new plan")
+            raise InstanceError(
+                f"{instance.name}: part {part} has no bill in a plan of schema 1, needs a new plan"
+            )
         yield from ((chosen_part.name, item) for item in chosen_part.cost.items)
         return
     plan_items = plan.cost.items if plan.cost is not None else ()
@@ -76,35 +98,57 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
         return
     yield from (("", item) for item in plan_items)
     for other_part in plan.parts:
-        yield from ((other_part.name, item) for item in (other_part.cost.items if other_part.cost is not None else ()))
+        yield from (
+            (other_part.name, item)
+            for item in (other_part.cost.items if other_part.cost is not None else ())
+        )
 
 
 def procurement_csv(bill: NetworksBill) -> str:
-    """One line for each thing that is ordered, in the order in which one buys: they add up to the whole bill.
+    """One line for each thing that is ordered, in the order in which one buys: they add up to the
+    whole bill.
 
-    Each has the network that it is for; none where it is for several, or for channels between sites. HB domains are
-    bought whole, whatever a plan counts them by. Cables by length follow their network, in phases those that each adds,
-    and what is not counted the whole; both at 0, for want of a price.
+    Each has the network that it is for; none where it is for several, or for channels between
+    sites. HB domains are bought whole, whatever a plan counts them by. Cables by length follow
+    their network, in phases those that each adds, and what is not counted the whole; both at 0, for
+    want of a price.
     """
     rows: list[tuple[object, ...]] = []
-    sizes = {network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus}
+    sizes = {
+        network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus
+    }
     stock_left = bill.left_over
     for network in bill.networks:
-        pack_sizes = {**sizes, **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"}}
+        pack_sizes = {
+            **sizes,
+            **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"},
+        }
         for item in network.items if stock_left is not None else ():
             rows.append((*_order_row(item, network, pack_sizes, bill.whole_cables), ORDER))
         rows += (
             (
                 f"cable {cable.length_m} m",
                 f"{CABLE} below tier {tier.level}",
-                *(cable.count if cable.added is None else cable.added, 0.0, 0.0, 0.0, 0.0, network.name, ORDER),
+                *(
+                    cable.count if cable.added is None else cable.added,
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.0,
+                    network.name,
+                    ORDER,
+                ),
             )
             for tier in network.tier
             for cable in tier.cables
             if cable.added != 0
         )
     # What networks do not account for is for all of them, such as spare units bought for a price.
-    items_left = [unit.of(count) for unit, count in stock_left.items()] if stock_left is not None else bill.items
+    items_left = (
+        [unit.of(count) for unit, count in stock_left.items()]
+        if stock_left is not None
+        else bill.items
+    )
     rows += ((*_order_row(item, None, sizes, bill.whole_cables), ORDER) for item in items_left)
     rows += ((omission, "not counted", *NOTHING) for omission in bill.not_counted)
     rows += ((note, "note", *NOTHING) for note in bill.notes)
@@ -114,23 +158,33 @@ def procurement_csv(bill: NetworksBill) -> str:
 def _order_row(
     item: Item, network: BilledNetwork | None, sizes: Mapping[str, int], cables: Collection[str]
 ) -> tuple[object, ...]:
-    """A line for a network, or for several (None). What direct links are patched through is bought by its ports, and
-    HB domains and cables that come with both of their ends are bought whole."""
+    """A line for a network, or for several (None). What direct links are patched through is bought
+    by its ports, and HB domains and cables that come with both of their ends are bought whole.
+    """
     patched = network is not None and network.fabric == "direct" and item.kind == "switch"
-    description = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
+    description = (
+        "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
+    )
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     size = 2 if item.kind == "optics" and item.name in cables else size
     # A count that does not divide into whole packs is listed by single pieces.
     pack_size = size if item.count % size == 0 else 1
-    description = "cable with both of its ends" if item.kind == "optics" and pack_size > 1 else description
+    description = (
+        "cable with both of its ends" if item.kind == "optics" and pack_size > 1 else description
+    )
     words = f"spare {description}" if item.spare else description
     if item.idle:
         words = "GPU that does not train"
     elif item.kind == "hb" and pack_size > 1:
-        words = f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are counted"
+        words = (
+            f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are counted"
+        )
     name = "" if network is None else network.name
-    # Fifteen digits: 72 x 75.95 is 5468.4, and a product of floats must not show a price that no list has.
-    unit_usd, unit_w = (float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w))
+    # Fifteen digits: 72 x 75.95 is 5468.4, and a product of floats must not show a price that no
+    # list has.
+    unit_usd, unit_w = (
+        float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w)
+    )
     return item.item, words, item.count // pack_size, unit_usd, item.usd, unit_w, item.w, name
 
 
@@ -139,7 +193,9 @@ def links_csv(routing: Routing) -> str:
     return _records_csv(LinkLoad, routing.links)
 
 
-def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
+def ranks_csv(
+    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
+) -> str:
     """One line for each rank of each workload, or of the one that is named (docs/exports.md).
 
     Raises
@@ -152,11 +208,15 @@ def ranks_csv(instance: Instance, plan: Plan, *, workload: str | None = None, pa
     network = network_of(part_named(instance, plan, part))
     gpus_per_nic = network.fabric.nic.shared_by if isinstance(network, Design) else 1
     counts = network.nics_per_gpu, gpus_per_nic
-    return _csv(RANK_COLUMNS, (row for split, run in splits for row in _ranks(counts, split, run.name)))
+    return _csv(
+        RANK_COLUMNS, (row for split, run in splits for row in _ranks(counts, split, run.name))
+    )
 
 
 def front_csv(front: Front) -> str:
-    """Pace, days if any, value, bound, gap, cost, design, how each workload runs; a header alone without points."""
+    """Pace, days if any, value, bound, gap, cost, design, how each workload runs; a header alone
+    without points.
+    """
     rows = [_point(point) | _runs(point) for point in front.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["pace", "knee"]
     return _csv(names, ([row.get(name, "") for name in names] for row in rows))
@@ -180,10 +240,14 @@ def _ranks(counts: tuple[int, int], split: RankGrid, workload: str) -> Iterator[
     """The rows of a workload, with so many NICs of a GPU, or GPUs of a NIC."""
     ranks, (per_gpu, gpus_per_nic) = rank_table(split), counts
     numbers = [
-        range(gpu * per_gpu // gpus_per_nic, gpu * per_gpu // gpus_per_nic + per_gpu) for gpu in range(split.active)
+        range(gpu * per_gpu // gpus_per_nic, gpu * per_gpu // gpus_per_nic + per_gpu)
+        for gpu in range(split.active)
     ]
     rails = [" ".join(map(str, nic_rails)) for nic_rails in numbers]
-    places = zip(*(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")), strict=True)
+    places = zip(
+        *(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")),
+        strict=True,
+    )
     for rank, (*coordinates, gpu) in enumerate(places):
         domain, local = divmod(gpu, split.active)
         yield rank, *coordinates, domain, local, rails[local], workload
@@ -213,7 +277,11 @@ def _runs(point: FrontPoint) -> Cells:
     runs = point.runs
     for label, run in runs:
         prefix = "" if len(runs) == 1 else f"{label}."
-        columns: Cells = {"iteration_time_s": run.iteration_time_s, "tokens_per_s": run.tokens_per_s, "mfu": run.mfu}
+        columns: Cells = {
+            "iteration_time_s": run.iteration_time_s,
+            "tokens_per_s": run.tokens_per_s,
+            "mfu": run.mfu,
+        }
         columns |= {"memory_gib": run.memory_gib} | run.mapping.model_dump()
         cells |= {prefix + name: value for name, value in columns.items()}
     return cells

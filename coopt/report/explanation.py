@@ -34,7 +34,9 @@ UNITS: dict[ObjectiveKind, tuple[str, float, str]] = {
     "usd_per_token": ("$ / M tokens", 1e6, "+,.4g"),
     "carbon": ("t of CO2", 1e-3, "+,.4g"),
 }
-"""What tables show of each objective: the unit, how many of it are one of the objective's own, and digits."""
+"""What tables show of each objective: the unit, how many of it are one of the objective's own, and
+digits.
+"""
 
 GATES = {
     "divisibility": "do not divide evenly",
@@ -56,7 +58,9 @@ SOURCES = ("bound-source", "tp-inside-source")
 
 @cache
 def limit_checks() -> frozenset[str]:
-    """Checks of what the plan takes against a limit of the instance; what makes them is loaded with a verdict only."""
+    """Checks of what the plan takes against a limit of the instance; what makes them is loaded with
+    a verdict only.
+    """
     from coopt.verifier.audit import LIMITS
 
     return frozenset(LIMITS) - {"survives"}
@@ -82,8 +86,13 @@ def bounds_table(explanation: Explanation) -> FigureTable:
     # Where nothing was asked without a bound, its column would be empty.
     if all(bound.loosest is None for bound in explanation.bounds):
         return figures("What each bound costs", ("bound", BINDS), numbers, rows)
-    without = [_extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds]
-    title = "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and without it"
+    without = [
+        _extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds
+    ]
+    title = (
+        "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and"
+        " without it"
+    )
     wide_rows = [(*row, without_cell) for row, without_cell in zip(rows, without, strict=True)]
     return figures(title, ("bound", BINDS), (*numbers, gone), wide_rows)
 
@@ -100,13 +109,22 @@ def rivals_table(explanation: Explanation) -> FigureTable:
         )
         for rival in explanation.rivals
     ]
-    return figures(title, ("part", "choice", "how it differs"), (f"more {_unit(explanation)}",), rows)
+    return figures(
+        title, ("part", "choice", "how it differs"), (f"more {_unit(explanation)}",), rows
+    )
 
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
-    moved = next((f" from {low_price / entry.now:g} to {high_price / entry.now:g} times" for entry in prices
-                  if entry.tried is not None for low_price, high_price in (entry.tried,)), "")  # fmt: skip
+    moved = next(
+        (
+            f" from {low_price / entry.now:g} to {high_price / entry.now:g} times"
+            for entry in prices
+            if entry.tried is not None
+            for low_price, high_price in (entry.tried,)
+        ),
+        "",
+    )
     title = f"Prices that keep the plan, each moved alone{moved}"
     rows = [_price_row(design, price) for price in prices]
     return figures(title, ("price of", "outside the range"), ("unit", "from", "now", "to"), rows)
@@ -126,7 +144,9 @@ def _unit(explanation: Explanation) -> str:
 
 
 def _costs(explanation: Explanation, way: str) -> str:
-    """The head of a column of costs; a long unit has a line of its own, so that names of bounds have room."""
+    """The head of a column of costs; a long unit has a line of its own, so that names of bounds
+    have room.
+    """
     unit = _unit(explanation)
     separator = "\n" if len(unit) > len("USD") else " "
     return f"{way}{separator}{unit}"
@@ -141,7 +161,11 @@ def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
         value_text,
         bound_text,
         "-" if bound.slack is None else words.percent(bound.slack),
-        "no plan" if bound.tighter is None and is_asked else _extra(explanation, bound.tighter, asked=is_asked),
+        (
+            "no plan"
+            if bound.tighter is None and is_asked
+            else _extra(explanation, bound.tighter, asked=is_asked)
+        ),
         _extra(explanation, bound.looser, asked=not bound.binds),
     )
 
@@ -191,12 +215,22 @@ def _takes_over(design: Design, other_design: Design) -> str:
 def _other_optics(design: Design, other_design: Design) -> str:
     """Optics that come and go, by name; of the same ones, there are other numbers."""
     had, has = (
-        dict.fromkeys(name for tier in either.fabric.tier for name in tier.optics) for either in (design, other_design)
+        dict.fromkeys(name for tier in either.fabric.tier for name in tier.optics)
+        for either in (design, other_design)
     )
-    come, gone = [name for name in has if name not in had], [name for name in had if name not in has]
+    come, gone = (
+        [name for name in has if name not in had],
+        [name for name in had if name not in has],
+    )
     if come and gone:
         return f"{words.both(come)} in place of {words.both(gone)}"
-    return f"{words.both(come)} as well" if come else f"without {words.both(gone)}" if gone else "other optics"
+    return (
+        f"{words.both(come)} as well"
+        if come
+        else f"without {words.both(gone)}"
+        if gone
+        else "other optics"
+    )
 
 
 def search_table(instance: Instance, plan: Plan) -> RenderableType:
@@ -206,15 +240,27 @@ def search_table(instance: Instance, plan: Plan) -> RenderableType:
 
 def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
-    yield "Outcome", plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})"
+    yield (
+        "Outcome",
+        plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})",
+    )
     if plan.status != "infeasible":
         yield "Proof", claim_text(plan.objective, name=value_name(instance, plan.objective.kind))
-    yield "Formulation", f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip()
+    yield (
+        "Formulation",
+        f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip(),
+    )
     yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
     if plan.solver.families:
         kinds = words.counted(plan.solver.families, "combination")
-        yield "Networks", f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks"
-    yield "Tree", f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}"
+        yield (
+            "Networks",
+            f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks",
+        )
+    yield (
+        "Tree",
+        f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}",
+    )
     yield "Time", stages(plan.timing_s)
 
 
@@ -245,7 +291,9 @@ def _with_unit(kind: str, value: float, is_rounded: bool) -> str:
 def narrowing(solver: SolverReport) -> str:
     """`289,000 enumerated, 12,000 do not fit into memory, 91 kept`."""
     dropped = [
-        f"{words.count(n)} {GATES.get(gate, f'dropped by {gate}')}" for gate, n in solver.columns_gated.items() if n
+        f"{words.count(n)} {GATES.get(gate, f'dropped by {gate}')}"
+        for gate, n in solver.columns_gated.items()
+        if n
     ]
     steps = [
         f"{words.count(solver.columns_enumerated)} enumerated",
@@ -257,7 +305,11 @@ def narrowing(solver: SolverReport) -> str:
 
 def stages(timing: Timing) -> str:
     """Wall time of each stage that took any."""
-    parts = [f"{stage} {getattr(timing, stage):.2f} s" for stage in STAGES if getattr(timing, stage) >= 0.005]
+    parts = [
+        f"{stage} {getattr(timing, stage):.2f} s"
+        for stage in STAGES
+        if getattr(timing, stage) >= 0.005
+    ]
     return f"{timing.total:.2f} s" + (f" ({', '.join(parts)})" if parts else "")
 
 
@@ -268,22 +320,26 @@ def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def checks_table(verdict: Verdict) -> FigureTable:
-    """Every check, those that fail first; what each is of where some are of parts, and why some fail."""
+    """Every check, those that fail first; what each is of where some are of parts, and why some
+    fail.
+    """
     # What failed has to be seen without scrolling, and its reason is told only where there is one.
     columns = ("claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
     subjects = any(check.subject for check in verdict.checks)
     rows: list[tuple[Cell, ...]] = []
     for check in sorted(verdict.checks, key=lambda check: check.ok):
         name, *cells = check_row(check)
-        rows.append((name, *([check.part or check.subject] if subjects else []), *cells[: len(columns)]))
+        rows.append(
+            (name, *([check.part or check.subject] if subjects else []), *cells[: len(columns)])
+        )
     return figures("Checks", ("check", *(["of"] if subjects else []), *columns), (), rows)
 
 
 def verdict_headline(verdict: Verdict) -> str:
     """`Rejected: 2 of 54 checks fail: capex, power.`
 
-    One that accepts says the gap, what the run was asked for in place of what the instance says, and what was taken on
-    trust; where a rival is not ruled out, the gap that is proven comes first.
+    One that accepts says the gap, what the run was asked for in place of what the instance says,
+    and what was taken on trust; where a rival is not ruled out, the gap that is proven comes first.
     """
     from coopt.verifier.checks.verdict import SOLVERS_WORD  # loaded with a verdict only
 
@@ -294,10 +350,18 @@ def verdict_headline(verdict: Verdict) -> str:
         if (rival := verdict.undecided) is not None:
             rival_text = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
             clauses = [
-                rival_text if rival.gap is None else f"a gap of {words.percent(rival.gap)} is proven, as {rival_text}"
+                (
+                    rival_text
+                    if rival.gap is None
+                    else f"a gap of {words.percent(rival.gap)} is proven, as {rival_text}"
+                )
             ]
             trusted = f"that the gap is {gap}" if gap else trusted
-        clauses += [f"the run was asked for {words.both(verdict.overridden)}"] if verdict.overridden else []
+        clauses += (
+            [f"the run was asked for {words.both(verdict.overridden)}"]
+            if verdict.overridden
+            else []
+        )
         clauses += [f"{trusted} rests on {SOLVERS_WORD}"] if trusted else []
         return "; ".join([f"Accepted: {made}, all of them hold", *clauses]) + "."
     names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
@@ -307,19 +371,24 @@ def verdict_headline(verdict: Verdict) -> str:
 def check_row(check: Check) -> tuple[Cell, ...]:
     """A check as a line; where it holds long texts are cut, but for what a bound rests on.
 
-    A limit of the instance stands as `at most`, and what it allows as `one of`: neither is a claim that is derived
-    again.
+    A limit of the instance stands as `at most`, and what it allows as `one of`: neither is a claim
+    that is derived again.
     """
     is_full = not check.ok or check.name in SOURCES
     claimed_text = value_text(check.claimed, full=not check.ok)
     recomputed_text = value_text(check.recomputed, full=is_full)
-    # Where nothing bounds the time, its check holds a number that stands for no bound, which nobody should read.
+    # Where nothing bounds the time, its check holds a number that stands for no bound, which nobody
+    # should read.
     if check.name in TIMES and isinstance(check.claimed, float) and check.claimed >= LONGEST_S:
         claimed_text = words.NO_BOUND
         recomputed_text = recomputed_text if check.name in limit_checks() else words.NO_BOUND
     elif check.name in limit_checks():
         claimed_text = f"at most {claimed_text}"
-    elif isinstance(check.recomputed, tuple) and len(check.recomputed) > 1 and not isinstance(check.claimed, tuple):
+    elif (
+        isinstance(check.recomputed, tuple)
+        and len(check.recomputed) > 1
+        and not isinstance(check.claimed, tuple)
+    ):
         recomputed_text = f"one of {recomputed_text}"
     return check.name, claimed_text, recomputed_text, verdict_word(check.ok), check.why
 
@@ -347,6 +416,9 @@ def certificate_report(certificate: Certificate) -> Iterator[RenderableType]:
     how = f", by {certificate.by}" if certificate.by else f": {certificate.missing}"
     yield Text(f"{word}{how}.", style="bold green" if certificate.ok else "bold red")
     bounds = (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
-    rows = [(word, "none" if bound is None else f"{bound:,}".removesuffix(".0")) for word, bound in bounds]
+    rows = [
+        (word, "none" if bound is None else f"{bound:,}".removesuffix(".0"))
+        for word, bound in bounds
+    ]
     rows += [(f"Designs: {reason}", words.count(n)) for reason, n in certificate.reasons.items()]
     yield facts("Proof", rows)

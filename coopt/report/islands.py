@@ -1,4 +1,6 @@
-"""Islands: each workload's own network, the core they share, and what else couples them at sites and in phases."""
+"""Islands: each workload's own network, the core they share, and what else couples them at sites
+and in phases.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from coopt.report.tables import figures
 
 
 def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
-    """Islands, their networks and cores, products and brackets, the bills, how each workload runs, and the limits."""
+    """Islands, their networks and cores, products and brackets, the bills, how each workload runs,
+    and the limits.
+    """
     yield _islands(plan)
     yield ""
     yield _networks(plan)
@@ -43,7 +47,10 @@ def islands_report(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Rende
     yield ""
     yield counting_sentence(instance)
     exception = "; only the core is shared" if plan.couplings.cores else ""
-    yield f"Workloads run at the same time, each on HB domains, NICs and switches of its own{exception}."
+    yield (
+        "Workloads run at the same time, each on HB domains, NICs and switches of its"
+        f" own{exception}."
+    )
     yield from accuracy(instance, plan.runs)
     yield from tp_across(plan.runs, none_inside=plan.tp_across)
     yield from robust_tables(instance, plan)
@@ -53,23 +60,34 @@ def core_tables(instance: Instance, coupling: SharedCore) -> Iterator[Renderable
     """What the core is, and which links lead into it."""
     core, place = coupling.core, _place(coupling)
     rows = [
-        (links.workload, words.count(links.per_leaf) if links.per_leaf else "-", words.count(links.links))
+        (
+            links.workload,
+            words.count(links.per_leaf) if links.per_leaf else "-",
+            words.count(links.links),
+        )
         for links in core.islands
     ]
     total = ("together", "", words.count(core.ports))
-    yield figures(f"Links into the core{place}", ("island",), ("from each leaf", "links"), rows, total=total)
-    radix = next(switch.radix for switch in instance.network.switches if switch.name == core.switch.name)
+    yield figures(
+        f"Links into the core{place}", ("island",), ("from each leaf", "links"), rows, total=total
+    )
+    radix = next(
+        switch.radix for switch in instance.network.switches if switch.name == core.switch.name
+    )
     ports = words.count(core.switches * radix)
     rate = instance.sharing.core.gbit_s_per_gpu if instance.sharing.core is not None else 0.0
     between = "the islands of a site" if coupling.site is not None else "islands"
     yield (
-        f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)} of "
-        f"{ports} ports in use, {_ends_of(core)}: {rate:g} Gbit/s between {between} "
-        "for each GPU that trains."
+        f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)}"
+        f" of {ports} ports in use, {_ends_of(core)}: {rate:g} Gbit/s between {between} for each"
+        " GPU that trains."
     )
     if len(core.islands) == 1:
         spot = "at this site" if coupling.site is not None else "here"
-        yield f"Only one island stands {spot}{_year(coupling)}: the core joins it to nothing, but reserves its links."
+        yield (
+            f"Only one island stands {spot}{_year(coupling)}: the core joins it to nothing, but"
+            " reserves its links."
+        )
     if any(not links.per_leaf for links in core.islands):
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
@@ -106,15 +124,27 @@ def _islands(plan: Plan) -> RenderableType:
         product = words.times(coupling.core.switches, coupling.core.switch.name)
         site = (coupling.site or "-",) if sited else ()
         name = "core" if coupling.phase is None else f"core, {coupling.phase:g}"
-        rows.append((name, *site, product, "-", "-", words.exact(round(coupling.core.power_w)), "-"))
+        rows.append(
+            (name, *site, product, "-", "-", words.exact(round(coupling.core.power_w)), "-")
+        )
     total = None
     if len(plan.couplings.years) == 1:
         designs = [design for _, design in _designs(plan)]
         racks = [design.racks for design in designs]
-        power_w = sum(part.power_w for part in plan.parts) + sum(core.core.power_w for core in plan.couplings.cores)
+        power_w = sum(part.power_w for part in plan.parts) + sum(
+            core.core.power_w for core in plan.couplings.cores
+        )
         gpus = words.count(sum(design.gpus for design in designs))
         total_racks = "-" if None in racks else words.count(sum(count or 0 for count in racks))
-        total = ("together", *([""] if sited else []), "", gpus, total_racks, words.exact(round(power_w)), "")
+        total = (
+            "together",
+            *([""] if sited else []),
+            "",
+            gpus,
+            total_racks,
+            words.exact(round(power_w)),
+            "",
+        )
     columns = ("workload", "site", "HB domains") if sited else ("workload", "HB domains")
     return figures("Islands", columns, ("GPUs", "racks", "W", "slack"), rows, total=total)
 
@@ -137,7 +167,10 @@ def _island_row(part: Part, design: Design, sited: bool) -> tuple[str, ...]:
 
 
 def _networks(plan: Plan) -> RenderableType:
-    rows = [(part.name, *_network(design, bool(plan.couplings.cores))) for part, design in _designs(plan)]
+    rows = [
+        (part.name, *_network(design, bool(plan.couplings.cores)))
+        for part, design in _designs(plan)
+    ]
     return figures("Networks", ("workload", "fabric", "NIC", "switches", "leaf"), ("ratio",), rows)
 
 
@@ -149,9 +182,11 @@ def _network(design: Design, cored: bool) -> tuple[str, str, str, str, str]:
         tiers_of(fabric),
         f"{fabric.nic.per_gpu} x {fabric.nic.name}",
         words.times(fabric.switch_count, fabric.switch.name),
-        f"{leaf.uplinks_per_switch} up, {leaf.down_ports} down"
-        if (leaf := fabric.tier[0]).uplinks_per_switch
-        else "none",
+        (
+            f"{leaf.uplinks_per_switch} up, {leaf.down_ports} down"
+            if (leaf := fabric.tier[0]).uplinks_per_switch
+            else "none"
+        ),
         words.ratio(fabric.oversubscription),
     )
 
@@ -173,21 +208,35 @@ def _workloads(plan: Plan) -> RenderableType:
 
 
 def _interruptions(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
-    """What stands by for each island, what interrupts it, and when it is done; nothing where no failures count."""
+    """What stands by for each island, what interrupts it, and when it is done; nothing where no
+    failures count.
+    """
     rows = []
     for part, design in _designs(plan):
         for run in part.workloads:
             if run.uptime is not None:
                 (workload,) = (
-                    candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name
+                    candidate
+                    for candidate in workloads_in(instance, part.phase)
+                    if candidate.name == run.name
                 )
-                standing_by = words.counted(design.spare_domains, "domain") if design.spare_domains else "none"
-                cells = part.name, words.days_of(run, workload), standing_by, words.count(design.spare_gpus)
+                standing_by = (
+                    words.counted(design.spare_domains, "domain")
+                    if design.spare_domains
+                    else "none"
+                )
+                cells = (
+                    part.name,
+                    words.days_of(run, workload),
+                    standing_by,
+                    words.count(design.spare_gpus),
+                )
                 rows.append((*cells, *_uptime_cells(run.uptime)))
     if rows:
         yield ""
         yield figures(
-            "Spares and interruptions: shares of the time that trains and with domains enough, time between events",
+            "Spares and interruptions: shares of the time that trains and with domains enough, time"
+            " between events",
             ("workload", "days", "standing by"),
             ("idle GPUs", "trains", "enough", "failures", "checkpoints"),
             rows,
@@ -213,10 +262,15 @@ def _bills(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableTyp
 
 
 def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
-    """How many products of each limited kind are in use, and which price each discounted one reached."""
+    """How many products of each limited kind are in use, and which price each discounted one
+    reached.
+    """
     for kind, max_products in instance.sharing.most_products.given.items():
         names = sorted(products(plan, kind))
-        yield f"Products of kind {kind}: {len(names)} of at most {max_products} in use ({', '.join(names) or 'none'})."
+        yield (
+            f"Products of kind {kind}: {len(names)} of at most {max_products} in use"
+            f" ({', '.join(names) or 'none'})."
+        )
     rows = [
         row
         for year, items in plan.couplings.bought(cost).items()
@@ -225,17 +279,25 @@ def _products(instance: Instance, plan: Plan, cost: Cost) -> Iterator[Renderable
     ]
     if rows:
         yield ""
-        yield figures("Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows)
+        yield figures(
+            "Discounts", ("item", "applies", "reached"), ("used", "spare", "unit $"), rows
+        )
 
 
-def _bracket(discount: Discount, items: Iterable[Item], time_text: str) -> Iterator[tuple[str, ...]]:
-    """The bracket a product is bought in, where it is bought at all; spare units are those beyond what is used."""
+def _bracket(
+    discount: Discount, items: Iterable[Item], time_text: str
+) -> Iterator[tuple[str, ...]]:
+    """The bracket a product is bought in, where it is bought at all; spare units are those beyond
+    what is used.
+    """
     lines = [item for item in items if item.product == (discount.kind, discount.item)]
     if not lines:
         return
     in_use = sum(item.count for item in lines if not item.spare)
     spare = sum(item.count for item in lines) - in_use
-    lowered = 0 if discount.applies == "all-units" else 1  # incremental prices are for units beyond a threshold alone
+    lowered = (
+        0 if discount.applies == "all-units" else 1
+    )  # incremental prices are for units beyond a threshold alone
     begins = [0, *(begin for begin in discount.begins if begin + lowered <= in_use + spare)]
     bracket = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
     yield (

@@ -1,4 +1,6 @@
-"""A shell script that starts Megatron-LM with the mapping of a plan, and what Megatron-LM refuses."""
+"""A shell script that starts Megatron-LM with the mapping of a plan, and what Megatron-LM
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,29 @@ PRECISIONS: dict[str, tuple[Argument, ...]] = {
     "fp4": (("--bf16",), ("--fp4-format", "e2m1")),
 }
 SWITCHED = frozenset(
-    {"tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "recompute", "sequence_parallel", "zero", "outermost"}
+    {
+        "tp",
+        "pp",
+        "dp",
+        "cp",
+        "ep",
+        "micro_batch",
+        "interleave",
+        "recompute",
+        "sequence_parallel",
+        "zero",
+        "outermost",
+    }
     | {"offload_percent"}
 )
 """What of a mapping the arguments say."""
-KEPT_IN_MORE_BITS = ("wide_layers", "attention_bits", "latent_bits", "mamba_output_bits", "prediction_bits")
+KEPT_IN_MORE_BITS = (
+    "wide_layers",
+    "attention_bits",
+    "latent_bits",
+    "mamba_output_bits",
+    "prediction_bits",
+)
 """Keys of a software that keep more bits than the precision, if more than by default."""
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 
@@ -87,10 +107,15 @@ def _expert_layers(model: Transformer) -> Iterator[Argument]:
     if model.shared_ffn:
         yield "--moe-shared-expert-intermediate-size", str(model.shared_ffn)
     if model.dense_layers:
-        yield "--moe-layer-freq", f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})"
+        yield (
+            "--moe-layer-freq",
+            f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})",
+        )
 
 
-def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool) -> Iterator[Argument]:
+def mapping_arguments(
+    split: RankGrid, mapping: MappingChoice, *, pp_last: bool
+) -> Iterator[Argument]:
     """Degrees, batches, memory and what runs behind compute."""
     workload = split.workload
     yield "--tensor-model-parallel-size", str(mapping.tp)
@@ -124,12 +149,18 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
 
 
 def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]:
-    """Megatron-LM's names of what is recomputed by module; none for other kinds of recomputation."""
+    """Megatron-LM's names of what is recomputed by module; none for other kinds of
+    recomputation.
+    """
     model = workload.model
     if mapping.recompute == "norm+act":
         has = {"layernorm": True, "moe_act": model.experts > 0, "mla_up_proj": model.kv_rank > 0}
     elif mapping.recompute == "norm+ffn":
-        has = {"layernorm": True, "moe": model.experts > 0, "mlp": not model.experts or model.dense_layers > 0}
+        has = {
+            "layernorm": True,
+            "moe": model.experts > 0,
+            "mlp": not model.experts or model.dense_layers > 0,
+        }
     else:
         has = {}
     return [name for name, is_present in has.items() if is_present]
@@ -155,10 +186,14 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
     layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers_missing = mapping.pp * fullest - layers
-    # A shorter first or last stage has arguments of its own, but not with chunks, nor if the last has no layer.
+    # A shorter first or last stage has arguments of its own, but not with chunks, nor if the last
+    # has no layer.
     if layers_missing and (mapping.interleave > 1 or fewer == fullest):
         sizes = _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
-        yield "--pipeline-model-parallel-layout", _layout(sizes, split.workload.model.extra_predictions)
+        yield (
+            "--pipeline-model-parallel-layout",
+            _layout(sizes, split.workload.model.extra_predictions),
+        )
         return
     if mapping.interleave > 1:
         yield "--num-layers-per-virtual-pipeline-stage", str(layers // chunks)
@@ -168,10 +203,15 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
         yield "--decoder-last-pipeline-num-layers", str(fullest - fewer)
 
 
-def _chunk_sizes(layers_per_chunk: int, mapping: MappingChoice, first_less: int, last_less: int) -> list[int]:
-    """Layers of every chunk, in the order of the model, less those that the first and the last stage go without."""
+def _chunk_sizes(
+    layers_per_chunk: int, mapping: MappingChoice, first_less: int, last_less: int
+) -> list[int]:
+    """Layers of every chunk, in the order of the model, less those that the first and the last
+    stage go without.
+    """
     sizes = [layers_per_chunk] * (mapping.pp * mapping.interleave)
-    # The first stage has every pp-th chunk from the first on, and goes without layers in the earliest of them.
+    # The first stage has every pp-th chunk from the first on, and goes without layers in the
+    # earliest of them.
     for chunk in range(0, len(sizes), mapping.pp):
         layers = min(first_less, layers_per_chunk)
         sizes[chunk], first_less = layers_per_chunk - layers, first_less - layers
@@ -182,7 +222,9 @@ def _chunk_sizes(layers_per_chunk: int, mapping: MappingChoice, first_less: int,
 
 
 def _layout(sizes: list[int], predictions: int) -> str:
-    """The chunks in Megatron-LM's notation: embedding E, layers t, predictions m, loss L, chunks apart by |."""
+    """The chunks in Megatron-LM's notation: embedding E, layers t, predictions m, loss L, chunks
+    apart by |.
+    """
     *earlier, last_size = sizes
     text = "E"
     for size, repeats in groupby(earlier):
@@ -212,22 +254,36 @@ def _overlaps(workload: Workload, mapping: MappingChoice) -> Iterator[Argument]:
         yield ("--no-overlap-p2p-communication",)
     if not software.fused_accumulation or sharded_fully(mapping):
         yield ("--no-gradient-accumulation-fusion",)
-    yield ("--accumulate-allreduce-grads-in-fp32",) if software.gradient_bytes == 4 else ("--grad-reduce-in-bf16",)
+    yield (
+        ("--accumulate-allreduce-grads-in-fp32",)
+        if software.gradient_bytes == 4
+        else ("--grad-reduce-in-bf16",)
+    )
 
 
 def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM stops at or has no switch for, each with what it needs."""
     model = workload.model
     if model.mamba_layers:
-        yield f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers, needs a model without"
-    # Whatever a mapping may hold that no argument says has to be at its default, also fields that come later.
+        yield (
+            f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers,"
+            " needs a model without"
+        )
+    # Whatever a mapping may hold that no argument says has to be at its default, also fields that
+    # come later.
     for name, field in type(mapping).model_fields.items():
         if name not in SWITCHED and (value := getattr(mapping, name)) != field.default:
             yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"
     if not model.kv_rank and model.kv_heads % mapping.tp:
-        yield f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a mapping.tp that does"
+        yield (
+            f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a"
+            " mapping.tp that does"
+        )
     if mapping.cp > 1 and model.seq % (2 * mapping.cp):
-        yield f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of {2 * mapping.cp}"
+        yield (
+            f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
+            f" {2 * mapping.cp}"
+        )
     if workload.precision == "fp16" and mapping.ep > 1:
         yield f"ep = {mapping.ep} with precision 'fp16', needs 'bf16'"
 
@@ -240,9 +296,15 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         yield f"times of the plan are for {split.workload.options.software.name}"
     if split.workload.model.experts and mapping.ep > 1:
         if not same_groups(table.expert_group, megatron_expert_groups(split, table)):
-            yield "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive ranks of a stage"
+            yield (
+                "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive"
+                " ranks of a stage"
+            )
         if mapping.tp > 1 and not mapping.sequence_parallel:
-            yield "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan does without"
+            yield (
+                "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan"
+                " does without"
+            )
 
 
 def _knobs(workload: Workload) -> Iterator[str]:
@@ -250,26 +312,39 @@ def _knobs(workload: Workload) -> Iterator[str]:
     if options.dp_mode == "stale-1":
         yield "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late"
     if options.tp_sync_fraction < 1.0:
-        yield f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations equal on TP ranks"
+        yield (
+            f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations"
+            " equal on TP ranks"
+        )
     if options.schedule != "1f1b":
-        yield f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the plan says"
+        yield (
+            f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the"
+            " plan says"
+        )
     if options.ep_overlap:
         yield "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch"
     if options.dispatch_bytes == 1:
         yield "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts"
     if knobs := _kept_in_more_bits(workload):
-        yield f"{knobs}: the plan counts on layers and products in more bits than others, as a quantization recipe says"
+        yield (
+            f"{knobs}: the plan counts on layers and products in more bits than others, as a"
+            " quantization recipe says"
+        )
     if options.slowdown > 1.0:
         yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
 
 
 def _kept_in_more_bits(workload: Workload) -> str:
-    """Keys of the software that keep more bits than the precision, with their values; empty where none does."""
+    """Keys of the software that keep more bits than the precision, with their values; empty where
+    none does.
+    """
     if workload.precision not in ("fp8", "fp4"):
         return ""
     settings = {name: getattr(workload.options.software, name) for name in KEPT_IN_MORE_BITS}
     return ", ".join(
-        f"{name} = {value}" for name, value in settings.items() if value > Software.model_fields[name].default
+        f"{name} = {value}"
+        for name, value in settings.items()
+        if value > Software.model_fields[name].default
     )
 
 
@@ -277,43 +352,63 @@ def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     model = workload.model
     if 0 < model.window_layers < model.layers:
         yield (
-            f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say which with "
-            "--window-size and --window-attn-skip-freq"
+            f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say"
+            " which with --window-size and --window-attn-skip-freq"
         )
     if model.expert_latent:
-        yield f"experts work on {model.expert_latent} columns: releases that have it take --moe-latent-size"
+        yield (
+            f"experts work on {model.expert_latent} columns: releases that have it take"
+            " --moe-latent-size"
+        )
     if not model.causal:
         yield "the plan counts full attention, where pretrain_gpt.py leaves out what comes later"
     if model.capacity != 1.0:
-        yield f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor caps it"
+        yield (
+            f"experts work on {model.capacity:g} times their even share:"
+            " --moe-expert-capacity-factor caps it"
+        )
     if mapping.interleave > 1 and mapping.pp == 2 and not workload.options.software.pp_overlap:
-        yield "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do not"
+        yield (
+            "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they"
+            " do not"
+        )
     if mapping.offload_percent and (not model.experts or model.dense_layers or model.shared_ffn):
         yield (
-            f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a layer, and Megatron-LM "
-            "has no switch for those of dense feed-forward layers and shared experts"
+            f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a"
+            " layer, and Megatron-LM has no switch for those of dense feed-forward layers and"
+            " shared experts"
         )
-    if mapping.interleave > 1 and sharded_fully(mapping) and workload.options.software.shards_in_rounds:
+    if (
+        mapping.interleave > 1
+        and sharded_fully(mapping)
+        and workload.options.software.shards_in_rounds
+    ):
         yield "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch"
 
 
-def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
-    """A bash script with the arguments of pretrain_gpt.py; what it is called with comes behind them (docs/exports.md).
+def megatron_script(
+    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
+) -> str:
+    """A bash script with the arguments of pretrain_gpt.py; what it is called with comes behind them
+    (docs/exports.md).
 
     Raises
     ------
     InstanceError
-        When the plan is of another instance or has no design, several workloads and none named, or a mapping that
-        Megatron-LM refuses.
+        When the plan is of another instance or has no design, several workloads and none named, or
+        a mapping that Megatron-LM refuses.
     """
     check_same_question(instance, plan)
     _, splits = workload_splits(instance, plan, workload=workload, part=part)
     if not splits:
-        raise InstanceError(f"{instance.name}: nothing trains on part {part}, needs one that trains a workload")
+        raise InstanceError(
+            f"{instance.name}: nothing trains on part {part}, needs one that trains a workload"
+        )
     require_one_workload([run.name for _, run in splits], "megatron")
     split, run = splits[0]
     complaints = [
-        f"{instance.name}: workload {run.name!r}: {reason}" for reason in refusals(split.workload, run.mapping)
+        f"{instance.name}: workload {run.name!r}: {reason}"
+        for reason in refusals(split.workload, run.mapping)
     ]
     if complaints:
         raise InstanceError(f"{reason} (Megatron-LM)" for reason in complaints)
@@ -332,10 +427,15 @@ def megatron_script(instance: Instance, plan: Plan, *, workload: str | None = No
     return "\n".join(lines) + "\n"
 
 
-def _comments(instance: Instance, split: RankGrid, mapping: MappingChoice, ranks: RankTable) -> Iterator[str]:
+def _comments(
+    instance: Instance, split: RankGrid, mapping: MappingChoice, ranks: RankTable
+) -> Iterator[str]:
     name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
     yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {_in_domains(split)}, DP {mapping.dp}."
-    yield "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations as arguments."
+    yield (
+        "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations"
+        " as arguments."
+    )
     for remark in remarks(split, mapping, ranks):
         yield f"# Not said by the arguments: {remark}."
 
@@ -349,7 +449,10 @@ def _environment(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     if sharded_fully(mapping):
         yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
     elif mapping.tp > 1 or mapping.cp > 1:
-        yield "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products they run behind"
+        yield (
+            "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products"
+            " they run behind"
+        )
     if split.workload.options.transport != "rdma":
         yield f"export NCCL_IB_DISABLE=1  # transport {split.workload.options.transport}"
     if split.workload.options.collectives == "in-network":
@@ -364,13 +467,25 @@ def _lines(arguments: Iterable[Argument]) -> Iterator[str]:
 def _launch(split: RankGrid, ranks: RankTable) -> Iterator[str]:
     """By torchrun where rank i is on GPU i, else a task for each line of the rank file."""
     if ranks.in_place:
-        yield f"gpus_per_host=${{GPUS_PER_HOST:-{split.active}}}  # a host is an HB domain, or a part of one"
-        yield f'exec torchrun --nnodes "$(({split.ranks} / gpus_per_host))" --nproc-per-node "$gpus_per_host" \\'
+        yield (
+            f"gpus_per_host=${{GPUS_PER_HOST:-{split.active}}}  # a host is an HB domain, or a part"
+            " of one"
+        )
+        yield (
+            f'exec torchrun --nnodes "$(({split.ranks} / gpus_per_host))" --nproc-per-node'
+            ' "$gpus_per_host" \\'
+        )
         yield '  --node-rank "${NODE_RANK:-0}" --master-addr "${MASTER_ADDR:-localhost}" \\'
         yield '  --master-port "${MASTER_PORT:-29500}" pretrain_gpt.py "${arguments[@]}" "$@"'
         return
-    yield "# Ranks do not follow the order of GPUs: start a task for each line of `coopt export --format ranks`."
+    yield (
+        "# Ranks do not follow the order of GPUs: start a task for each line of `coopt export"
+        " --format ranks`."
+    )
     yield f'export RANK="${{RANK:-$SLURM_PROCID}}" WORLD_SIZE={split.ranks} LOCAL_RANK=0'
-    yield 'CUDA_VISIBLE_DEVICES=$(awk -F, -v rank="$RANK" \'$1 == rank {print $8}\' "${RANKS:-ranks.csv}")'
+    yield (
+        "CUDA_VISIBLE_DEVICES=$(awk -F, -v rank=\"$RANK\" '$1 == rank {print $8}'"
+        ' "${RANKS:-ranks.csv}")'
+    )
     yield "export CUDA_VISIBLE_DEVICES"
     yield 'exec python pretrain_gpt.py "${arguments[@]}" "$@"'

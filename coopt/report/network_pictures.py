@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 INCH = 0.36  # of a unit
 INK, PALE, EDGE = "#2b2b2b", "#f3f5f8", "#9aa3ad"
 NAMED_COLOURS = {
-    "up": "#5b6570", "domain": PALE, "gpu": "#6f7b87", "idle": "#c9ced4", "row": COLOURS[0], "column": COLOURS[5],
-    "inside": "#8d979f", "between": COLOURS[2], "link": COLOURS[0],
-}  # fmt: skip
+    "up": "#5b6570",
+    "domain": PALE,
+    "gpu": "#6f7b87",
+    "idle": "#c9ced4",
+    "row": COLOURS[0],
+    "column": COLOURS[5],
+    "inside": "#8d979f",
+    "between": COLOURS[2],
+    "link": COLOURS[0],
+}
 RAILS = (*COLOURS[:4], COLOURS[5], COLOURS[6], COLOURS[8], COLOURS[9])
 APART = 0.13  # of parallel links
 NARROWEST = 16.0  # so that the legend fits
@@ -56,26 +63,49 @@ def paint(drawing: Drawing, path: str | Path) -> None:
         if part.label:
             _label(axes, part)
     for y, name in drawing.rows:
-        axes.text(left + 0.2, y, name, ha="left", va="center", fontsize=8.5, color=INK, fontstyle="italic")
-    axes.text(left + 0.2, high - 0.25, drawing.title, ha="left", va="top", fontsize=11, fontweight="bold", color=INK)
+        axes.text(
+            left + 0.2, y, name, ha="left", va="center", fontsize=8.5, color=INK, fontstyle="italic"
+        )
+    axes.text(
+        left + 0.2,
+        high - 0.25,
+        drawing.title,
+        ha="left",
+        va="top",
+        fontsize=11,
+        fontweight="bold",
+        color=INK,
+    )
     _legend(axes, drawing, left, low)
     save_picture(figure, path, about=drawing.fingerprint)
 
 
 def colour_of(name: str) -> str:
     """The colour of a rail or of what else a legend names."""
-    return NAMED_COLOURS[name] if name in NAMED_COLOURS else RAILS[int(name.split()[1]) % len(RAILS)]
+    return (
+        NAMED_COLOURS[name] if name in NAMED_COLOURS else RAILS[int(name.split()[1]) % len(RAILS)]
+    )
 
 
 def _bounds(drawing: Drawing) -> tuple[float, float, float, float]:
     """Left, low, right, high, with room for the title, the names of rows and the legend."""
     boxes = [
-        *((p.x - p.width / 2, p.y - p.height / 2, p.x + p.width / 2, p.y + p.height / 2) for p in drawing.parts),
+        *(
+            (p.x - p.width / 2, p.y - p.height / 2, p.x + p.width / 2, p.y + p.height / 2)
+            for p in drawing.parts
+        ),
         *((f.x, f.y - 0.5, f.x + f.width, f.y + f.height) for f in drawing.frames),
-        *((min(x, x - up), min(y, y + up), x, max(y, y + up)) for x, y, up in map(_bulge, drawing.lines)),
+        *(
+            (min(x, x - up), min(y, y + up), x, max(y, y + up))
+            for x, y, up in map(_bulge, drawing.lines)
+        ),
     ]
-    left, low, right, high = (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes),
-                              max(b[3] for b in boxes))  # fmt: skip
+    left, low, right, high = (
+        min(b[0] for b in boxes),
+        min(b[1] for b in boxes),
+        max(b[2] for b in boxes),
+        max(b[3] for b in boxes),
+    )
     names = 2.9 if drawing.rows else 0.5
     # A legend has a width of its own, whatever the drawing needs.
     side = max(0.0, (NARROWEST - (right - left)) / 2 - 0.5)
@@ -94,16 +124,26 @@ def _frame(axes: Axes, frame: Frame) -> None:
     if frame.kind != "group":
         corner = (frame.x + 0.15, frame.y + 0.15)
         shape = FancyBboxPatch(
-            corner, frame.width - 0.3, frame.height - 0.3, boxstyle="round,pad=0.15,rounding_size=0.25"
+            corner,
+            frame.width - 0.3,
+            frame.height - 0.3,
+            boxstyle="round,pad=0.15,rounding_size=0.25",
         )
     look = {"facecolor": "none" if pod else PALE, "linestyle": (0, (4, 3)) if pod else "-"}
     shape.set(edgecolor=EDGE, linewidth=0.9, zorder=0, clip_on=False, **look)
     axes.add_patch(shape)
     y = frame.y + frame.height - 1.18 if pod else frame.y - 0.12
     axes.text(
-        frame.x + frame.width / 2, y, frame.label, ha="center", va="top", fontsize=7.5, color=INK, zorder=5,
+        frame.x + frame.width / 2,
+        y,
+        frame.label,
+        ha="center",
+        va="top",
+        fontsize=7.5,
+        color=INK,
+        zorder=5,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0, "alpha": 0.85},
-    )  # fmt: skip
+    )
 
 
 def _line(axes: Axes, line: Stroke) -> None:
@@ -117,13 +157,22 @@ def _line(axes: Axes, line: Stroke) -> None:
     for number in range(line.links):
         shift, push = (number - (line.links - 1) / 2) * APART, 4 / 3 * line.bend
         places = [
-            (x + (to_x - x) * part + across * (shift + out), y + (to_y - y) * part + along * (shift + out))
+            (
+                x + (to_x - x) * part + across * (shift + out),
+                y + (to_y - y) * part + along * (shift + out),
+            )
             for part, out in ((0.0, 0.0), (0.15, push), (0.85, push), (1.0, 0.0))
         ]
         curve = Curve([places[0], places[3]])
         if line.bend:
             curve = Curve(places, [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
-        look = {"edgecolor": colour_of(line.colour), "linewidth": 1.1, "alpha": 0.85, "zorder": 1, "clip_on": False}
+        look = {
+            "edgecolor": colour_of(line.colour),
+            "linewidth": 1.1,
+            "alpha": 0.85,
+            "zorder": 1,
+            "clip_on": False,
+        }
         axes.add_patch(PathPatch(curve, facecolor="none", **look))
 
 
@@ -132,9 +181,16 @@ def _gpus(axes: Axes, gpus: list[Shape]) -> None:
     for colour, width in dict.fromkeys((part.colour, part.width) for part in gpus):
         places = [(part.x, part.y) for part in gpus if (part.colour, part.width) == (colour, width)]
         axes.plot(
-            *zip(*places, strict=True), ls="", marker="o", ms=width * INCH * 72, mfc=colour_of(colour), mec="white",
-            mew=0.7, zorder=3, clip_on=False,
-        )  # fmt: skip
+            *zip(*places, strict=True),
+            ls="",
+            marker="o",
+            ms=width * INCH * 72,
+            mfc=colour_of(colour),
+            mec="white",
+            mew=0.7,
+            zorder=3,
+            clip_on=False,
+        )
 
 
 def _box(axes: Axes, part: Shape) -> None:
@@ -160,9 +216,16 @@ def _box(axes: Axes, part: Shape) -> None:
 def _label(axes: Axes, part: Shape) -> None:
     dark = part.kind == "domain"
     axes.text(
-        part.x, part.y, part.label, ha="center", va="center_baseline", fontsize=6.5 if dark else 7,
-        color=INK if dark else "white", fontweight="bold", zorder=6,
-    )  # fmt: skip
+        part.x,
+        part.y,
+        part.label,
+        ha="center",
+        va="center_baseline",
+        fontsize=6.5 if dark else 7,
+        color=INK if dark else "white",
+        fontweight="bold",
+        zorder=6,
+    )
 
 
 def _legend(axes: Axes, drawing: Drawing, left: float, low: float) -> None:
@@ -174,20 +237,44 @@ def _legend(axes: Axes, drawing: Drawing, left: float, low: float) -> None:
     points = [
         Line2D([], [], marker="o", ls="", ms=6, mec="white", mfc=NAMED_COLOURS["gpu"], label="GPU"),
         *(
-            [Line2D([], [], marker="s", ls="", ms=7, mec="white", mfc=NAMED_COLOURS["up"], label="switch")]
+            [
+                Line2D(
+                    [],
+                    [],
+                    marker="s",
+                    ls="",
+                    ms=7,
+                    mec="white",
+                    mfc=NAMED_COLOURS["up"],
+                    label="switch",
+                )
+            ]
             if switched
             else []
         ),
-        *(Line2D([], [], color=colour_of(key), lw=2, label=label) for key, label in drawing.legend.items()),
+        *(
+            Line2D([], [], color=colour_of(key), lw=2, label=label)
+            for key, label in drawing.legend.items()
+        ),
     ]
     axes.legend(
-        handles=[*looks, *points], loc="lower left", bbox_to_anchor=(left + 0.05, low), frameon=False, fontsize=8,
-        bbox_transform=axes.transData, ncols=9, handlelength=1.4, columnspacing=1.3, borderaxespad=0.2,
-    )  # fmt: skip
+        handles=[*looks, *points],
+        loc="lower left",
+        bbox_to_anchor=(left + 0.05, low),
+        frameon=False,
+        fontsize=8,
+        bbox_transform=axes.transData,
+        ncols=9,
+        handlelength=1.4,
+        columnspacing=1.3,
+        borderaxespad=0.2,
+    )
 
 
 def svg(drawing: Drawing, name: str, description: str) -> str:
-    """The drawing as one SVG element; `description` says in words what it shows, `name` is its id on the page."""
+    """The drawing as one SVG element; `description` says in words what it shows, `name` is its id
+    on the page.
+    """
     left, low, right, high = _svg_bounds(drawing)
     width, height = (right - left) * UNIT, (high - low) * UNIT
     place = _Places(left, high)
@@ -217,7 +304,11 @@ class _Places:
 
 
 def _svg_bounds(drawing: Drawing) -> tuple[float, float, float, float]:
-    xs = [edge for part in drawing.parts for edge in (part.x - part.width / 2, part.x + part.width / 2)]
+    xs = [
+        edge
+        for part in drawing.parts
+        for edge in (part.x - part.width / 2, part.x + part.width / 2)
+    ]
     ys = [y for part in drawing.parts for y in (part.y - part.height / 2, part.y + part.height / 2)]
     ys += [y for line in drawing.lines for y in (line.start[1], line.end[1])]
     xs += [x for frame in drawing.frames for x in (frame.x, frame.x + frame.width)]
@@ -230,8 +321,8 @@ def _svg_frame(frame: Frame, place: _Places) -> Iterator[str]:
     dashes = ' stroke-dasharray="5 4"' if frame.kind == "pod" else ""
     fill = "none" if frame.kind == "pod" else PALE
     yield (
-        f'<rect x="{x}" y="{y}" width="{frame.width * UNIT:.1f}" height="{frame.height * UNIT:.1f}" rx="9" '
-        f'fill="{fill}" stroke="{EDGE}"{dashes}/>'
+        f'<rect x="{x}" y="{y}" width="{frame.width * UNIT:.1f}" height="{frame.height * UNIT:.1f}"'
+        f' rx="9" fill="{fill}" stroke="{EDGE}"{dashes}/>'
     )
     yield _text(frame.x + 0.2, frame.y - 0.4, frame.label, place, "start", "note")
 
@@ -251,7 +342,9 @@ def _svg_line(line: Stroke, place: _Places) -> Iterator[str]:
 
 
 def _number(line: Stroke, place: _Places) -> Iterator[str]:
-    """How many links a thick line stands for, a third of the way up, where fans of lines are apart."""
+    """How many links a thick line stands for, a third of the way up, where fans of lines are
+    apart.
+    """
     if line.links > MAX_DRAWN_LINKS:
         x, y = (start + (end - start) / 3 for start, end in zip(line.start, line.end, strict=True))
         yield _text(x, y, f"{line.links:,}", place, "middle", "links")
@@ -271,13 +364,16 @@ def _part(part: Shape, place: _Places) -> Iterator[str]:
         x, y = place(part.x - part.width / 2, part.y + part.height / 2)
         fill, stroke = (PALE, 1.2) if part.kind == "domain" else ("#ffffff", 2.2)
         size = f'width="{part.width * UNIT:.1f}" height="{part.height * UNIT:.1f}"'
-        yield f'<rect x="{x}" y="{y}" {size} rx="5" fill="{fill}" stroke="{colour}" stroke-width="{stroke}"/>'
+        yield (
+            f'<rect x="{x}" y="{y}" {size} rx="5" fill="{fill}" stroke="{colour}"'
+            f' stroke-width="{stroke}"/>'
+        )
     yield _text(part.x, part.y, part.label, place, "middle", "part")
 
 
 def _text(x: float, y: float, text: str, place: _Places, anchor: str, look: str) -> str:
     left, top = place(x, y)
     return (
-        f'<text class="{look}" x="{left}" y="{top}" text-anchor="{anchor}" dominant-baseline="central" '
-        f'fill="{INK}">{escape(text)}</text>'
+        f'<text class="{look}" x="{left}" y="{top}" text-anchor="{anchor}"'
+        f' dominant-baseline="central" fill="{INK}">{escape(text)}</text>'
     )

@@ -1,4 +1,6 @@
-"""Networks without a plan: published ones counted again, bills, and an all-reduce on a fabric with what that costs."""
+"""Networks without a plan: published ones counted again, bills, and an all-reduce on a fabric with
+what that costs.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +35,35 @@ SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 def reproduction_report(reproduction: Reproduction) -> Iterator[RenderableType]:
     """Every design with its counts, then what differs."""
     come = "comes" if reproduction.of == 1 else "come"
-    yield f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {come} out exactly."
+    yield (
+        f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {come} out"
+        " exactly."
+    )
     yield figures(
         "Switches by tier",
         ("design",),
         ("counted", "published", "exact"),
-        [(row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok)) for row in reproduction.rows],
+        [
+            (row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok))
+            for row in reproduction.rows
+        ],
     )
-    yield from (f"{row.id}: {row.why}" for row in reproduction.rows if row.counted is not None and not row.ok)
-    searches = [(row.id, row.counted, row.cheapest) for row in reproduction.rows if row.cheapest is not None]
+    yield from (
+        f"{row.id}: {row.why}"
+        for row in reproduction.rows
+        if row.counted is not None and not row.ok
+    )
+    searches = [
+        (row.id, row.counted, row.cheapest) for row in reproduction.rows if row.cheapest is not None
+    ]
     compared = [cheapest for _, _, cheapest in searches if cheapest.usd is not None]
     if searches:
         confirmed = sum(cheapest.counted is None for cheapest in compared)
-        cost = "costs no more than any of its" if len(compared) == 1 else "cost no more than any of their"
+        cost = (
+            "costs no more than any of its"
+            if len(compared) == 1
+            else "cost no more than any of their"
+        )
         yield f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} space."
         yield figures(
             "The cheapest of the same end points and bandwidth",
@@ -67,7 +85,11 @@ def _saved(cheapest: CheapestNetwork) -> str:
     """What the cheapest network costs less than the design, as a share."""
     if cheapest.usd is None or not cheapest.published_usd:
         return "-"
-    return words.percent(1 - cheapest.usd / cheapest.published_usd) if cheapest.usd < cheapest.published_usd else "0"
+    return (
+        words.percent(1 - cheapest.usd / cheapest.published_usd)
+        if cheapest.usd < cheapest.published_usd
+        else "0"
+    )
 
 
 def _switches(counts: Counts | None) -> str:
@@ -75,7 +97,9 @@ def _switches(counts: Counts | None) -> str:
 
 
 def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
-    """Each network tier by tier and line by line; then everything together, where there are several."""
+    """Each network tier by tier and line by line; then everything together, where there are
+    several.
+    """
     for network in bill.networks:
         joins = f"{network.fabric}, {words.counted(network.gpus, 'GPU')}"
         yield f"{network.name}: {'what joins the islands' if network.fabric == 'core' else joins}."
@@ -92,12 +116,14 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
             yield bill_table("Bill", network.items, network.usd, network.w)
         if network.unpriced:
             yield f"Not priced: {'; '.join(network.unpriced)}."
-    if bill.items and tuple(bill.items) != tuple(item for network in bill.networks for item in network.items):
+    if bill.items and tuple(bill.items) != tuple(
+        item for network in bill.networks for item in network.items
+    ):
         if bill.left_over is None:
             prices = "the worst" if bill.at_worst_prices else "list"
             yield (
-                f"Each bill above is of one network at {prices} prices. What is paid for all of them follows, at "
-                "prices by volume and of phases, and without what is used again."
+                f"Each bill above is of one network at {prices} prices. What is paid for all of"
+                " them follows, at prices by volume and of phases, and without what is used again."
             )
         yield bill_table("Everything together", bill.items, bill.usd, bill.w)
     if bill.not_counted:
@@ -109,14 +135,19 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
 
 
 def _compared(pairs: tuple[DesignComparison, ...]) -> Iterator[RenderableType]:
-    """For each network of a plan, the designs beside it: what they consist of, then what they cost."""
+    """For each network of a plan, the designs beside it: what they consist of, then what they
+    cost.
+    """
     for network, beside in groupby(pairs, key=lambda pair: pair.network.name):
         comparisons = list(beside)
         yield figures(
             f"Designs beside {network}",
             ("network",),
             ("GPUs", "end points", "switches", "cables", "oversubscription", "worst pair"),
-            [_built_row(built) for built in (comparisons[0].network, *(pair.design for pair in comparisons))],
+            [
+                _built_row(built)
+                for built in (comparisons[0].network, *(pair.design for pair in comparisons))
+            ],
         )
         yield figures(
             "NICs, switches and optics in use",
@@ -203,17 +234,26 @@ def cable_table(network: BilledNetwork) -> FigureTable:
 
 
 def collective_report(
-    outcome: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+    outcome: CollectiveOutcome,
+    bill: FabricBill | None = None,
+    trained: tuple[Trained, ...] | None = None,
 ) -> Iterator[RenderableType]:
-    """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they were asked for."""
+    """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they
+    were asked for.
+    """
     yield Text(collective_headline(outcome), style="bold")
     yield ""
     yield facts("All-reduce", _rows(outcome))
     yield ""
-    yield figures("", ("schedule",), ("steps", "chunks on a link", "time", "against the ring"), _times(outcome))
+    yield figures(
+        "",
+        ("schedule",),
+        ("steps", "chunks on a link", "time", "against the ring"),
+        _times(outcome),
+    )
     yield (
-        "Steps and chunks (1/N of the data) are those of one phase; an all-reduce reduces, then gathers. A chunk on a "
-        "link counts for as long as it is sent."
+        "Steps and chunks (1/N of the data) are those of one phase; an all-reduce reduces, then"
+        " gathers. A chunk on a link counts for as long as it is sent."
     )
     if trained is not None:
         yield ""
@@ -228,7 +268,9 @@ def collective_report(
 
 
 def collective_json(
-    outcome: CollectiveOutcome, bill: FabricBill | None = None, trained: tuple[Trained, ...] | None = None
+    outcome: CollectiveOutcome,
+    bill: FabricBill | None = None,
+    trained: tuple[Trained, ...] | None = None,
 ) -> str:
     """The outcome of a collective as one JSON document."""
     document = asdict(outcome)
@@ -258,29 +300,47 @@ def collective_headline(outcome: CollectiveOutcome) -> str:
         else f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
     )
     return (
-        f"{outcome.algorithm} reduces {_scaled(outcome.bytes, SIZES)} over {outcome.nodes} domains in "
-        f"{_scaled(outcome.time_s, SPANS)}{ring}; {end}."
+        f"{outcome.algorithm} reduces {_scaled(outcome.bytes, SIZES)} over {outcome.nodes} domains"
+        f" in {_scaled(outcome.time_s, SPANS)}{ring}; {end}."
     )
 
 
 def _trained_row(workload: Trained) -> tuple[str, ...]:
-    times = workload.planned_time_s, workload.iteration_time_s, workload.between_domains_s, workload.bound_s
+    times = (
+        workload.planned_time_s,
+        workload.iteration_time_s,
+        workload.between_domains_s,
+        workload.bound_s,
+    )
     return workload.name, *map(words.bound, times)
 
 
 def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:
     switches = words.counted(outcome.switches, "switch") if outcome.switches else "no switches"
     slow, fast = (f"{rate:g}" for rate in (outcome.slowest_gbit_s, outcome.fastest_gbit_s))
-    links = f"{words.counted(outcome.links, 'link')} of {slow if slow == fast else f'{slow} to {fast}'} Gbit/s"
-    yield "Fabric", f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}"
+    links = (
+        f"{words.counted(outcome.links, 'link')} of {slow if slow == fast else f'{slow} to {fast}'}"
+        " Gbit/s"
+    )
+    yield (
+        "Fabric",
+        f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}",
+    )
     chunks, steps = words.counted(outcome.chunks, "chunk"), words.counted(outcome.steps, "step")
     chunk = _scaled(outcome.bytes / outcome.chunks, SIZES)
-    contends = "no link carries two chunks" if outcome.contention_free else "steps last as long as the busiest link"
+    contends = (
+        "no link carries two chunks"
+        if outcome.contention_free
+        else "steps last as long as the busiest link"
+    )
     yield "Schedule", f"{chunks} of {chunk}, {steps} a phase, {contends}"
     if outcome.found_by != outcome.algorithm:
         yield "Construction", outcome.found_by
     step_bound = words.counted(outcome.lower_bound_steps, "step")
-    yield "Lower bound", f"{step_bound} a phase for one chunk a domain, set by {outcome.lower_bound_by}"
+    yield (
+        "Lower bound",
+        f"{step_bound} a phase for one chunk a domain, set by {outcome.lower_bound_by}",
+    )
     yield "Bus bandwidth", f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s"
     yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
 
@@ -295,7 +355,13 @@ def _times(outcome: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
     )
     if outcome.algorithm != "ring":
         around = outcome.nodes - 1
-        yield "ring", words.count(around), words.digits(around, 4), _scaled(outcome.ring_time_s, SPANS), "1 x"
+        yield (
+            "ring",
+            words.count(around),
+            words.digits(around, 4),
+            _scaled(outcome.ring_time_s, SPANS),
+            "1 x",
+        )
     yield (
         "lower bound",
         words.count(outcome.lower_bound_steps),
@@ -314,4 +380,6 @@ def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
     """Four digits in the largest unit that leaves a number of 1 or more."""
     rounded = float(f"{value:.3e}")
     size, unit = next((scale for scale in scales if rounded >= scale[0]), scales[-1])
-    return f"{words.digits(rounded / size, 4) if rounded % size else f'{rounded / size:.0f}'} {unit}"
+    return (
+        f"{words.digits(rounded / size, 4) if rounded % size else f'{rounded / size:.0f}'} {unit}"
+    )

@@ -27,7 +27,11 @@ def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
         "Values, and where nine of ten lie",
         ("of", "parameter"),
         ("catalog", "its interval", "given the runs", "interval"),
-        [(posterior.name, *_values(parameter)) for posterior in posteriors for parameter in posterior.parameters],
+        [
+            (posterior.name, *_values(parameter))
+            for posterior in posteriors
+            for parameter in posterior.parameters
+        ],
     )
     yield figures(
         "Error, mean",
@@ -51,21 +55,25 @@ def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
         yield ""
         yield from _next_run(following)
     yield ""
-    yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
+    yield Text(
+        "To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
+    )
     yield ""
 
 
 def _doubts(posterior: Posterior) -> Iterator[RenderableType]:
     """How far the catalog is taken to be off, and whether these runs fit that."""
     yield (
-        f"{posterior.name}: the catalog is taken to be off by {words.percent(posterior.common_error)} on all runs "
-        f"together, and by {words.percent(posterior.own_error)} on each mapping (standard errors of published runs "
-        "whose source was left out)."
+        f"{posterior.name}: the catalog is taken to be off by"
+        f" {words.percent(posterior.common_error)} on all runs together, and by"
+        f" {words.percent(posterior.own_error)} on each mapping (standard errors of published runs"
+        " whose source was left out)."
     )
     if posterior.surprising:
         yield (
-            f"{posterior.name}: these runs are further off than nine of ten published ones, so see whether columns "
-            "that the logs leave out are as they were: GPUs in a domain (gpus_per_node), network, recomputation."
+            f"{posterior.name}: these runs are further off than nine of ten published ones, so see"
+            " whether columns that the logs leave out are as they were: GPUs in a domain"
+            " (gpus_per_node), network, recomputation."
         )
 
 
@@ -97,14 +105,16 @@ def _values(parameter: Interval) -> tuple[str, ...]:
 def _next_run(choice: NextRun) -> Iterator[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     yield (
-        f"As {choice.like} on {words.counted(choice.gpus, 'GPU')}: of {words.counted(choice.mappings, 'mapping')} "
-        f"that fit, the fastest is expected to be {mapping_words(choice.chosen)}: {words.seconds(choice.chosen_s)}."
+        f"As {choice.like} on {words.counted(choice.gpus, 'GPU')}: of"
+        f" {words.counted(choice.mappings, 'mapping')} that fit, the fastest is expected to be"
+        f" {mapping_words(choice.chosen)}: {words.seconds(choice.chosen_s)}."
     )
     if not choice.proposals:
         yield "No further measurement is expected to change that."
         return
     yield figures(
-        "Worth a run next: what its time is expected to save, and how likely it changes the mapping",
+        "Worth a run next: what its time is expected to save, and how likely it changes the"
+        " mapping",
         ("mapping",),
         ("predicted", "nine of ten", "saves", "changes"),
         [_proposal(proposal) for proposal in choice.proposals],
@@ -124,7 +134,11 @@ def _proposal(proposal: Proposal) -> tuple[str, ...]:
 
 def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:
     """`TP 8, PP 4, DP 2, micro-batch 1, ZeRO 1`: what is split, and what else is not as usual."""
-    split = [f"{name.upper() if len(name) == 2 else name} {mapping[name]}" for name in DEGREES if mapping[name] != 1]
+    split = [
+        f"{name.upper() if len(name) == 2 else name} {mapping[name]}"
+        for name in DEGREES
+        if mapping[name] != 1
+    ]
     details = [f"micro-batch {mapping['micro_batch']}"]
     if mapping["zero"]:
         details.append(f"ZeRO {mapping['zero']}")

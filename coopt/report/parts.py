@@ -45,7 +45,11 @@ ROUTING = {
 
 def routing_words(routing: str | float) -> str:
     """How flows share the links above leaves."""
-    return ROUTING[routing] if isinstance(routing, str) else f"busiest links carry {routing:g} times the mean"
+    return (
+        ROUTING[routing]
+        if isinstance(routing, str)
+        else f"busiest links carry {routing:g} times the mean"
+    )
 
 
 def bill_table(title: str, lines: Iterable[Item | FabricLine], usd: float, w: float) -> FigureTable:
@@ -77,7 +81,8 @@ def part_tables(
     bill: str = BILL,
     where: str = "",
 ) -> Iterator[RenderableType]:
-    """One network: what is built, its bill where it has one of its own, and how each workload runs on it.
+    """One network: what is built, its bill where it has one of its own, and how each workload runs
+    on it.
 
     Parameters
     ----------
@@ -98,7 +103,9 @@ def part_tables(
         yield from workload_tables(run, workload, where)
 
 
-def design_tables(instance: Instance, design: Design, title: str = "Decision") -> Iterator[RenderableType]:
+def design_tables(
+    instance: Instance, design: Design, title: str = "Decision"
+) -> Iterator[RenderableType]:
     """The decision, and the switches of each level."""
     yield facts(title, decision_rows(instance, design))
     if design.fabric.tier:
@@ -107,7 +114,9 @@ def design_tables(instance: Instance, design: Design, title: str = "Decision") -
 
 
 def switches_table(design: Design) -> FigureTable:
-    """The switches of each level, the ports of one of them in use, and the links below the level."""
+    """The switches of each level, the ports of one of them in use, and the links below the
+    level.
+    """
     products = len(design.fabric.switch_names) > 1
     return figures(
         "Switches of the whole network",
@@ -129,7 +138,8 @@ def switches_table(design: Design) -> FigureTable:
 
 
 def side_by_side(kind: str, networks: int, ports: int) -> str:
-    """`, 8 rails`, `, 2 planes` or `, 8 rails on each of 2 planes`: equal networks that no cable joins; empty for one.
+    """`, 8 rails`, `, 2 planes` or `, 8 rails on each of 2 planes`: equal networks that no cable
+    joins; empty for one.
 
     Parameters
     ----------
@@ -156,39 +166,65 @@ def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
     """The ports of a NIC that lead to planes of their own, if there are several."""
     gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
     planes = fabric.nic.planes
-    return f", {planes} ports of {gbit_s / planes:g} Gbit/s to planes of their own" if planes > 1 else ""
+    return (
+        f", {planes} ports of {gbit_s / planes:g} Gbit/s to planes of their own"
+        if planes > 1
+        else ""
+    )
 
 
 def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
     """The decision line by line; nothing about a network where one domain needs none."""
     domain, fabric = design.hb_domain, design.fabric
-    active_text = "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    active_text = (
+        "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
+    )
     # Where domains are not filled alike, what fills the fullest would be too many for all.
     if domain.active * domain.count > design.gpus:
         active_text = f"{design.gpus / domain.count:.4g} of them train on average"
     yield (
         "HB domain",
-        f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each, {active_text}",
+        (
+            f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each,"
+            f" {active_text}"
+        ),
     )
     yield "GPUs", f"{words.times(design.gpus, instance.cluster.gpu.name)} train"
-    standing_by = f", {words.counted(design.spare_domains, 'domain')} standing by" if design.spare_domains else ""
+    standing_by = (
+        f", {words.counted(design.spare_domains, 'domain')} standing by"
+        if design.spare_domains
+        else ""
+    )
     idle = f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for{standing_by}"
     yield "Spares", idle if design.spare_gpus else "none"
     if fabric.tiers:
-        yield "Fabric", f"{tiers_of(fabric)}{side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)}"
-        yield "NIC", f"{fabric.nic.name}, {_nics_of_gpus(fabric.nic)}{_ports_of_nic(instance, fabric)}"
+        yield (
+            "Fabric",
+            f"{tiers_of(fabric)}{side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)}",
+        )
+        yield (
+            "NIC",
+            f"{fabric.nic.name}, {_nics_of_gpus(fabric.nic)}{_ports_of_nic(instance, fabric)}",
+        )
         yield "Switch", words.times(fabric.switch_count, fabric.switch_text)
         yield "Transceivers", words.count(fabric.transceiver_count)
         yield "Uplinks", uplinks(design)
         is_full = fabric.oversubscription <= 1
-        yield "Oversubscription", f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if is_full else ''}"
+        yield (
+            "Oversubscription",
+            f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if is_full else ''}",
+        )
         if fabric.tiers > 1 and fabric.routing != 1:
             yield "Routing", routing_words(fabric.routing)
     else:
         yield "Fabric", "none, one HB domain holds every GPU"
     yield (
         "Racks",
-        "not known for this HB domain" if design.racks is None else f"{words.count(design.racks)} for HB domains",
+        (
+            "not known for this HB domain"
+            if design.racks is None
+            else f"{words.count(design.racks)} for HB domains"
+        ),
     )
 
 
@@ -227,12 +263,18 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     if terms.support_share:
         works.append(f"{words.percent(terms.support_share)} of it a year for support")
     purchase_text = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
-    return f"Total cost of ownership {total}: {purchase_text} {terms.years:g} years of power{rates}."
+    return (
+        f"Total cost of ownership {total}: {purchase_text} {terms.years:g} years of power{rates}."
+    )
 
 
-def workload_tables(run: WorkloadPlan, workload: Workload, place: str = "") -> Iterator[RenderableType]:
+def workload_tables(
+    run: WorkloadPlan, workload: Workload, place: str = ""
+) -> Iterator[RenderableType]:
     """A workload's facts and where its time goes."""
-    yield facts(f"{run.name}{place}" if place else f"Workload {run.name}", workload_rows(run, workload))
+    yield facts(
+        f"{run.name}{place}" if place else f"Workload {run.name}", workload_rows(run, workload)
+    )
     yield ""
     yield breakdown_table(run)
 
@@ -276,14 +318,19 @@ def under_bound(run: WorkloadPlan) -> str:
 
 
 def trained_text(run: WorkloadPlan, workload: Workload) -> str:
-    """The pace of a workload in the terms of its bound, days with all interruptions; empty where these are seconds.
+    """The pace of a workload in the terms of its bound, days with all interruptions; empty where
+    these are seconds.
 
-    Of days that are kept with a probability those that are, and the mean; that no failure is counted is said of others.
+    Of days that are kept with a probability those that are, and the mean; that no failure is
+    counted is said of others.
     """
     if run.uptime is None or not workload.calendar:
         time_text = workload.in_own_units(run.iteration_time_s)
         if run.uptime is not None and workload.min_tokens_per_s is None and time_text:
-            return f"{time_text} if nothing fails, {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
+            return (
+                f"{time_text} if nothing fails,"
+                f" {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
+            )
         return f"{time_text} if nothing fails" if workload.calendar else time_text
     mean_s = run.elapsed_s(run.uptime.goodput)
     # Without a confidence the mean is what was promised, and is told once.
@@ -295,33 +342,50 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
 
 def uptime_text(uptime: Uptime) -> str:
     """`97.2% of the time trains: a failure every 829 h, ...`."""
-    failures = "no failures" if uptime.failure_s is None else f"a failure every {words.time(uptime.failure_s)}"
+    failures = (
+        "no failures"
+        if uptime.failure_s is None
+        else f"a failure every {words.time(uptime.failure_s)}"
+    )
     often = "" if uptime.interval_s is None else f" every {words.time(uptime.interval_s)}"
     working = words.percent(uptime.running)
-    pace = f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
-    ports = f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out" if uptime.port_out else ""
+    pace = (
+        f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
+    )
+    ports = (
+        f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out"
+        if uptime.port_out
+        else ""
+    )
     return (
-        f"{words.percent(uptime.goodput)} of the time trains: {failures}, checkpoints of "
-        f"{words.time(uptime.checkpoint_s)}{often}, restarts of {words.time(uptime.restart_s)}; enough domains work "
-        f"{working} of the time{ports}{pace}"
+        f"{words.percent(uptime.goodput)} of the time trains: {failures}, checkpoints of"
+        f" {words.time(uptime.checkpoint_s)}{often}, restarts of {words.time(uptime.restart_s)};"
+        f" enough domains work {working} of the time{ports}{pace}"
     )
 
 
 def training_text(workload: Workload) -> str:
-    """`gpt-22b (22.06 billion parameters) in bf16, 64 sequences of 2,048 tokens an iteration, software megatron-core`.
+    """`gpt-22b (22.06 billion parameters) in bf16, 64 sequences of 2,048 tokens an iteration,
+    software megatron-core`.
 
     Of a mixture of experts the parameters that a token meets are told as well.
     """
-    from coopt.perf.parameters import model_parameters  # needs numpy, which a verdict is shown without
+    from coopt.perf.parameters import (
+        model_parameters,
+    )  # needs numpy, which a verdict is shown without
 
     parameters, active_parameters = model_parameters(workload.model)
     size = f"{spoken(parameters)} parameters" + (
         f", {spoken(active_parameters)} active" if active_parameters < parameters else ""
     )
     batch = (
-        f"{words.counted(workload.global_batch, 'sequence')} of {words.count(workload.model.seq)} tokens an iteration"
+        f"{words.counted(workload.global_batch, 'sequence')} of {words.count(workload.model.seq)}"
+        " tokens an iteration"
     )
-    return f"{workload.model.name} ({size}) in {workload.precision}, {batch}, software {workload.options.software.name}"
+    return (
+        f"{workload.model.name} ({size}) in {workload.precision}, {batch}, software"
+        f" {workload.options.software.name}"
+    )
 
 
 def split(run: WorkloadPlan) -> str:
@@ -343,14 +407,20 @@ def split(run: WorkloadPlan) -> str:
 def degrees(mapping: MappingChoice) -> str:
     """`TP 8, PP 16, DP 32`; CP and EP only where there is some."""
     pairs = [(name, getattr(mapping, name)) for name in ("tp", "pp", "dp", "cp", "ep")]
-    return ", ".join(f"{name.upper()} {degree}" for name, degree in pairs if degree > 1 or name not in ("cp", "ep"))
+    return ", ".join(
+        f"{name.upper()} {degree}"
+        for name, degree in pairs
+        if degree > 1 or name not in ("cp", "ep")
+    )
 
 
 ORDERS = {"zb-h1": "ZB-H1, ", "dualpipe": "DualPipe, "}
 
 
 def schedule(mapping: MappingChoice, order: str) -> str:
-    """The order of passes where it is not 1F1B, micro-batches, recomputation and sharding in words."""
+    """The order of passes where it is not 1F1B, micro-batches, recomputation and sharding in
+    words.
+    """
     name = ORDERS.get(order, "") if mapping.pp > 1 else ""
     interleave = f", {mapping.interleave} interleaved chunks" if mapping.interleave > 1 else ""
     ordinary = (
@@ -361,7 +431,9 @@ def schedule(mapping: MappingChoice, order: str) -> str:
 
 
 def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """What departs from ordinary training, and in which workloads, where these stand in one table."""
+    """What departs from ordinary training, and in which workloads, where these stand in one
+    table.
+    """
     for knob in dict.fromkeys(knob for workload in workloads for knob in workload.knobs):
         names = dict.fromkeys(workload.name for workload in workloads if knob in workload.knobs)
         yield f"Knob of {', '.join(names)}: {knob}."
@@ -375,7 +447,11 @@ def breakdown_table(run: WorkloadPlan) -> FigureTable:
         ("component",),
         ("time", "share"),
         [
-            (COMPONENTS.get(name, name), words.seconds(spent_s), words.percent(spent_s / iteration_s))
+            (
+                COMPONENTS.get(name, name),
+                words.seconds(spent_s),
+                words.percent(spent_s / iteration_s),
+            )
             for name, spent_s in run.breakdown_s.items()
             if spent_s
         ],

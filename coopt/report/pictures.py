@@ -1,4 +1,6 @@
-"""Pictures as files, each written whole or not at all: predicted against measured times, and who sends to whom."""
+"""Pictures as files, each written whole or not at all: predicted against measured times, and who
+sends to whom.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,23 @@ if TYPE_CHECKING:
 
 # Petroff's ten colours (arXiv 2107.02270), which colour-blind readers tell apart
 COLOURS = (
-    "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#94a4a2", "#e76300", "#a96b59", "#717581", "#b9ac70", "#92dadd",
-)  # fmt: skip
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#832db6",
+    "#94a4a2",
+    "#e76300",
+    "#a96b59",
+    "#717581",
+    "#b9ac70",
+    "#92dadd",
+)
 FORMATS = (".png", ".pdf", ".svg")
 FEW_DECADES = 10.0**2.5
 INSTALL = "pip install 'coopt[report]'"
-NOBODY: dict[str, dict[str, str | None]] = {  # what says when and by which release a picture was drawn
+NOBODY: dict[
+    str, dict[str, str | None]
+] = {  # what says when and by which release a picture was drawn
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     ".svg": {"Date": None, "Creator": "coopt"},
@@ -43,7 +56,9 @@ NOBODY: dict[str, dict[str, str | None]] = {  # what says when and by which rele
 MARKERS = "os^Dv"
 SHADE, RIGHT = "#d9d9d9", "#7f7f7f"
 BAND = 0.10
-CLASS_COLOURS = dict(zip(("tp", "dp", "pp", "ep", "cp", "embedding"), (*COLOURS[:4], *COLOURS[5:7]), strict=True))
+CLASS_COLOURS = dict(
+    zip(("tp", "dp", "pp", "ep", "cp", "embedding"), (*COLOURS[:4], *COLOURS[5:7]), strict=True)
+)
 SILENT = "#f4f4f4"
 PALEST = 0.12  # of the colour map, so that the least is seen beside what never talks
 LINE = 130
@@ -60,18 +75,24 @@ def check_picture(path: str, option: str) -> None:
     if find_spec("matplotlib") is None:
         raise InstanceError(f"{option}: matplotlib is not installed, needs `{INSTALL}`")
     if Path(path).suffix.lower() not in FORMATS:
-        raise InstanceError(f"{path}: format of the picture not known, needs a name that ends in {', '.join(FORMATS)}")
+        raise InstanceError(
+            f"{path}: format of the picture not known, needs a name that ends in"
+            f" {', '.join(FORMATS)}"
+        )
 
 
 def save_picture(figure: Figure, path: str | Path, about: str = "") -> None:
-    """Write a picture that is the same each time it is drawn; `about` goes into the data of an SVG."""
+    """Write a picture that is the same each time it is drawn; `about` goes into the data of an
+    SVG.
+    """
     write_bytes(path, picture(figure, Path(path).suffix.lower(), about))
 
 
 def picture(figure: Figure, ending: str, about: str = "") -> bytes:
     """The content of a picture file of one of the formats.
 
-    A canvas lays a figure out as it draws it, where `savefig` would draw it once more to lay it out.
+    A canvas lays a figure out as it draws it, where `savefig` would draw it once more to lay it
+    out.
     """
     from matplotlib import rc_context
     from matplotlib.backend_bases import get_registered_canvas_class
@@ -103,7 +124,9 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     """
     from matplotlib.figure import Figure
 
-    rows = [row for row in comparison.rows if row.measured_s is not None and row.predicted_s is not None]
+    rows = [
+        row for row in comparison.rows if row.measured_s is not None and row.predicted_s is not None
+    ]
     if not rows or comparison.overall is None:
         raise InstanceError(f"--plot: {_nothing(comparison)}, needs a row that can be predicted")
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
@@ -113,11 +136,15 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     _ratios(ratios, ends)
     for place, group in enumerate(comparison.groups):
         group_rows = [row for row in rows if row.group == group.name]
-        measured, predicted = ([getattr(row, name) for row in group_rows] for name in ("measured_s", "predicted_s"))
+        measured, predicted = (
+            [getattr(row, name) for row in group_rows] for name in ("measured_s", "predicted_s")
+        )
         _dots(times, measured, predicted, place, f"{group.name} ({group.n})")
         _dots(ratios, measured, [p / m for p, m in zip(predicted, measured, strict=True)], place)
     error_text = words.percent(comparison.overall.median_abs_error)
-    times.set_title(f"{words.counted(len(rows), 'run')}, median error {error_text}", loc="left", fontsize=10)
+    times.set_title(
+        f"{words.counted(len(rows), 'run')}, median error {error_text}", loc="left", fontsize=10
+    )
     figure.legend(loc="outside right upper", frameon=False, fontsize=8, title="source (rows)")
     save_picture(figure, path)
 
@@ -136,9 +163,14 @@ def _ends(rows: Sequence[RowResult]) -> tuple[float, float]:
 def _times(axes: Axes, ends: tuple[float, float]) -> None:
     """Predicted over measured times, both logarithmic, with a band of 10% around what is right."""
     axes.fill_between(
-        ends, [(1 - BAND) * x for x in ends], [(1 + BAND) * x for x in ends], color=SHADE, lw=0, zorder=0,
+        ends,
+        [(1 - BAND) * x for x in ends],
+        [(1 + BAND) * x for x in ends],
+        color=SHADE,
+        lw=0,
+        zorder=0,
         label=f"within {100 * BAND:.0f}%",
-    )  # fmt: skip
+    )
     axes.plot(ends, ends, color=RIGHT, lw=0.8, zorder=1)
     axes.set(yscale="log", ylim=ends, aspect="equal", ylabel="predicted iteration time (s)")
     plain_ticks(axes.yaxis, ends)
@@ -146,18 +178,30 @@ def _times(axes: Axes, ends: tuple[float, float]) -> None:
 
 
 def _ratios(axes: Axes, ends: tuple[float, float]) -> None:
-    """Predicted over measured against the measured time, so that small errors show as well as large ones."""
+    """Predicted over measured against the measured time, so that small errors show as well as large
+    ones.
+    """
     axes.axhspan(1 - BAND, 1 + BAND, color=SHADE, lw=0, zorder=0)
     axes.axhline(1.0, color=RIGHT, lw=0.8, zorder=1)
     axes.set(ylabel="predicted / measured")
     _dress_scatter(axes, ends)
 
 
-def _dots(axes: Axes, x: Sequence[float], y: Sequence[float], place: int, label: str | None = None) -> None:
+def _dots(
+    axes: Axes, x: Sequence[float], y: Sequence[float], place: int, label: str | None = None
+) -> None:
     axes.scatter(
-        x, y, s=22, alpha=0.75, lw=0.4, edgecolors="white", zorder=2, label=label,
-        color=COLOURS[place % len(COLOURS)], marker=MARKERS[place % len(MARKERS)],
-    )  # fmt: skip
+        x,
+        y,
+        s=22,
+        alpha=0.75,
+        lw=0.4,
+        edgecolors="white",
+        zorder=2,
+        label=label,
+        color=COLOURS[place % len(COLOURS)],
+        marker=MARKERS[place % len(MARKERS)],
+    )
 
 
 def _dress_scatter(axes: Axes, ends: tuple[float, float]) -> None:
@@ -237,19 +281,30 @@ def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
     silent = cells.size_bytes.sum(axis=0) == 0
     largest_class = np.ma.masked_where(silent, cells.size_bytes.argmax(axis=0))
     colours = [CLASS_COLOURS[kind] for kind in cells.kinds]
-    _image(axes, cells, largest_class, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5)
+    _image(
+        axes, cells, largest_class, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5
+    )
     totals = cells.size_bytes.sum(axis=(1, 2))
     order = np.argsort(-totals, kind="stable")
     classes = [
-        Patch(color=colours[k], label=f"{COLLECTIVES[cells.kinds[k]]}, {words.percent(totals[k] / totals.sum())}")
+        Patch(
+            color=colours[k],
+            label=f"{COLLECTIVES[cells.kinds[k]]}, {words.percent(totals[k] / totals.sum())}",
+        )
         for k in order
         if totals[k]
     ]
     axes.legend(
         handles=[*classes, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never talk")],
-        loc="upper left", bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0), frameon=False, fontsize=9,
-        title="class, share of all bytes", title_fontsize=9, alignment="left", ncols=2 if below else 1,
-    )  # fmt: skip
+        loc="upper left",
+        bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0),
+        frameon=False,
+        fontsize=9,
+        title="class, share of all bytes",
+        title_fontsize=9,
+        alignment="left",
+        ncols=2 if below else 1,
+    )
     axes.set_title("Class with most bytes", loc="left", fontsize=10)
     _dress(axes, cells)
 

@@ -28,7 +28,10 @@ from coopt.report.tables import figures
 
 
 def plan_report(
-    instance: Instance, plan: Plan, baseline: Baseline | None = None, without_margin: float | None = None
+    instance: Instance,
+    plan: Plan,
+    baseline: Baseline | None = None,
+    without_margin: float | None = None,
 ) -> Iterator[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
@@ -65,9 +68,13 @@ def _one_network(
     cost: Cost,
     baseline: Baseline | None,
 ) -> Iterator[RenderableType]:
-    """The network that workloads use in turn, their runs, what it saves, what it stands, and what comes next."""
+    """The network that workloads use in turn, their runs, what it saves, what it stands, and what
+    comes next.
+    """
     bill = f"{BILL}, at the worst prices" if instance.worst_prices else BILL
-    yield from part_tables(instance, network, zip(plan.workloads, instance.workload, strict=True), cost, bill=bill)
+    yield from part_tables(
+        instance, network, zip(plan.workloads, instance.workload, strict=True), cost, bill=bill
+    )
     yield ""
     yield margins_table(limit_checks(instance, network, cost, plan.workloads))
     yield ""
@@ -102,14 +109,21 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
     for workload in ranking.workloads:
         yield ""
         if not workload.mappings:
-            yield f"Workload {workload.name}: none of {words.counted(workload.listed, 'mapping')} fits into memory."
+            yield (
+                f"Workload {workload.name}: none of {words.counted(workload.listed, 'mapping')}"
+                " fits into memory."
+            )
             continue
         bounded, best_s = workload.bound_s < LONGEST_S, workload.mappings[0].iteration_time_s
         rows = [
             (
                 f"{degrees(run.mapping)}{', SP' if run.mapping.sequence_parallel else ''}",
-                " + ".join([run.mapping.recompute, *beside_ordinary(run.mapping.model_dump(), short=True)]),
-                *map(words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)),
+                " + ".join(
+                    [run.mapping.recompute, *beside_ordinary(run.mapping.model_dump(), short=True)]
+                ),
+                *map(
+                    words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)
+                ),
                 words.seconds(run.iteration_time_s),
                 f"{run.iteration_time_s / best_s - 1:.2%}",
                 *([words.free(run.slack, run.bound_s)] if bounded else []),
@@ -120,18 +134,36 @@ def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
         ]
         within = f", at most {words.seconds(workload.bound_s)}" if bounded else ""
         title = f"Workload {workload.name}{within}: the fastest mappings"
-        numbers = ("batch", "chunks", "ZeRO", "iteration", "slower", *(["slack"] if bounded else []), "GiB", "MFU")
+        numbers = (
+            "batch",
+            "chunks",
+            "ZeRO",
+            "iteration",
+            "slower",
+            *(["slack"] if bounded else []),
+            "GiB",
+            "MFU",
+        )
         yield figures(title, ("split", "recompute"), numbers, rows)
         fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
-        words_used = "SP: sequence parallelism; batch: sequences in a micro-batch; chunks: interleaved parts of a stage"
+        words_used = (
+            "SP: sequence parallelism; batch: sequences in a micro-batch; chunks: interleaved parts"
+            " of a stage"
+        )
         if any("norm+" in run.mapping.recompute for run in workload.mappings):
             words_used += (
-                "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward part with them"
+                "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward"
+                " part with them"
             )
-        yield f"{fitting} that divide evenly fit into memory; each is shown with its fastest placement. {words_used}."
+        yield (
+            f"{fitting} that divide evenly fit into memory; each is shown with its fastest"
+            f" placement. {words_used}."
+        )
 
 
-def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation) -> Iterator[RenderableType]:
+def given_plan_report(
+    instance: Instance, plan: Plan, evaluation: PlanEvaluation
+) -> Iterator[RenderableType]:
     """What the decisions of a plan that was given amount to, and which bounds they miss."""
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
@@ -140,7 +172,10 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
     yield from unknown_regret(instance, evaluation)
     yield from study_notes(instance, map(network_of, plan.parts))
     yield ""
-    rows = [(figure.name, figure.of, words.with_unit(figure.value, figure.unit)) for figure in evaluation.figures]
+    rows = [
+        (figure.name, figure.of, words.with_unit(figure.value, figure.unit))
+        for figure in evaluation.figures
+    ]
     yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)
     yield ""
     yield margins_table(figure for figure in evaluation.limits if figure.limit)
@@ -148,7 +183,10 @@ def given_plan_report(instance: Instance, plan: Plan, evaluation: PlanEvaluation
 
 def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
     """The given design, its price, and which bounds it misses."""
-    offer = f"{words.design_text(evaluation.design)}, {price(instance, instance.objective.minimize, evaluation.cost)}"
+    offer = (
+        f"{words.design_text(evaluation.design)},"
+        f" {price(instance, instance.objective.minimize, evaluation.cost)}"
+    )
     missed = [check.name for check in evaluation.limits if not check.ok]
     outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
     return f"Given: {offer}; {outcome}."

@@ -31,7 +31,9 @@ LATE = "; the loss of one kind of part makes a workload miss its bound"
 
 
 def robust_tables(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
-    """Terms and losses, and for regret every way prices may turn out; nothing where nothing may turn out otherwise."""
+    """Terms and losses, and for regret every way prices may turn out; nothing where nothing may
+    turn out otherwise.
+    """
     kind, outlooks = plan.objective.kind, plan.couplings.outlooks
     rows = [*_efficiency_rows(plan.couplings.outlooks), *_loss_rows(plan)]
     if outlooks is not None:
@@ -61,18 +63,30 @@ def doubt_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     robust = instance.robust
     if robust is None:
         return
-    if losses := [f"one {part} (bounds {slower:g} times as long)" for part, slower in instance.losses.items()]:
+    if losses := [
+        f"one {part} (bounds {slower:g} times as long)" for part, slower in instance.losses.items()
+    ]:
         yield "Losses", ", ".join(losses)
-    if spans := {kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)}:
+    if spans := {
+        kind: ends for kind, ends in robust.prices.intervals.items() if ends != (1.0, 1.0)
+    }:
         yield (
             "Prices",
             ", ".join(
-                f"{kind} x {low_factor:g} to {high_factor:g}" for kind, (low_factor, high_factor) in spans.items()
+                f"{kind} x {low_factor:g} to {high_factor:g}"
+                for kind, (low_factor, high_factor) in spans.items()
             ),
         )
     if robust.efficiency != (1.0, 1.0):
         yield "Efficiency", "x {:g} to {:g}".format(*robust.efficiency)
-    yield "Aim", "least cost at the worst prices" if robust.aim == "worst-case" else "least regret at any prices"
+    yield (
+        "Aim",
+        (
+            "least cost at the worst prices"
+            if robust.aim == "worst-case"
+            else "least regret at any prices"
+        ),
+    )
 
 
 def prices_of_value(plan: Plan) -> str:
@@ -86,7 +100,9 @@ def value_name(instance: Instance, kind: str) -> str:
 
 
 def regret_words(instance: Instance, evaluation: PlanEvaluation) -> str:
-    """The regret of a given plan behind what it costs; nothing where none is minimised, or where it is not known."""
+    """The regret of a given plan behind what it costs; nothing where none is minimised, or where it
+    is not known.
+    """
     if not instance.minimizes_regret or evaluation.objective is None:
         return ""
     return f", a regret of {words.amount(evaluation.kind, evaluation.objective)}"
@@ -95,14 +111,22 @@ def regret_words(instance: Instance, evaluation: PlanEvaluation) -> str:
 def unknown_regret(instance: Instance, evaluation: PlanEvaluation) -> Iterator[str]:
     """That the regret of a given plan is not known."""
     if instance.minimizes_regret and evaluation.objective is None:
-        yield "Its regret is not known: it is measured from the best plans of this instance, which were not sought."
+        yield (
+            "Its regret is not known: it is measured from the best plans of this instance, which"
+            " were not sought."
+        )
 
 
 def price_notes(difference: Difference) -> Iterator[str]:
-    """That the bills of two plans are at other prices, where one of them alone aims at the worst case."""
+    """That the bills of two plans are at other prices, where one of them alone aims at the worst
+    case.
+    """
     aims = [(change.before, change.after) for change in difference.changes if change.key in AIMS]
     if any("worst-case" in pair for pair in aims):
-        yield "The bill of a plan that aims at the worst case is at the worst prices, another at those of its instance."
+        yield (
+            "The bill of a plan that aims at the worst case is at the worst prices, another at"
+            " those of its instance."
+        )
 
 
 def _efficiency_rows(outlooks: Outlooks | None) -> Iterator[tuple[str, str]]:
@@ -110,7 +134,10 @@ def _efficiency_rows(outlooks: Outlooks | None) -> Iterator[tuple[str, str]]:
     if (low_share, high_share) != (1.0, 1.0):
         yield (
             "Efficiency",
-            f"{low_share:g} to {high_share:g} times that of the catalog; bounds are met at {low_share:g}",
+            (
+                f"{low_share:g} to {high_share:g} times that of the catalog; bounds are met at"
+                f" {low_share:g}"
+            ),
         )
 
 
@@ -128,7 +155,11 @@ def _aim_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tup
     robust = instance.robust
     if robust is None or (robust.prices == Prices() and robust.aim == "worst-case"):
         return
-    aim = "least cost at the worst prices" if outlooks.at_worst_prices else "least regret over all prices"
+    aim = (
+        "least cost at the worst prices"
+        if outlooks.at_worst_prices
+        else "least regret over all prices"
+    )
     yield "Aim", aim
     yield "Objective", f"{words.amount(kind, outlooks.list_value)} at list prices"
 
@@ -150,8 +181,9 @@ def _run_text(run: WorkloadPlan) -> str:
     gpus = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
     domains = words.counted(run.gpus // gpus, "domain")
     return (
-        f"{run.name}: {words.count(run.gpus)} GPUs, {gpus} in each of {domains}, {degrees(run.mapping)}, "
-        f"{words.seconds(run.iteration_time_s)} of {words.seconds(run.bound_s)}"
+        f"{run.name}: {words.count(run.gpus)} GPUs, {gpus} in each of {domains},"
+        f" {degrees(run.mapping)}, {words.seconds(run.iteration_time_s)} of"
+        f" {words.seconds(run.bound_s)}"
     )
 
 
@@ -168,21 +200,28 @@ def faults_report(faults: Faults) -> Iterator[RenderableType]:
         return
     yield ""
     times = names if len(names) > 1 else ["iteration"]
-    yield figures("Without one", ("part", "what keeps it going"), ("how many", *times), map(_row, faults.faults))
+    yield figures(
+        "Without one",
+        ("part", "what keeps it going"),
+        ("how many", *times),
+        map(_row, faults.faults),
+    )
     yield from _asked(faults)
     if faults.spares is not None:
         yield _spares(faults, faults.spares)
     for outage in faults.interrupted:
         yield f"{outage.workload}: {uptime_text(outage.uptime)}."
         yield (
-            f"With 0.1% of the GPUs gone, {words.percent(1 - outage.replicas_alone)} of its replicas stand still "
-            f"without spare domains, {words.percent(1 - outage.replicas_with_spares)} with those of the plan."
+            f"With 0.1% of the GPUs gone, {words.percent(1 - outage.replicas_alone)} of its"
+            " replicas stand still without spare domains,"
+            f" {words.percent(1 - outage.replicas_with_spares)} with those of the plan."
         )
     for workload in faults.unaligned:
         traffic = words.both(COLLECTIVES[kind] for kind in workload.traffic)
         yield (
-            f"Not aligned to rails: {traffic} of {workload.workload}. Where rails are not joined above the leaves, "
-            "it is forwarded inside the domain; check that the communication library does so."
+            f"Not aligned to rails: {traffic} of {workload.workload}. Where rails are not joined"
+            " above the leaves, it is forwarded inside the domain; check that the communication"
+            " library does so."
         )
 
 
@@ -193,19 +232,32 @@ def faults_headline(faults: Faults) -> str:
     stops = [fault.part for fault in faults.faults if fault.effect == "stops"]
     slowdowns = [fault.slowdown for fault in faults.faults if fault.slowdown is not None]
     late_kinds = sum(
-        any(not workload.within_bound for workload in fault.workloads) for fault in faults.faults if fault.slowdown
+        any(not workload.within_bound for workload in fault.workloads)
+        for fault in faults.faults
+        if fault.slowdown
     )
     worst = max(slowdowns, default=1.0)
-    text = f"Training survives the loss of any one part but {_part_list(stops)}" if stops else SURVIVES
-    late_text = f"; the loss of any of {words.counted(late_kinds, 'kind')} of part makes a workload miss its bound"
+    text = (
+        f"Training survives the loss of any one part but {_part_list(stops)}" if stops else SURVIVES
+    )
+    late_text = (
+        f"; the loss of any of {words.counted(late_kinds, 'kind')} of part makes a workload miss"
+        " its bound"
+    )
     tail = late_text if late_kinds > 1 else LATE if late_kinds else ""
-    restarts = list(dict.fromkeys(fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"))
+    restarts = list(
+        dict.fromkeys(
+            fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"
+        )
+    )
     restart_text = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
     return f"{text}, at worst {worst:.3f} times as long an iteration{tail}.{restart_text}"
 
 
 def _part_list(parts: list[str]) -> str:
-    names = [f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts]
+    names = [
+        f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts
+    ]
     return words.alternatives(names)
 
 
@@ -218,20 +270,33 @@ def _row(fault: Fault) -> tuple[Cell, ...]:
 def _time(workload: FaultedWorkload, *, of_bound: bool) -> str:
     if workload.iteration_time_s is None:
         return "stops"
-    allowed = f" of {words.seconds(workload.bound_s)}" if of_bound and workload.bound_s < LONGEST_S else ""
-    return words.seconds(workload.iteration_time_s) + allowed + ("" if workload.within_bound else ", late")
+    allowed = (
+        f" of {words.seconds(workload.bound_s)}"
+        if of_bound and workload.bound_s < LONGEST_S
+        else ""
+    )
+    return (
+        words.seconds(workload.iteration_time_s)
+        + allowed
+        + ("" if workload.within_bound else ", late")
+    )
 
 
 def _asked(faults: Faults) -> Iterator[str]:
-    """By how much bounds are longer without what `[robust]` lists, and how workloads run then that run otherwise."""
+    """By how much bounds are longer without what `[robust]` lists, and how workloads run then that
+    run otherwise.
+    """
     asked, parts = _losses_asked(faults), dict[float, list[str]]()
     for slower, fault in asked:
         parts.setdefault(slower, []).append(fault.part)
     if parts:
         longer = (
-            f"{slower:g} times as long without {_part_list([*dict.fromkeys(of)])}" for slower, of in parts.items()
+            f"{slower:g} times as long without {_part_list([*dict.fromkeys(of)])}"
+            for slower, of in parts.items()
         )
-        missed = any(not workload.within_bound for _, fault in asked for workload in fault.workloads)
+        missed = any(
+            not workload.within_bound for _, fault in asked for workload in fault.workloads
+        )
         kept = "not every bound is kept then" if missed else "every bound is kept then"
         yield f"[robust] makes bounds {words.both(longer)}; {kept}."
     for _, fault in asked:
@@ -241,17 +306,22 @@ def _asked(faults: Faults) -> Iterator[str]:
 
 
 def _losses_asked(faults: Faults) -> list[tuple[float, Fault]]:
-    """The losses that `[robust]` asks a plan to stand, each with the factor by which bounds are longer then."""
+    """The losses that `[robust]` asks a plan to stand, each with the factor by which bounds are
+    longer then.
+    """
     return [(fault.slower, fault) for fault in faults.faults if fault.slower is not None]
 
 
 def _spares(faults: Faults, spares: Spares) -> str:
     domain = (
-        f"One spare domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it has no "
-        "switch ports of its own and takes the links of the one that it stands in for, by a patch panel or by hand."
+        "One spare domain, with GPUs, servers and NICs, costs"
+        f" {words.money(spares.spare_domain_usd)}; it has no switch ports of its own and takes the"
+        " links of the one that it stands in for, by a patch panel or by hand."
     )
     reserves = (
-        [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"] if spares.survives_gpu else []
+        [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"]
+        if spares.survives_gpu
+        else []
     )
     if spares.domains_standing_by:
         reserves.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")

@@ -1,4 +1,6 @@
-"""A plan on one screen: the decision, its bill, times against bounds, margins, and what is proven."""
+"""A plan on one screen: the decision, its bill, times against bounds, margins, and what is
+proven.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,16 @@ from coopt.report.building import leaf_notes
 from coopt.report.comparison import alike_sentence, rivals_sentence, runners_tables, saving_sentence
 from coopt.report.couplings import spending_table
 from coopt.report.explanation import claim_text
-from coopt.report.parts import degrees, schedule, side_by_side, split, tco_sentence, tiers_of, trained_text, uptime_text
+from coopt.report.parts import (
+    degrees,
+    schedule,
+    side_by_side,
+    split,
+    tco_sentence,
+    tiers_of,
+    trained_text,
+    uptime_text,
+)
 from coopt.report.remarks import (
     accuracy,
     first_sentences,
@@ -38,13 +49,19 @@ from coopt.report.sentence import headline
 from coopt.report.tables import FactTable, FigureTable, facts, figures
 
 MOST_LINES, MOST_BOUNDS = 8, 3
-"""Lines of a table and bounds that are shown; the others have more slack, and `--full` shows them."""
+"""Lines of a table and bounds that are shown; the others have more slack, and `--full` shows them.
+"""
 
 
 def plan_screen(
-    instance: Instance, plan: Plan, baseline: Baseline | None = None, without_margin: float | None = None
+    instance: Instance,
+    plan: Plan,
+    baseline: Baseline | None = None,
+    without_margin: float | None = None,
 ) -> Iterator[RenderableType]:
-    """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the rest."""
+    """A plan of any kind of question in at most 40 lines of 80 columns; `plan_report` has the
+    rest.
+    """
     yield Text(headline(instance, plan), style="bold")
     yield from first_sentences(instance, plan)
     if plan.cost is not None:
@@ -65,8 +82,9 @@ def plan_screen(
 
 
 def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> Iterator[str]:
-    """What one has to know before one builds: what was not asked for, how far times are off, what a loss does, and
-    which modules to order."""
+    """What one has to know before one builds: what was not asked for, how far times are off, what a
+    loss does, and which modules to order.
+    """
     yield from numbers_between(instance, plan)
     yield from idle_note(instance, plan)
     yield from accuracy(instance, plan.runs)
@@ -100,7 +118,13 @@ def _network(instance: Instance, part: Part) -> FactTable:
         idle += f" ({words.counted(network.spare_domains, 'domain')} standing by)"
     racks = "" if network.racks is None else f", {words.counted(network.racks, 'rack')}"
     rows = [
-        ("HB domains", f"{words.times(domain.count, domain.name)} of {words.counted(domain.size, 'GPU')}{racks}"),
+        (
+            "HB domains",
+            (
+                f"{words.times(domain.count, domain.name)} of"
+                f" {words.counted(domain.size, 'GPU')}{racks}"
+            ),
+        ),
         ("GPUs", f"{words.times(network.gpus, instance.cluster.gpu.name)} train{idle}"),
         ("Network", _network_text(network)),
     ]
@@ -112,7 +136,13 @@ def _network(instance: Instance, part: Part) -> FactTable:
         rows += [
             ("Split", split(run)),
             ("Schedule", schedule(run.mapping, workload.options.schedule)),
-            ("Iteration", f"{took}{f' ({training_time})' if training_time else ''}, MFU {words.percent(run.mfu)}"),
+            (
+                "Iteration",
+                (
+                    f"{took}{f' ({training_time})' if training_time else ''}, MFU"
+                    f" {words.percent(run.mfu)}"
+                ),
+            ),
         ]
         if run.uptime is not None:
             rows.append(("Goodput", uptime_text(run.uptime)))
@@ -146,16 +176,24 @@ def _runs(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
         )
         for run in sorted(plan.runs, key=lambda run: run.slack)
     ]
-    return _first_lines(("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows)
+    return _first_lines(
+        ("Workload", "split"), ("iteration", "bound", *(("days",) if dated else ()), "slack"), rows
+    )
 
 
 def parts_table(instance: Instance, plan: Plan) -> FigureTable:
-    """Every part with its domains, the GPUs that train there, and its workload with the least slack, in order."""
+    """Every part with its domains, the GPUs that train there, and its workload with the least
+    slack, in order.
+    """
     sited = len({part.site for part in plan.parts}) > 1
     purchases_usd = plan.couplings.purchases_usd
-    title = "What stands when" if purchases_usd else "What stands where" if sited else "Who has what"
+    title = (
+        "What stands when" if purchases_usd else "What stands where" if sited else "Who has what"
+    )
     names, numbers, rows = _part_rows(instance, plan, plan.parts)
-    if purchases_usd and len(purchases_usd) == len(plan.parts):  # one network: what a phase buys is bought for it
+    if purchases_usd and len(purchases_usd) == len(
+        plan.parts
+    ):  # one network: what a phase buys is bought for it
         numbers = (*numbers, "buys $")
         rows = [(*row, _rounded(usd)) for row, usd in zip(rows, purchases_usd, strict=True)]
     return figures(title, names, numbers, rows)
@@ -163,7 +201,9 @@ def parts_table(instance: Instance, plan: Plan) -> FigureTable:
 
 def _parts(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
     """The parts with the least slack, phases in turn, on few lines."""
-    ranked = sorted(plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0))
+    ranked = sorted(
+        plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)
+    )
     parts_shown = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
     yield from _first_lines(*_part_rows(instance, plan, (*parts_shown, *ranked[MOST_LINES:])))
 
@@ -173,25 +213,39 @@ def _part_rows(
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[str, ...]]]:
     """Names of the columns of words and of numbers, and a row for each part."""
     rows: list[tuple[str, ...]] = []
-    dated = any(workload.calendar for part in plan.parts for workload in workloads_in(instance, part.phase))
+    dated = any(
+        workload.calendar for part in plan.parts for workload in workloads_in(instance, part.phase)
+    )
     goodput = ("goodput",) if any(run.uptime for run in plan.runs) else ()
     numbers = ("GPUs", "iteration", *(("days",) if dated else ()), *goodput, "slack")
     for part in parts:
         network = network_of(part)
-        fabric = "direct" if isinstance(network, DirectLinks) else network.fabric.kind if network.fabric.tiers else "-"
+        fabric = (
+            "direct"
+            if isinstance(network, DirectLinks)
+            else network.fabric.kind
+            if network.fabric.tiers
+            else "-"
+        )
         training = _training(instance, part, dated=dated) or ("-",) * len(numbers[1:])
-        rows.append((part.name, words.domains_built(network), fabric, words.count(network.gpus), *training))
+        rows.append(
+            (part.name, words.domains_built(network), fabric, words.count(network.gpus), *training)
+        )
     return ("Part", "HB domains", "fabric"), numbers, rows
 
 
 def _training(instance: Instance, part: Part, *, dated: bool) -> tuple[str, ...]:
-    """How the workload with the least slack runs on a part; nothing where none trains there any more."""
+    """How the workload with the least slack runs on a part; nothing where none trains there any
+    more.
+    """
     if not part.workloads:
         return ()
     # Of several workloads the tightest is shown: if that one is in time, so are the others.
     run = min(part.workloads, key=lambda run: run.slack)
     of = f"{words.digits(run.iteration_time_s, 4)} of {words.seconds(run.bound_s)}"
-    workload = next(candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name)
+    workload = next(
+        candidate for candidate in workloads_in(instance, part.phase) if candidate.name == run.name
+    )
     days = (words.days_of(run, workload),) if dated else ()
     goodput = (words.percent(run.uptime.goodput),) if run.uptime else ()
     return of, *days, *goodput, words.percent(run.slack)
@@ -206,24 +260,39 @@ def _first_lines(
         yield f"  and {words.count(len(rows) - MOST_LINES)} more, which have more slack"
 
 
-def _bill(instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None) -> Iterator[RenderableType]:
-    """The bill by phase, by product, or by kind where products are many; what full bandwidth would cost more."""
+def _bill(
+    instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None
+) -> Iterator[RenderableType]:
+    """The bill by phase, by product, or by kind where products are many; what full bandwidth would
+    cost more.
+    """
     rows: list[tuple[str, ...]]
     if len(plan.couplings.years) > 1:
         yield spending_table(plan, cost)  # which has a column of electricity
         return
     if len(cost.items) <= MOST_LINES:
         rows = [
-            (item.item, words.kind(item.kind), words.count(item.count), _rounded(item.usd), _rounded(item.w))
+            (
+                item.item,
+                words.kind(item.kind),
+                words.count(item.count),
+                _rounded(item.usd),
+                _rounded(item.w),
+            )
             for item in cost.items
         ]
     else:
         # A screen has room for a few lines only; `coopt bom` has them all.
-        rows = [_kind_line(kind, list(items)) for kind, items in groupby(cost.items, key=lambda item: item.kind)]
+        rows = [
+            _kind_line(kind, list(items))
+            for kind, items in groupby(cost.items, key=lambda item: item.kind)
+        ]
     total = ("total", "", "", _rounded(cost.capex_usd), _rounded(cost.power_w))
     yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
     if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
-        yield " ".join(filter(None, (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline))))
+        yield " ".join(
+            filter(None, (saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline)))
+        )
     if instance.objective.minimize == "tco":
         yield tco_sentence(instance, cost)
 
@@ -255,9 +324,12 @@ def _margins(instance: Instance, plan: Plan) -> FactTable:
         [
             (
                 check.name,
-                f"{words.with_unit(check.value, check.unit)} of {words.with_unit(check.limit, check.unit)}, "
-                f"{words.percent(1 - check.value / check.limit)} {'left' if check.ok else 'TOO MUCH'}"
-                f"{_cooled(instance, check)}",
+                (
+                    f"{words.with_unit(check.value, check.unit)} of"
+                    f" {words.with_unit(check.limit, check.unit)},"
+                    f" {words.percent(1 - check.value / check.limit)}"
+                    f" {'left' if check.ok else 'TOO MUCH'}{_cooled(instance, check)}"
+                ),
             )
             for check in nearest[:MOST_BOUNDS]
         ],
@@ -276,8 +348,17 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """What is proven, from how much, and how long that took."""
     solver = plan.solver
     if plan.status != "infeasible":
-        yield "Objective", claim_text(plan.objective, name=value_name(instance, plan.objective.kind), whole=True)
+        yield (
+            "Objective",
+            claim_text(plan.objective, name=value_name(instance, plan.objective.kind), whole=True),
+        )
     noun = "islands" if instance.sharing.mode == "partition" else "mappings"
     searched = f"{words.count(solver.columns_enumerated)} {noun}"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
-    yield "Searched", f"{searched}{networks} in {plan.timing_s.total:.2f} s, {plan.solver.name} {plan.solver.version}"
+    yield (
+        "Searched",
+        (
+            f"{searched}{networks} in {plan.timing_s.total:.2f} s, {plan.solver.name}"
+            f" {plan.solver.version}"
+        ),
+    )

@@ -25,7 +25,11 @@ MINIMISED = {
     "usd_per_token": "{owned} for each token",
     "carbon": "the carbon of the electricity that training takes",
 }
-TIMED = {"time": "the fastest", "usd_per_token": "the least for a token", "carbon": "the least carbon"}
+TIMED = {
+    "time": "the fastest",
+    "usd_per_token": "the least for a token",
+    "carbon": "the least carbon",
+}
 
 
 def headline(instance: Instance, plan: Plan) -> str:
@@ -38,9 +42,16 @@ def headline(instance: Instance, plan: Plan) -> str:
         bound = plan.objective.bound
         verb = "draws" if plan.objective.kind == "power" else "costs"
         bound_text = "" if bound is None else words.amount(plan.objective.kind, bound)
-        no_less = f"has a regret below {bound_text}" if instance.minimizes_regret else f"{verb} less than {bound_text}"
+        no_less = (
+            f"has a regret below {bound_text}"
+            if instance.minimizes_regret
+            else f"{verb} less than {bound_text}"
+        )
         proven = "nothing is proven" if bound is None else f"it is proven that no plan {no_less}"
-        return f"Stopped early ({plan.stop_reason}) before any design was found, after {searched}; {proven}."
+        return (
+            f"Stopped early ({plan.stop_reason}) before any design was found, after {searched};"
+            f" {proven}."
+        )
     proof = _proof(plan.objective)
     if plan.status == "optimal" and instance.minimizes_regret:
         verb_less = "draws less" if plan.objective.kind == "power" else "is cheaper"
@@ -57,17 +68,25 @@ def headline(instance: Instance, plan: Plan) -> str:
         else f"{_value_text(plan)}{prices_of_value(plan)}"
     )
     return (
-        f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best_text}, gap {gap}, {searched}."
+        f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best_text},"
+        f" gap {gap}, {searched}."
     )
 
 
 def _timed(instance: Instance, plan: Plan) -> str:
-    """`, the fastest: 61.4 days for 1.05 trillion tokens`; `, the least for a token: $0.7 per million tokens`."""
+    """`, the fastest: 61.4 days for 1.05 trillion tokens`; `, the least for a token: $0.7 per
+    million tokens`.
+    """
     words_of_value = _value_text(plan)
     if plan.objective.kind == "time":
-        words_of_value = instance.workload[0].in_own_units(plan.objective.value or 0.0) or words_of_value
+        words_of_value = (
+            instance.workload[0].in_own_units(plan.objective.value or 0.0) or words_of_value
+        )
     is_undisturbed = instance.availability is None or instance.workload[0].calendar
-    return f", {TIMED[plan.objective.kind]}: {words_of_value}{'' if is_undisturbed else ' if nothing fails'}"
+    return (
+        f", {TIMED[plan.objective.kind]}:"
+        f" {words_of_value}{'' if is_undisturbed else ' if nothing fails'}"
+    )
 
 
 def _value_text(plan: Plan) -> str:
@@ -93,7 +112,9 @@ def decision(instance: Instance, plan: Plan) -> str | None:
 
 def sites_text(cluster: Together) -> str:
     """`718,848 GPUs at east and 958,464 at west, joined by 69 wide-area channels`."""
-    first_site, *other_sites = (f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in cluster.sites)
+    first_site, *other_sites = (
+        f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in cluster.sites
+    )
     texts = [first_site.format(" GPUs"), *(text.format("") for text in other_sites)]
     channels = sum(link.channels for link in cluster.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
@@ -101,13 +122,19 @@ def sites_text(cluster: Together) -> str:
 
 
 def islands_text(parts: Sequence[Part]) -> str:
-    """`8 islands with 130,560 GPUs in all`, of the last phase; where they stand, if there are sites."""
+    """`8 islands with 130,560 GPUs in all`, of the last phase; where they stand, if there are
+    sites.
+    """
     year = max((part.phase for part in parts if part.phase is not None), default=None)
     last_parts = [part for part in parts if part.phase == year]
     gpus = sum(part.design.gpus for part in last_parts if part.design is not None)
     sites = list(dict.fromkeys(part.site for part in last_parts if part.site is not None))
     place = f" at {words.both(sites)}" if sites else ""
-    total = f"of {words.count(gpus)} GPUs" if len(last_parts) == 1 else f"with {words.count(gpus)} GPUs in all"
+    total = (
+        f"of {words.count(gpus)} GPUs"
+        if len(last_parts) == 1
+        else f"with {words.count(gpus)} GPUs in all"
+    )
     return f"{words.counted(len(last_parts), 'island')} {total}{place}"
 
 
@@ -126,7 +153,9 @@ def owning(instance: Instance) -> list[str]:
 
 
 def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
-    """The objective's value as it stands in a sentence; `prices` says at which, where not at those of the instance."""
+    """The objective's value as it stands in a sentence; `prices` says at which, where not at those
+    of the instance.
+    """
     if kind == "power":
         return f"which draws {words.power(cost.power_w)}"
     gpus = f" {without_gpus(cost)}".rstrip()
@@ -156,18 +185,31 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         yield f"Train {workload.name}", f"{training_text(workload)}; {words.asked_bound(workload)}"
     yield "GPUs", f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}"
     yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
-    yield "Networks", f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}"
+    yield (
+        "Networks",
+        f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}",
+    )
     yield "Oversubscription", _ratios(instance)
     per_gpu = words.alternatives(map(words.count, network.nics_per_gpu))
     several = (
-        f", {words.alternatives(map(words.count, network.nic_planes))} planes" if network.nic_planes != (1,) else ""
+        f", {words.alternatives(map(words.count, network.nic_planes))} planes"
+        if network.nic_planes != (1,)
+        else ""
     )
     if network.gpus_per_nic != (1,):
-        several = f", {words.alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
-    yield "NICs", f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}"
+        several = (
+            f", {words.alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
+        )
+    yield (
+        "NICs",
+        f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}",
+    )
     yield "Switches", words.alternatives(switch.name for switch in network.switches)
     yield "Optics", words.alternatives(optic.name for optic in network.optics)
-    yield "Minimised", MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance)))
+    yield (
+        "Minimised",
+        MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance))),
+    )
     if limits := [_limit(key, cap) for key, cap in instance.limits.given.items()]:
         yield "Limits", ", ".join(limits)
     yield from _failures(instance)
@@ -182,8 +224,13 @@ def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
     """Sites with what they feed, phases with what they train and pay."""
     for site in instance.site:
         pue = instance.objective.pue if site.pue is None else site.pue
-        usd_per_kwh = instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
-        yield f"Site {site.name}", f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
+        usd_per_kwh = (
+            instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
+        )
+        yield (
+            f"Site {site.name}",
+            f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh",
+        )
     yield from phase_rows(instance)
 
 
@@ -199,15 +246,26 @@ def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
         )
         yield (
             "Failures",
-            f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h; {spares_text} spare domains",
+            (
+                f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h;"
+                f" {spares_text} spare domains"
+            ),
         )
 
 
 def told_elsewhere(instance: Instance) -> str:
-    """What the page of one network has and no other, with the commands that tell it; regrets have no front."""
-    told = ["coopt explain says what each bound forces and what the best plan with another part would cost"]
+    """What the page of one network has and no other, with the commands that tell it; regrets have
+    no front.
+    """
+    told = [
+        "coopt explain says what each bound forces and what the best plan with another part would"
+        " cost"
+    ]
     told += [] if instance.minimizes_regret else ["coopt pareto what a longer iteration saves"]
-    return f"Not on this page: {both([*told, 'coopt traffic who sends how much to whom in each network'])}."
+    return (
+        "Not on this page:"
+        f" {both([*told, 'coopt traffic who sends how much to whom in each network'])}."
+    )
 
 
 def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
@@ -217,9 +275,14 @@ def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
         prices = [f"{words.percent(off)} off" for off in discount.off or ()] or [
             f"${usd:,g}" for usd in discount.usd or ()
         ]
-        steps = ", ".join(f"{price} from {begin:,} on" for begin, price in zip(discount.begins, prices, strict=True))
+        steps = ", ".join(
+            f"{price} from {begin:,} on"
+            for begin, price in zip(discount.begins, prices, strict=True)
+        )
         yield f"Volume price of {discount.item}", f"{steps} ({discount.applies})"
-    if limits := [f"{kind} {max_products}" for kind, max_products in sharing.most_products.given.items()]:
+    if limits := [
+        f"{kind} {max_products}" for kind, max_products in sharing.most_products.given.items()
+    ]:
         yield "Most products", ", ".join(limits)
     if (core := sharing.core) is not None:
         yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"

@@ -1,4 +1,6 @@
-"""What a run of a suite did, and its results: tables and figures with what was published beside them."""
+"""What a run of a suite did, and its results: tables and figures with what was published beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -48,23 +50,36 @@ def _headline(summary: Summary) -> str:
     rows = sum(summary.statuses.values())
     if summary.stopped:
         return (
-            f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have a row; "
-            "the same command with --resume goes on."
+            f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have a"
+            " row; the same command with --resume goes on."
         )
     bad = [f"{summary.statuses[name]:,} {name}" for name in LEFT_OPEN if name in summary.statuses]
     return f"{words.counted(summary.cases, 'case')} done{''.join(f', {text}' for text in bad)}."
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    yield "Results", f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has the plans"
-    yield "Outcomes", ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items()) or "none"
+    yield (
+        "Results",
+        f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has the plans",
+    )
+    yield (
+        "Outcomes",
+        ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items()) or "none",
+    )
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
     parts = [f"{summary.worked:,} worked on"]
     parts += [f"{summary.kept:,} known from before"] if summary.kept else []
     parts += [f"{repeated:,} asked by another case as well"] if repeated > 0 else []
-    parts += [f"{summary.damaged:,} with a file that was damaged, so asked again"] if summary.damaged else []
+    parts += (
+        [f"{summary.damaged:,} with a file that was damaged, so asked again"]
+        if summary.damaged
+        else []
+    )
     yield "Questions", ", ".join(parts)
-    yield "Time", f"{summary.wall_s:.1f} s, in which workers used {summary.cpu_s:.1f} s of processor time"
+    yield (
+        "Time",
+        f"{summary.wall_s:.1f} s, in which workers used {summary.cpu_s:.1f} s of processor time",
+    )
 
 
 def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
@@ -87,11 +102,15 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
 
 
 def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
-    """A grid with its axes; with its instances where it has several, with what is minimised where that is no price."""
+    """A grid with its axes; with its instances where it has several, with what is minimised where
+    that is no price.
+    """
     instances = ("instance",) if len(grid.instances) > 1 else ()
     status, *usual = USUAL
     answered = [row for row in rows if row["grid"] == grid.name and row["value"] is not None]
-    aims = ("objective", "value") if any(row["value"] != row["capex_usd"] for row in answered) else ()
+    aims = (
+        ("objective", "value") if any(row["value"] != row["capex_usd"] for row in answered) else ()
+    )
     columns = (*instances, *axes_of(rows, grid.name), status, *aims, *usual)
     return TableView(name=grid.name, title=grid.name, grid=grid.name, where={}, columns=columns)
 
@@ -104,18 +123,29 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[Rende
     published_lines = [published_beside(study, view, row, axes) for row in shown_rows[:LONGEST]]
     columns: list[list[str]] = []
     for name in view.columns:
-        columns.append([header_text(name), *(cell_text(name, row.get(name)) for row in shown_rows[:LONGEST])])
+        columns.append(
+            [header_text(name), *(cell_text(name, row.get(name)) for row in shown_rows[:LONGEST])]
+        )
         if name in published:
-            columns.append(["published", *(_quoted(name, line.get(name)) for line in published_lines)])
+            columns.append(
+                ["published", *(_quoted(name, line.get(name)) for line in published_lines)]
+            )
     fitting = _fitting(columns)
     headers, *body = zip(*columns[:fitting], strict=True)
-    words_first = next((i for i, name in enumerate(view.columns) if not _is_text(shown_rows, name)), fitting)
+    words_first = next(
+        (i for i, name in enumerate(view.columns) if not _is_text(shown_rows, name)), fitting
+    )
     yield figures(view.title, headers[:words_first], headers[words_first:], body)
     omitted = [column[0].replace("\n", " ") for column in columns[fitting:]]
     if omitted or len(shown_rows) > LONGEST:
-        further = [f"{words.count(len(shown_rows) - LONGEST)} further rows"] if len(shown_rows) > LONGEST else []
+        further = (
+            [f"{words.count(len(shown_rows) - LONGEST)} further rows"]
+            if len(shown_rows) > LONGEST
+            else []
+        )
         yield Text(
-            f"Left out for want of room: {', '.join([*omitted, *further])}; --json and results.parquet have them."
+            f"Left out for want of room: {', '.join([*omitted, *further])}; --json and"
+            " results.parquet have them."
         )
 
 
@@ -149,7 +179,10 @@ def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
     return figures(
         view.title,
         (),
-        (header_text(view.x_label or view.x), *(header_text(line.name or view.y) for line in curves)),
+        (
+            header_text(view.x_label or view.x),
+            *(header_text(line.name or view.y) for line in curves),
+        ),
         body,
     )
 
@@ -185,7 +218,10 @@ def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
     """What is known of cases without an answer, each sentence once."""
     reasons = Counter((row["status"], row["why"]) for row in rows if row["status"] in UNANSWERED)
     if reasons:
-        body = [(status, words.count(number), text or "-") for (status, text), number in reasons.most_common(SHOWN)]
+        body = [
+            (status, words.count(number), text or "-")
+            for (status, text), number in reasons.most_common(SHOWN)
+        ]
         title = (
             "Cases without an answer"
             if len(reasons) <= SHOWN
@@ -197,7 +233,9 @@ def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Points of one line by rising x; `knee` is the place of the point furthest from the chord between the ends."""
+    """Points of one line by rising x; `knee` is the place of the point furthest from the chord
+    between the ends.
+    """
 
     name: str
     x: tuple[float, ...]
@@ -208,7 +246,9 @@ class Curve:
 def axes_of(rows: Sequence[Row], grid: str) -> list[str]:
     """Columns of the axes that a grid has."""
     mine = [row for row in rows if row["grid"] == grid]
-    names = [name for name in (mine[0] if mine else {}) if name not in COLUMNS and name not in LATER]
+    names = [
+        name for name in (mine[0] if mine else {}) if name not in COLUMNS and name not in LATER
+    ]
     return [name for name in names if any(row[name] is not None for row in mine)]
 
 
@@ -217,7 +257,8 @@ def view_rows(rows: Sequence[Row], view: View) -> list[Row]:
     return [
         row
         for row in rows
-        if row["grid"] == view.grid and all(alike(row.get(key), value) for key, value in view.where.items())
+        if row["grid"] == view.grid
+        and all(alike(row.get(key), value) for key, value in view.where.items())
     ]
 
 
@@ -227,7 +268,9 @@ def alike(value: object, reference: object) -> bool:
 
 
 def published_beside(study: Study, view: View, row: Row, axes: Sequence[str]) -> PublishedRow:
-    """What was published for a row: the line of the CSV that agrees with it in every axis the line names."""
+    """What was published for a row: the line of the CSV that agrees with it in every axis the line
+    names.
+    """
     for line in study.published.get(view.name, ()):
         keys = [axis for axis in axes if line.get(axis) is not None]
         if keys and all(_equal(row[axis], line[axis]) for axis in keys):
@@ -238,7 +281,9 @@ def published_beside(study: Study, view: View, row: Row, axes: Sequence[str]) ->
 def _equal(value: object, reference: object) -> bool:
     if isinstance(value, int | float) and isinstance(reference, int | float):
         return float(value) == float(reference)
-    return alike(value, reference) or (isinstance(reference, float) and alike(value, f"{reference:g}"))
+    return alike(value, reference) or (
+        isinstance(reference, float) and alike(value, f"{reference:g}")
+    )
 
 
 def lines(rows: Sequence[Row], view: FigureView) -> list[Curve]:
@@ -270,7 +315,9 @@ def published_marks(study: Study, view: FigureView) -> Iterator[tuple[str, Curve
     for row in study.published.get(view.name, ()):
         x, y = row[view.x], row[view.published_column]
         if isinstance(x, float) and isinstance(y, float):
-            points_by_series.setdefault((str(row["series"]), group_name(row, view)), []).append((x, y))
+            points_by_series.setdefault((str(row["series"]), group_name(row, view)), []).append(
+                (x, y)
+            )
     for (series, group), points in points_by_series.items():
         yield series, _line(group, sorted(points), view.model_copy(update={"knee": False}))
 
@@ -297,18 +344,24 @@ def _line(name: str, points: Sequence[tuple[float, float]], view: FigureView) ->
 
 
 def knee(x: Sequence[float], y: Sequence[float]) -> int | None:
-    """The place of the point that lies furthest from the chord between the first and the last; None on a straight line.
+    """The place of the point that lies furthest from the chord between the first and the last; None
+    on a straight line.
 
     Both axes are scaled to their range, so that units play no part.
     """
     if len(x) < 3 or x[0] == x[-1] or y[0] == y[-1]:
         return None
-    distances = [abs((b - y[0]) / (y[-1] - y[0]) - (a - x[0]) / (x[-1] - x[0])) for a, b in zip(x, y, strict=True)]
+    distances = [
+        abs((b - y[0]) / (y[-1] - y[0]) - (a - x[0]) / (x[-1] - x[0]))
+        for a, b in zip(x, y, strict=True)
+    ]
     largest = max(distances)
     return distances.index(largest) if largest > 1e-9 else None
 
 
-def draw_figures(study: Study, rows: Sequence[Row], folder: str | Path, ending: str) -> Iterator[Path]:
+def draw_figures(
+    study: Study, rows: Sequence[Row], folder: str | Path, ending: str
+) -> Iterator[Path]:
     """Draw every figure of a suite that has points.
 
     Raises
@@ -322,14 +375,18 @@ def draw_figures(study: Study, rows: Sequence[Row], folder: str | Path, ending: 
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InstanceError(f"{folder}: cannot be written ({error.strerror}), needs the name of a folder") from None
+        raise InstanceError(
+            f"{folder}: cannot be written ({error.strerror}), needs the name of a folder"
+        ) from None
     for view in study.suite.figure:
         file = place / f"{view.name}.{ending}"
         check_picture(str(file), "-o")
         curves = lines(rows, view)
         if not curves:
             both = f"in both {view.x!r} and {view.y!r}"
-            raise InstanceError(f"{view.name}: no case of grid {view.grid!r} has numbers {both}, needs some to draw")
+            raise InstanceError(
+                f"{view.name}: no case of grid {view.grid!r} has numbers {both}, needs some to draw"
+            )
         _draw(study, view, curves, file)
         yield file
 
@@ -341,7 +398,15 @@ def _draw(study: Study, view: FigureView, curves: Sequence[Curve], file: Path) -
     axes = figure.subplots()
     colours = {line.name: COLOURS[place % len(COLOURS)] for place, line in enumerate(curves)}
     for line in curves:
-        axes.plot(line.x, line.y, marker="o", ms=4.5, lw=1.6, color=colours[line.name], label=line.name or "coopt")
+        axes.plot(
+            line.x,
+            line.y,
+            marker="o",
+            ms=4.5,
+            lw=1.6,
+            color=colours[line.name],
+            label=line.name or "coopt",
+        )
         if line.knee is not None:
             _ring(axes, line, line.knee)
     _draw_published(axes, study, view, colours)
@@ -356,24 +421,44 @@ def _ring(axes: Axes, line: Curve, place: int) -> None:
     point = line.x[place], line.y[place]
     axes.plot(*point, marker="o", ms=11, mfc="none", mec=INK, mew=1.1)
     axes.annotate(
-        f"knee at {point[0]:,.10g}", point, xytext=(9, -13), textcoords="offset points", fontsize=8, color=INK
+        f"knee at {point[0]:,.10g}",
+        point,
+        xytext=(9, -13),
+        textcoords="offset points",
+        fontsize=8,
+        color=INK,
     )
 
 
 def _draw_published(axes: Axes, study: Study, view: FigureView, colours: dict[str, str]) -> None:
-    """Hollow marks in the colour of the line they belong to, in ink where there is none; a mark for each series."""
+    """Hollow marks in the colour of the line they belong to, in ink where there is none; a mark for
+    each series.
+    """
     marks: dict[str, str] = {}
     for series, points in published_marks(study, view):
         mark = marks.setdefault(series, MARKS[len(marks) % len(MARKS)])
         colour = colours.get(points.name, INK)
         name = f"{series}, {points.name}" if points.name else series
-        axes.plot(points.x, points.y, ls="none", marker=mark, ms=6.5, mfc="none", mec=colour, mew=1.2, label=name)
+        axes.plot(
+            points.x,
+            points.y,
+            ls="none",
+            marker=mark,
+            ms=6.5,
+            mfc="none",
+            mec=colour,
+            mew=1.2,
+            label=name,
+        )
 
 
 def _style(axes: Axes, view: FigureView, curves: Sequence[Curve]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
-    axes.set(xlabel=view.x_label or view.x.replace("_", " "), ylabel=view.y_label or view.y.replace("_", " "))
+    axes.set(
+        xlabel=view.x_label or view.x.replace("_", " "),
+        ylabel=view.y_label or view.y.replace("_", " "),
+    )
     if view.log_x:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(FixedLocator(sorted({x for line in curves for x in line.x})))

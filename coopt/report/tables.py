@@ -1,4 +1,5 @@
-"""The two forms of table every report is made of, and how a terminal of some width and colours shows them.
+"""The two forms of table every report is made of, and how a terminal of some width and colours
+shows them.
 
 The progress of a run takes one line.
 """
@@ -62,13 +63,16 @@ class FigureTable:
     compact: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table; where it is too wide, long keys go on in a second line after a bracket, where they read best.
+        """The table; where it is too wide, long keys go on in a second line after a bracket, where
+        they read best.
 
-        Where words would break even so, the first cell of each row stands in a line above the others.
+        Where words would break even so, the first cell of each row stands in a line above the
+        others.
         """
         unbounded = options.update(width=10**4)
         table = self._table(self.rows)
-        # Measured without bounds first: rich would break words silently instead of saying that a table is too wide.
+        # Measured without bounds first: rich would break words silently instead of saying that a
+        # table is too wide.
         if console.measure(table, options=unbounded).maximum > options.max_width:
             table = self._table([tuple(map(_in_lines, row)) for row in self.rows])
             breaks = console.measure(table, options=unbounded).minimum > options.max_width
@@ -78,29 +82,45 @@ class FigureTable:
         yield table
 
     def _stacked(self, console: Console, options: ConsoleOptions) -> list[RenderableType]:
-        """The lines of the table with first cells above; none where another cell takes several lines, or for a sum."""
+        """The lines of the table with first cells above; none where another cell takes several
+        lines, or for a sum.
+        """
         names, *columns = zip(*self.rows, strict=True) if self.rows else [()]
         if self.total is not None or not columns:
             return []
         lower_table = self._table(list(zip(*columns, strict=True)), skipped=1)
         rendered = console.render_lines(lower_table, options, pad=False)
-        rules = [number for number, line in enumerate(rendered) if any("─" in segment.text for segment in line)]
-        start, edges = (1, 0) if self.compact else (rules[0] + 1, 1)  # below the header; the last line is an edge
-        # Another number of lines means that some cell takes several, so that names could not be put above their rows.
+        rules = [
+            number
+            for number, line in enumerate(rendered)
+            if any("─" in segment.text for segment in line)
+        ]
+        start, edges = (
+            (1, 0) if self.compact else (rules[0] + 1, 1)
+        )  # below the header; the last line is an edge
+        # Another number of lines means that some cell takes several, so that names could not be put
+        # above their rows.
         if len(rendered) != start + len(names) + edges:
             return []
         lines: list[RenderableType] = [Segments([*line, Segment.line()]) for line in rendered]
         pairs = zip(names, lines[start : start + len(names)], strict=True)
-        body = [line for cell, under in pairs for line in (Text("  ").append_text(_as_text(cell)), under)]
+        body = [
+            line
+            for cell, under in pairs
+            for line in (Text("  ").append_text(_as_text(cell)), under)
+        ]
         return [*lines[:start], *body, *lines[start + len(names) :]]
 
     def _table(self, rows: Iterable[tuple[Cell, ...]], skipped: int = 0) -> Table:
         """The table without its first columns, if some are skipped."""
         table = Table(
-            title=None if self.compact else Text(self.title), title_justify="left", title_style="bold",
-            box=None if self.compact else box.SIMPLE_HEAD, pad_edge=not self.compact,
+            title=None if self.compact else Text(self.title),
+            title_justify="left",
+            title_style="bold",
+            box=None if self.compact else box.SIMPLE_HEAD,
+            pad_edge=not self.compact,
             show_footer=self.total is not None,
-        )  # fmt: skip
+        )
         for index, header in list(enumerate((*self.words, *self.numbers)))[skipped:]:
             number = index >= len(self.words)
             table.add_column(
@@ -138,7 +158,9 @@ def figures(
     *,
     compact: bool = False,
 ) -> FigureTable:
-    """Columns of words, then of numbers, and a last line where there is a total; compact: without title and rules."""
+    """Columns of words, then of numbers, and a last line where there is a total; compact: without
+    title and rules.
+    """
     return FigureTable(
         title=title,
         words=tuple(words),
@@ -155,24 +177,33 @@ def verdict_word(ok: bool) -> Text:
 
 
 def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> str:
-    """The text of `parts` for a stream (stdout): colours and width of a terminal, 100 plain columns elsewhere."""
+    """The text of `parts` for a stream (stdout): colours and width of a terminal, 100 plain columns
+    elsewhere.
+    """
     target = stream or sys.stdout
     terminal = target is not None and target.isatty()
     console = Console(
-        file=target, width=None if terminal else PIPED_WIDTH, no_color=None if terminal else True,
-        force_terminal=terminal, markup=False, emoji=False, highlight=False,
-    )  # fmt: skip
+        file=target,
+        width=None if terminal else PIPED_WIDTH,
+        no_color=None if terminal else True,
+        force_terminal=terminal,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
     with console.capture() as captured:
         for part in parts:
             console.print(part)
-    # Trailing blanks and runs of empty lines come from columns and captions that are empty in this report.
+    # Trailing blanks and runs of empty lines come from columns and captions that are empty in this
+    # report.
     lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
 
 
 @contextmanager
 def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
-    """A callback that keeps a bar with the time that passed up to date on a terminal, and elsewhere notes the stages.
+    """A callback that keeps a bar with the time that passed up to date on a terminal, and elsewhere
+    notes the stages.
 
     Parameters
     ----------
@@ -184,8 +215,15 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
         return
     from rich import progress
 
-    task_column = progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
-    columns = (progress.SpinnerColumn(), progress.BarColumn(24), progress.TimeElapsedColumn(), task_column)
+    task_column = progress.TextColumn(
+        "{task.description}", markup=False, table_column=Column(no_wrap=True)
+    )
+    columns = (
+        progress.SpinnerColumn(),
+        progress.BarColumn(24),
+        progress.TimeElapsedColumn(),
+        task_column,
+    )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task("starting", total=None)
 
@@ -196,7 +234,9 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
         yield tell
 
 
-def plain_notes(note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> OnProgress:
+def plain_notes(
+    note: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+) -> OnProgress:
     """Note every new stage at once, and news within a stage at most every 5 seconds."""
     last_stage, last_time = "", -QUIET_S
 

@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     )
 
 COLLECTIVES = {
-    "tp": "tensor parallel", "cp": "context parallel", "ep": "experts", "pp": "pipeline hops", "dp": "data parallel",
+    "tp": "tensor parallel",
+    "cp": "context parallel",
+    "ep": "experts",
+    "pp": "pipeline hops",
+    "dp": "data parallel",
     "embedding": "tied embedding",
-}  # fmt: skip
+}
 NOTHING_TRAINS = "Nothing trains on this part."
 COUNTING = (
-    "A message counts where its way is highest: inside the HB domain, on the leaf where both ends hang, or above. "
-    "What a rank passes on, round a ring or to a GPU of another rail, counts on every leg."
+    "A message counts where its way is highest: inside the HB domain, on the leaf where both ends"
+    " hang, or above. What a rank passes on, round a ring or to a GPU of another rail, counts on"
+    " every leg."
 )
 PLACES = {"domain": "inside the HB domain", "leaf": "on its leaf", "above": "above the leaf"}
 
@@ -46,9 +51,14 @@ CAUSES: dict[Cause, str] = {
     "stragglers": "stragglers and software",
 }
 KINDS: dict[TrafficKind, str] = {
-    "tp": "tensor parallel", "cp": "context parallel", "ep": "experts", "pp": "pipeline hops", "dp": "data parallel",
-    "edp": "data parallel, experts", "embedding": "tied embedding",
-}  # fmt: skip
+    "tp": "tensor parallel",
+    "cp": "context parallel",
+    "ep": "experts",
+    "pp": "pipeline hops",
+    "dp": "data parallel",
+    "edp": "data parallel, experts",
+    "embedding": "tied embedding",
+}
 
 
 def routing_report(routing: Routing) -> Iterator[RenderableType]:
@@ -70,10 +80,11 @@ def routing_report(routing: Routing) -> Iterator[RenderableType]:
         map(_workload, routing.workloads),
     )
     yield (
-        "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle; bound: the least any "
-        "routing has. Efficiency: mean over groups of their max-min fair rate over that of a NIC. Stretch: time over "
-        "that at the rate of a NIC; charged: the slowdown the plan supposes; routing: the factor over an even spread, "
-        "where the stretch is more than charged."
+        "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle;"
+        " bound: the least any routing has. Efficiency: mean over groups of their max-min fair rate"
+        " over that of a NIC. Stretch: time over that at the rate of a NIC; charged: the slowdown"
+        " the plan supposes; routing: the factor over an even spread, where the stretch is more"
+        " than charged."
     )
     if routing.routing > 1:
         yield f"To plan with it: network.routing = {routing.routing:.4g}."
@@ -87,7 +98,11 @@ def routing_headline(routing: Routing) -> str:
     """What the routes do to the plan, in a sentence."""
     if not routing.collectives:
         return "Nothing to route: no traffic passes above a leaf."
-    way = "Sprayed over all paths" if routing.algorithm == "spray" else f"Routed by {routing.algorithm}"
+    way = (
+        "Sprayed over all paths"
+        if routing.algorithm == "spray"
+        else f"Routed by {routing.algorithm}"
+    )
     opening = f"{way} in {words.digits(1000 * routing.seconds, 3)} ms"
     if routing.failed_cores:
         opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane out"
@@ -102,7 +117,9 @@ def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]
     name = COLLECTIVES[collective.kind] + (", experts" if collective.collective == "copies" else "")
     name += f", {collective.way}" if collective.way != "rings" else ""
     name += f", round {collective.round}" if collective.round else ""
-    ratios = (f"{value:.4g}" for value in (collective.stretch, collective.charged, collective.routing))
+    ratios = (
+        f"{value:.4g}" for value in (collective.stretch, collective.charged, collective.routing)
+    )
     return (
         f"{collective.workload}: {name}" if several else name,
         words.count(collective.flows),
@@ -114,7 +131,10 @@ def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]
 
 
 def _workload(workload: RoutedWorkload) -> tuple[Cell, ...]:
-    times = (words.bound(time) for time in (workload.iteration_time_s, workload.routed_time_s, workload.bound_s))
+    times = (
+        words.bound(time)
+        for time in (workload.iteration_time_s, workload.routed_time_s, workload.bound_s)
+    )
     return workload.name, *times, verdict_word(workload.within_bound)
 
 
@@ -131,9 +151,15 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
         yield classes_table(workload)
         yield gpus_table(workload)
         if workload.all_reduce == "tree":
-            yield "Gradients are added along two binary trees across domains, each for half of the data."
+            yield (
+                "Gradients are added along two binary trees across domains, each for half of the"
+                " data."
+            )
         if workload.all_reduce == "halving":
-            yield "Gradients are added by halving and doubling across domains, half of the bytes with the neighbour."
+            yield (
+                "Gradients are added by halving and doubling across domains, half of the bytes with"
+                " the neighbour."
+            )
         if workload.collectives:
             kinds = COLLECTIVES | {"edp": "gradients of experts"}
             algorithms = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
@@ -142,16 +168,21 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
 
 
 def traffic_headline(workload: WorkloadTraffic) -> str:
-    """`Workload w: of the 4,032 pairs of its 64 GPUs 93.7% never talk; 88.3% of 1,374 GB stay inside an HB domain.`"""
+    """`Workload w: of the 4,032 pairs of its 64 GPUs 93.7% never talk; 88.3% of 1,374 GB stay
+    inside an HB domain.`
+    """
     pairs = workload.gpus * (workload.gpus - 1)
     if not workload.classes:
         return f"Workload {workload.name}: nothing is sent."
     scale, unit = _scale(workload.whole_bytes)
-    inside = sum(traffic_class.domain_bytes for traffic_class in workload.classes) / workload.whole_bytes
+    inside = (
+        sum(traffic_class.domain_bytes for traffic_class in workload.classes) / workload.whole_bytes
+    )
     return (
-        f"Workload {workload.name}: of the {words.count(pairs)} ordered pairs of its "
-        f"{words.counted(workload.gpus, 'GPU')} {_share(workload.silent_share)} never talk; of the "
-        f"{_digits(workload.whole_bytes / scale)} {unit} of an iteration {_share(inside)} stay inside an HB domain."
+        f"Workload {workload.name}: of the {words.count(pairs)} ordered pairs of its"
+        f" {words.counted(workload.gpus, 'GPU')} {_share(workload.silent_share)} never talk; of the"
+        f" {_digits(workload.whole_bytes / scale)} {unit} of an iteration {_share(inside)} stay"
+        " inside an HB domain."
     )
 
 
@@ -159,7 +190,12 @@ def classes_table(workload: WorkloadTraffic) -> FigureTable:
     """What is sent, by class, phase and place."""
     scale, unit = _scale(workload.whole_bytes)
     rows = [
-        (traffic_class.domain_bytes, traffic_class.leaf_bytes, traffic_class.above_bytes, traffic_class.whole_bytes)
+        (
+            traffic_class.domain_bytes,
+            traffic_class.leaf_bytes,
+            traffic_class.above_bytes,
+            traffic_class.whole_bytes,
+        )
         for traffic_class in workload.classes
     ]
     sums = [sum(column) for column in zip(*rows, strict=True)]
@@ -187,7 +223,10 @@ def gpus_table(workload: WorkloadTraffic) -> FigureTable:
         f"By one GPU ({unit})",
         ("by way of",),
         ("sent, least", "mean", "most", "received, least", "most"),
-        [(PLACES[place.place], *(_digits(n / scale) for n in _row(place))) for place in workload.per_gpu],
+        [
+            (PLACES[place.place], *(_digits(n / scale) for n in _row(place)))
+            for place in workload.per_gpu
+        ],
     )
 
 
@@ -212,7 +251,9 @@ def _digits(number: float) -> str:
 
 
 def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[RenderableType]:
-    """The verdict on each workload, where its time goes, and what its traffic meets on the network."""
+    """The verdict on each workload, where its time goes, and what its traffic meets on the
+    network.
+    """
     if not workloads:
         yield Text(NOTHING_TRAINS, style="bold")
         return
@@ -220,7 +261,10 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
         yield Text(simulation_headline(workload), style="bold")
     yield ""
     yield figures(
-        "Iteration", ("workload",), ("closed form", "simulated", "difference", "bound", "met"), map(_times, workloads)
+        "Iteration",
+        ("workload",),
+        ("closed form", "simulated", "difference", "bound", "met"),
+        map(_times, workloads),
     )
     for workload in workloads:
         whose = f" of {workload.name}" if len(workloads) > 1 else ""
@@ -228,7 +272,10 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
             f"Where the time{whose} goes",
             ("spent on",),
             ("closed form", "simulated", "difference"),
-            [_spent_row(CAUSES[entry.cause], entry.closed_form_s, entry.simulated_s) for entry in workload.times],
+            [
+                _spent_row(CAUSES[entry.cause], entry.closed_form_s, entry.simulated_s)
+                for entry in workload.times
+            ],
             total=_spent_row("iteration", workload.closed_form_s, workload.simulated_s),
         )
         if workload.traffic:
@@ -236,19 +283,26 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
                 f"Traffic{whose} between domains",
                 ("traffic",),
                 ("flows", "slowdown"),
-                [(KINDS[entry.kind], words.count(entry.flows), f"{entry.slowdown:.4g}") for entry in workload.traffic],
+                [
+                    (KINDS[entry.kind], words.count(entry.flows), f"{entry.slowdown:.4g}")
+                    for entry in workload.traffic
+                ],
             )
         yield f"Simulated{whose}: {workload.simulated}."
     yield (
-        "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with all traffic of the "
-        "kind under way together."
+        "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with all"
+        " traffic of the kind under way together."
     )
 
 
 def simulation_headline(workload: SimulatedWorkload) -> str:
     """`Workload w: 0.6845 s simulated, +0.57% of the closed form; its bound of 1.000 s is met.`"""
     time, bound = words.seconds(workload.simulated_s), words.bound(workload.bound_s)
-    verdict = "is met" if workload.met else f"is MISSED by {words.percent(workload.simulated_s / workload.bound_s - 1)}"
+    verdict = (
+        "is met"
+        if workload.met
+        else f"is MISSED by {words.percent(workload.simulated_s / workload.bound_s - 1)}"
+    )
     away = f"{workload.difference:+.2%} from the closed form"
     bound_text = f"its bound of {bound} {verdict}" if bound != words.NO_BOUND else "it has no bound"
     return f"Workload {workload.name}: {time} simulated, {away}; {bound_text}."
@@ -266,4 +320,9 @@ def _times(workload: SimulatedWorkload) -> tuple[Cell, ...]:
 
 
 def _spent_row(name: str, closed_form_s: float, simulated_s: float) -> tuple[str, ...]:
-    return name, words.seconds(closed_form_s), words.seconds(simulated_s), f"{simulated_s - closed_form_s:+.4f} s"
+    return (
+        name,
+        words.seconds(closed_form_s),
+        words.seconds(simulated_s),
+        f"{simulated_s - closed_form_s:+.4f} s",
+    )

@@ -19,8 +19,11 @@ SMALL = 0.05  # of the predicted time: parts below it are not named
 DIGITS = 3  # significant ones of a fitted value
 
 
-def validation_report(comparison: Comparison, limit: float | None = None) -> Iterator[RenderableType]:
-    """Errors by source, hardware and architecture, the rows that are furthest off, and what was skipped.
+def validation_report(
+    comparison: Comparison, limit: float | None = None
+) -> Iterator[RenderableType]:
+    """Errors by source, hardware and architecture, the rows that are furthest off, and what was
+    skipped.
 
     Parameters
     ----------
@@ -66,7 +69,10 @@ def signed_percent(share: float) -> str:
 def _verdict(comparison: Comparison, limit: float) -> Text:
     over = comparison.sources_over(limit)
     if not comparison.evaluated:
-        return Text(f"Nothing was predicted, so nothing is shown to be within {words.percent(limit)}.", "bold red")
+        return Text(
+            f"Nothing was predicted, so nothing is shown to be within {words.percent(limit)}.",
+            "bold red",
+        )
     if not over:
         return Text(f"No source is more than {words.percent(limit)} off on average.", style="green")
     names = ", ".join(f"{group.name} ({words.percent(group.mean_abs_error)})" for group in over)
@@ -77,7 +83,13 @@ def _groups(
     title: str, first_column: str, groups: Sequence[GroupResult], overall: GroupResult | None = None
 ) -> RenderableType:
     numbers = ("rows", "mean", "median", "largest", "bias", "HFU points", "fitted")
-    return figures(title, (first_column,), numbers, map(_group_row, groups), _group_row(overall) if overall else None)
+    return figures(
+        title,
+        (first_column,),
+        numbers,
+        map(_group_row, groups),
+        _group_row(overall) if overall else None,
+    )
 
 
 def _group_row(group: GroupResult) -> tuple[str, ...]:
@@ -98,7 +110,11 @@ def _worst(comparison: Comparison) -> RenderableType:
     done = [row for row in comparison.rows if row.error is not None]
     worst = sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]
     return figures(
-        "The row furthest off" if len(done) == 1 else f"The {min(WORST, len(done))} rows furthest off",
+        (
+            "The row furthest off"
+            if len(done) == 1
+            else f"The {min(WORST, len(done))} rows furthest off"
+        ),
         ("row", "where predicted time goes"),
         ("measured", "predicted", "error"),
         map(_worst_row, worst),
@@ -110,7 +126,11 @@ def _worst_row(row: RowResult) -> tuple[Cell, ...]:
     assert row.predicted_s is not None
     assert row.error is not None
     parts = sorted(row.breakdown_s.items(), key=lambda part: -part[1])
-    shares = [f"{name} {100 * s / row.predicted_s:.0f}%" for name, s in parts if s >= SMALL * row.predicted_s]
+    shares = [
+        f"{name} {100 * s / row.predicted_s:.0f}%"
+        for name, s in parts
+        if s >= SMALL * row.predicted_s
+    ]
     return (
         row.id,
         ", ".join(shares),
@@ -123,24 +143,38 @@ def _worst_row(row: RowResult) -> tuple[Cell, ...]:
 def _refused(comparison: Comparison) -> Iterator[RenderableType]:
     """Runs whose mapping is said not to fit into memory."""
     refused = [row for row in comparison.rows if row.status == "evaluated" and row.refused]
-    # The worst first: the smaller the memory that there is beside what is needed, the further off the model.
+    # The worst first: the smaller the memory that there is beside what is needed, the further off
+    # the model.
     refused.sort(key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0))
     if refused:
-        rows = [(row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}") for row in refused[:WORST]]
-        yield figures("Ran, but would not fit into memory", ("row", "doubted"), ("needs GiB", "has GiB"), rows)
+        rows = [
+            (row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}")
+            for row in refused[:WORST]
+        ]
+        yield figures(
+            "Ran, but would not fit into memory", ("row", "doubted"), ("needs GiB", "has GiB"), rows
+        )
 
 
 def _order(comparison: Comparison) -> Iterator[str]:
     """How well mappings are ordered, and how many that ran would not fit."""
     order, memory = comparison.ranking, comparison.memory
-    if order.in_order is not None and order.regret_mean is not None and order.regret_max is not None:
+    if (
+        order.in_order is not None
+        and order.regret_mean is not None
+        and order.regret_max is not None
+    ):
         yield (
-            f"Mappings: {words.counted(order.groups, 'group')} of rows that differ in nothing else, "
-            f"{words.percent(order.in_order)} of {words.counted(order.pairs, 'pair')} in order, rank correlation "
-            f"{order.spearman:.2f}; the mapping preferred takes {words.percent(order.regret_mean)} longer than the "
-            f"best measured on average, {words.percent(order.regret_max)} at most."
+            f"Mappings: {words.counted(order.groups, 'group')} of rows that differ in nothing else,"
+            f" {words.percent(order.in_order)} of {words.counted(order.pairs, 'pair')} in order,"
+            f" rank correlation {order.spearman:.2f}; the mapping preferred takes"
+            f" {words.percent(order.regret_mean)} longer than the best measured on average,"
+            f" {words.percent(order.regret_max)} at most."
         )
-    yield f"Memory: {words.count(memory.refused)} of {words.counted(memory.stated, 'stated mapping')} that ran refused."
+    yield (
+        f"Memory: {words.count(memory.refused)} of {words.counted(memory.stated, 'stated mapping')}"
+        " that ran refused."
+    )
 
 
 def _skipped(comparison: Comparison) -> Iterator[RenderableType]:
@@ -153,20 +187,25 @@ def _skipped(comparison: Comparison) -> Iterator[RenderableType]:
 def _remarks(comparison: Comparison) -> Iterator[str]:
     assumed = sum(bool(row.assumptions) for row in comparison.rows)
     yield (
-        "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured hardware FLOPs "
-        "utilisation, where the source reports FLOPs. Fitted: parameters the catalog calls fitted."
+        "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured"
+        " hardware FLOPs utilisation, where the source reports FLOPs. Fitted: parameters the"
+        " catalog calls fitted."
     )
     if assumed:
         verb = "rests" if assumed == 1 else "rest"
-        yield f"{words.counted(assumed, 'row')} {verb} on assumptions about what was not published; --json lists them."
+        yield (
+            f"{words.counted(assumed, 'row')} {verb} on assumptions about what was not published;"
+            " --json lists them."
+        )
     yield from map(_peer, comparison.peers)
 
 
 def _peer(peer: Peer) -> str:
     return (
-        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average, {words.percent(peer.largest)} at "
-        f"most and {peer.hfu_points:.2f} HFU points on {peer.rows} rows, most but not all of them among those "
-        f"of {words.both(peer.groups)}; coopt was fitted to {peer.fitted} of them."
+        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average,"
+        f" {words.percent(peer.largest)} at most and {peer.hfu_points:.2f} HFU points on"
+        f" {peer.rows} rows, most but not all of them among those of {words.both(peer.groups)};"
+        f" coopt was fitted to {peer.fitted} of them."
     )
 
 
@@ -182,32 +221,45 @@ def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
     yield figures("Values", ("of", "parameter"), ("catalog", "fitted"), values)
     numbers = ("parameters", "rows", "catalog", "fitted", "held out", "group left out")
     yield figures(
-        "Error, mean (median)", ("of",), numbers, [_errors(fit) for fit in calibration.fits], _all_errors(calibration)
+        "Error, mean (median)",
+        ("of",),
+        numbers,
+        [_errors(fit) for fit in calibration.fits],
+        _all_errors(calibration),
     )
     yield (
-        "Held out: rows of the same generation and precision that no fit used. Group left out: every group predicted "
-        "by a fit without it; parameters left without rows take the values they are held to."
+        "Held out: rows of the same generation and precision that no fit used. Group left out:"
+        " every group predicted by a fit without it; parameters left without rows take the values"
+        " they are held to."
     )
     if calibration.left_out:
         yield f"Not fitted, for want of rows: {', '.join(calibration.left_out)}."
     yield from _kinds(calibration)
     yield ""
-    yield Text("To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold")
-    yield "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show NAME` has the rest."
+    yield Text(
+        "To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
+    )
+    yield (
+        "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show"
+        " NAME` has the rest."
+    )
     yield ""
 
 
 def _kinds(calibration: Calibration) -> Iterator[str]:
     for kind in calibration.architecture if len(calibration.architecture) > 1 else ():
         yield (
-            f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted {_error(kind.fitted)}, "
-            f"group left out {_error(kind.leave_one_group_out)}."
+            f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
+            f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."
         )
 
 
 def calibration_headline(calibration: Calibration) -> str:
     """How many parameters were fitted to how many rows."""
-    parameters, rows = words.counted(_parameters(calibration), "parameter"), words.counted(calibration.fitted.n, "row")
+    parameters, rows = (
+        words.counted(_parameters(calibration), "parameter"),
+        words.counted(calibration.fitted.n, "row"),
+    )
     return f"{parameters} fitted to {rows}; the catalog is as it was."
 
 
@@ -235,8 +287,12 @@ def _lines(fit: Fit) -> Iterator[str]:
     yield ""
 
 
-def hardware_lines(generation: str, precision: str, values: Mapping[str, float], source: str) -> Iterator[str]:
-    """The tables of a generation with fitted figures; `source` says what they were fitted to, and how."""
+def hardware_lines(
+    generation: str, precision: str, values: Mapping[str, float], source: str
+) -> Iterator[str]:
+    """The tables of a generation with fitted figures; `source` says what they were fitted to, and
+    how.
+    """
     narrow = precision in ("fp8", "fp4")
     table = f"efficiency.{precision}" if narrow else "efficiency"
     quoted = ", ".join(f'"{table}.{name}"' for name in values)
@@ -265,12 +321,22 @@ def _source(fit: Fit) -> str:
 
 def _errors(fit: Fit) -> tuple[str, ...]:
     count = (words.count(len(fit.parameters)), words.count(len(fit.rows)))
-    return fit.name, *count, *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out))
+    return (
+        fit.name,
+        *count,
+        *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out)),
+    )
 
 
 def _all_errors(calibration: Calibration) -> tuple[str, ...]:
     count = (words.count(_parameters(calibration)), words.count(calibration.fitted.n))
-    return "all", *count, *map(_error, (calibration.before, calibration.fitted, None, calibration.leave_one_group_out))
+    return (
+        "all",
+        *count,
+        *map(
+            _error, (calibration.before, calibration.fitted, None, calibration.leave_one_group_out)
+        ),
+    )
 
 
 def _parameters(calibration: Calibration) -> int:

@@ -67,7 +67,9 @@ def ratio(oversubscription: float) -> str:
 
 
 def with_unit(value: float, unit: str) -> str:
-    """A value with its unit, for tables: dollars and watts in full, everything else with four digits."""
+    """A value with its unit, for tables: dollars and watts in full, everything else with four
+    digits.
+    """
     if unit.lower() in ("usd", "$"):
         return f"${exact(value)}" if value >= 0 else f"-${exact(-value)}"
     number = exact(value) if unit in ("W", "GPUs", "racks") else digits(value, 4)
@@ -106,7 +108,11 @@ def bound(bound_s: float) -> str:
 
 def allowed(time_s: float, bound_s: float) -> str:
     """`11.82 s of at most 12.00 s`, or the time alone where any will do."""
-    return f"{seconds(time_s)} of at most {seconds(bound_s)}" if bound_s < LONGEST_S else seconds(time_s)
+    return (
+        f"{seconds(time_s)} of at most {seconds(bound_s)}"
+        if bound_s < LONGEST_S
+        else seconds(time_s)
+    )
 
 
 def free(slack: float, bound_s: float) -> str:
@@ -136,7 +142,9 @@ def percent(share: float) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text with a capital at its beginning, unless it begins with a key of the instance, and a full stop."""
+    """A text with a capital at its beginning, unless it begins with a key of the instance, and a
+    full stop.
+    """
     first_word, _, _ = text.partition(" ")
     key = first_word.endswith(":") or any(sign in first_word for sign in "._[")
     begun = text if key else f"{text[:1].upper()}{text[1:]}"
@@ -175,7 +183,9 @@ def asked_bound(workload: Workload) -> str:
 
 
 def days_of(run: WorkloadPlan, workload: Workload) -> str:
-    """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without such a bound."""
+    """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without
+    such a bound.
+    """
     if workload.train_days is None:
         return "-"
     days = workload.iterations * run.promised_s / 86400

@@ -1,4 +1,6 @@
-"""The server of the planner's page: its files, what it starts with, and tasks whose events stream back."""
+"""The server of the planner's page: its files, what it starts with, and tasks whose events stream
+back.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,11 @@ DEEPEST = 16
 """Steps of a path to a value."""
 
 TYPES = {
-    "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +72,16 @@ def application(desk: Desk) -> Starlette:
     """The server as an ASGI application; its processes live as long as it does."""
     endpoints = Endpoints(desk)
     routes = [
-        Route("/", endpoints.show), Route("/page/{name}", endpoints.show), Route("/start", endpoints.start),
-        Route("/question", endpoints.question, methods=["POST"]), Route("/report", endpoints.report, methods=["POST"]),
-        *(Route(f"/{task}", endpoints.searching(task), methods=["POST"]) for task in ("plan", "front", "explanation")),
-    ]  # fmt: skip
+        Route("/", endpoints.show),
+        Route("/page/{name}", endpoints.show),
+        Route("/start", endpoints.start),
+        Route("/question", endpoints.question, methods=["POST"]),
+        Route("/report", endpoints.report, methods=["POST"]),
+        *(
+            Route(f"/{task}", endpoints.searching(task), methods=["POST"])
+            for task in ("plan", "front", "explanation")
+        ),
+    ]
     refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
     return Starlette(
         routes=routes,
@@ -88,7 +98,10 @@ class Endpoints:
         self._limit_s = desk.limit_s
         self._searches = Workers(desk.workers, desk.catalog, MOST_WAITING)
         self._readers = Workers(READERS, desk.catalog, MOST_WAITING)
-        self._files = {file.name: file.read_bytes() for file in files("coopt").joinpath("serve", "page").iterdir()}
+        self._files = {
+            file.name: file.read_bytes()
+            for file in files("coopt").joinpath("serve", "page").iterdir()
+        }
         self._begin = json.dumps(_start(desk), separators=(",", ":")).encode()
 
     @asynccontextmanager
@@ -117,11 +130,15 @@ class Endpoints:
         changes = document.get("changes", [])
         if not isinstance(changes, list) or not all(map(_is_change, changes)):
             raise RefusedError(400, "Changes are pairs of a place and a value.")
-        return await _only(self._readers, "question", {"text": document["text"], "changes": changes}, READ_S)
+        return await _only(
+            self._readers, "question", {"text": document["text"], "changes": changes}, READ_S
+        )
 
     async def report(self, request: Request) -> Response:
         """The report of a plan as a page."""
-        return await _only(self._searches, "report", await self._search_document(request), self._limit_s + SLACK_S)
+        return await _only(
+            self._searches, "report", await self._search_document(request), self._limit_s + SLACK_S
+        )
 
     def searching(self, task: str) -> Callable[[Request], Awaitable[Response]]:
         """What answers a search with its events."""
@@ -138,7 +155,9 @@ class Endpoints:
 
 
 def _start(desk: Desk) -> dict[str, Any]:
-    """What a page begins with: the question, the form of questions, and the names that it may use."""
+    """What a page begins with: the question, the form of questions, and the names that it may
+    use.
+    """
     book = desk.catalog.book
     catalog = {
         form.__name__: [
@@ -151,9 +170,13 @@ def _start(desk: Desk) -> dict[str, Any]:
     if not desk.catalog.files:
         schema["properties"].pop("catalog")
     return {
-        "version": __version__, "text": desk.text, "schema": schema, "catalog": catalog, "limit_s": desk.limit_s,
+        "version": __version__,
+        "text": desk.text,
+        "schema": schema,
+        "catalog": catalog,
+        "limit_s": desk.limit_s,
         "starter": files("coopt.cli").joinpath("starter.toml").read_text("utf-8"),
-    }  # fmt: skip
+    }
 
 
 async def _document_of(request: Request) -> dict[str, Any]:
@@ -207,18 +230,30 @@ async def _only(workers: Workers, task: str, document: dict[str, Any], limit_s: 
     raise RefusedError(500, "The process that worked on this died; another has taken its place.")
 
 
-async def _events_of(workers: Workers, task: str, document: dict[str, Any], limit_s: float) -> AsyncIterator[Event]:
-    """The events of a task, the first of them at once; what ends it early is an event like others."""
+async def _events_of(
+    workers: Workers, task: str, document: dict[str, Any], limit_s: float
+) -> AsyncIterator[Event]:
+    """The events of a task, the first of them at once; what ends it early is an event like
+    others.
+    """
     yield "begun", json.dumps({"waits": workers.idle == 0})
     try:
         async for event in workers.events(task, document, limit_s):
             yield event
     except TimeoutError:
-        yield "failed", _sentence("The search took longer than this server grants; the last answer stays.")
+        yield (
+            "failed",
+            _sentence("The search took longer than this server grants; the last answer stays."),
+        )
     except WorkerDiedError:
         yield "failed", _sentence("The process that searched died; the last answer stays.")
     except BusyError:
-        yield "failed", _sentence("Too many searches wait already; the last answer stays. Try again in a moment.")
+        yield (
+            "failed",
+            _sentence(
+                "Too many searches wait already; the last answer stays. Try again in a moment."
+            ),
+        )
     yield "end", "{}"
 
 
@@ -244,7 +279,9 @@ class Events(Response):
         await asyncio.gather(telling, leaving, return_exceptions=True)
 
     async def _tell(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
         async for name, text in self._events:
             event = f"event: {name}\ndata: {text}\n\n".encode()
             await send({"type": "http.response.body", "body": event, "more_body": True})

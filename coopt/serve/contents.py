@@ -1,4 +1,6 @@
-"""Answers as documents that the page shows: sentences, figures, tables and drawings, with numbers where it reckons."""
+"""Answers as documents that the page shows: sentences, figures, tables and drawings, with numbers
+where it reckons.
+"""
 
 from __future__ import annotations
 
@@ -83,16 +85,24 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
             "remarks": list(remarks(instance, plan)),
-            "runs": [_run(part, run, len(plan.parts) > 1) for part in plan.parts for run in part.workloads],
+            "runs": [
+                _run(part, run, len(plan.parts) > 1)
+                for part in plan.parts
+                for run in part.workloads
+            ],
             "drawings": list(_drawings(instance, plan)),
-            "sections": list(_sections(plan_sections(instance, plan, cost, baseline_of(instance, plan)))),
+            "sections": list(
+                _sections(plan_sections(instance, plan, cost, baseline_of(instance, plan)))
+            ),
         }
     return document
 
 
 def _origins(instance: Instance, items: Iterable[Item]) -> FigureTable:
     """Each product of the bill once, with the sources of its price and of its power."""
-    rows = dict.fromkeys((origin.item, origin.usd, origin.w) for origin in price_origins(instance, items))
+    rows = dict.fromkeys(
+        (origin.item, origin.usd, origin.w) for origin in price_origins(instance, items)
+    )
     return figures("Where prices and watts come from", ("item", "price", "power"), (), list(rows))
 
 
@@ -100,11 +110,13 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
     """How a workload runs: its time by components, in percent of its bound."""
     bar, share = time_bar(run), run.iteration_time_s / run.bound_s if run.bounded else 1.0
     return {
-        "name": run.name
-        if not several
-        else part.name
-        if part.name.startswith(run.name)
-        else f"{run.name}, {part.name}",
+        "name": (
+            run.name
+            if not several
+            else part.name
+            if part.name.startswith(run.name)
+            else f"{run.name}, {part.name}"
+        ),
         "says": bar.says,
         "time": words.seconds(run.iteration_time_s),
         "time_s": run.iteration_time_s,
@@ -156,10 +168,16 @@ def verdict_contents(verdict: Verdict) -> Document:
 
 
 def front_contents(instance: Instance, front: Front) -> Document:
-    """Cost against time: points in order, each with its pace, from which the page reckons bounds."""
+    """Cost against time: points in order, each with its pace, from which the page reckons
+    bounds.
+    """
     size, label = value_scale(front)
     return {
-        "sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
+        "sentences": [
+            front_headline(front, instance),
+            *front.explanation,
+            *front_notes(front, instance),
+        ],
         "complete": front.complete,
         "time_label": time_label(instance),
         "value_label": label,
@@ -179,8 +197,12 @@ def front_contents(instance: Instance, front: Front) -> Document:
     }
 
 
-def explanation_contents(explanation: Explanation, ranking: MappingRanking | None = None) -> Document:
-    """What binds a plan, or what has to give; every way out with the changes that it takes; mappings of its network."""
+def explanation_contents(
+    explanation: Explanation, ranking: MappingRanking | None = None
+) -> Document:
+    """What binds a plan, or what has to give; every way out with the changes that it takes;
+    mappings of its network.
+    """
     tables = [bounds_table(explanation)] if explanation.bounds else []
     tables += [rivals_table(explanation)] if explanation.rivals else []
     tables += [prices_table(explanation.design, explanation.prices)] if explanation.prices else []
@@ -195,7 +217,8 @@ def explanation_contents(explanation: Explanation, ranking: MappingRanking | Non
             {
                 "value": words.amount(explanation.kind, relaxation.value),
                 "changes": [
-                    {"limit": change.limit, "now": change.now, "to": change.to} for change in relaxation.changes
+                    {"limit": change.limit, "now": change.now, "to": change.to}
+                    for change in relaxation.changes
                 ],
             }
             for relaxation in explanation.relaxations

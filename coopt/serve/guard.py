@@ -1,4 +1,6 @@
-"""Who may ask: this machine alone unless a token says otherwise, and only pages of this server under its own name."""
+"""Who may ask: this machine alone unless a token says otherwise, and only pages of this server
+under its own name.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 COOKIE = "coopt_token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src"
+    " 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -63,7 +65,11 @@ class Door:
         if self.token is None:
             return False
         hostname = socket.gethostname().lower()
-        return name in (hostname, hostname.split(".")[0], f"{hostname.split('.')[0]}.local") or _is_address(name)
+        return name in (
+            hostname,
+            hostname.split(".")[0],
+            f"{hostname.split('.')[0]}.local",
+        ) or _is_address(name)
 
 
 def _is_address(name: str) -> bool:
@@ -75,7 +81,9 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """The door before the application: every answer carries the policy, and what may not come in gets a sentence."""
+    """The door before the application: every answer carries the policy, and what may not come in
+    gets a sentence.
+    """
 
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app, self._door = app, door
@@ -101,19 +109,26 @@ class Guard:
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if not self._door.knows(name):
-            return PlainTextResponse("The server does not go by that name; open the address that coopt printed.", 403)
+            return PlainTextResponse(
+                "The server does not go by that name; open the address that coopt printed.", 403
+            )
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return PlainTextResponse("A page of another origin may not ask.", 403)
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return PlainTextResponse("This address answers GET, HEAD and POST alone.", 405)
         # a page of elsewhere can send a form without asking first, but no JSON
-        if scope["method"] == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
+        if (
+            scope["method"] == "POST"
+            and headers.get("content-type", "").split(";")[0] != "application/json"
+        ):
             return PlainTextResponse("A question comes as application/json.", 415)
         return self._without_token(scope, connection)
 
     def _without_token(self, scope: Scope, connection: HTTPConnection) -> Response | None:
-        """A refusal without the token; with it in the address, the way to the page with the token in a cookie."""
+        """A refusal without the token; with it in the address, the way to the page with the token
+        in a cookie.
+        """
         token = self._door.token
         if token is None:
             return None
@@ -128,4 +143,6 @@ class Guard:
 
 def _holds(candidates: Iterable[str], token: str) -> bool:
     # the time of the comparison must not tell how much of a token is right
-    return any(secrets.compare_digest(candidate.encode(), token.encode()) for candidate in candidates)
+    return any(
+        secrets.compare_digest(candidate.encode(), token.encode()) for candidate in candidates
+    )

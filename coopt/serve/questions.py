@@ -1,4 +1,6 @@
-"""Questions as texts that a page sends: read without touching a file of this machine, and edited in place."""
+"""Questions as texts that a page sends: read without touching a file of this machine, and edited in
+place.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class OwnCatalog:
-    """What the catalog files of the question that was served at the start hold; no other file is ever read."""
+    """What the catalog files of the question that was served at the start hold; no other file is
+    ever read.
+    """
 
     files: tuple[str, ...] = ()
     book: Book = field(default_factory=dict)
@@ -45,20 +49,27 @@ def question_of(text: str, catalog: OwnCatalog) -> Instance:
     Raises
     ------
     InstanceError
-        With every complaint; also where the text names a file of this machine or another program to search with.
+        With every complaint; also where the text names a file of this machine or another program to
+        search with.
     """
     table = toml_of(text, NAME)
     _refuse_files(table, catalog)
     tables = {key: value for key, value in table.items() if key != "catalog"}
     try:
-        question = Instance.model_validate(tables, context=catalog.book if "catalog" in table else None)
+        question = Instance.model_validate(
+            tables, context=catalog.book if "catalog" in table else None
+        )
     except ValidationError as error:
         names, places = names_in(table), catalog.places if "catalog" in table else {}
-        texts = (with_places(with_names(sentence, names), places) for sentence in sentences(error, Instance))
+        texts = (
+            with_places(with_names(sentence, names), places)
+            for sentence in sentences(error, Instance)
+        )
         raise InstanceError(f"{NAME}: {sentence}" for sentence in texts) from None
     if question.solver.name != BUILT_IN:
         raise InstanceError(
-            f"{NAME}: solver.name = {question.solver.name!r}: the page starts no other program, needs {BUILT_IN!r}"
+            f"{NAME}: solver.name = {question.solver.name!r}: the page starts no other program,"
+            f" needs {BUILT_IN!r}"
         )
     return question
 
@@ -69,11 +80,13 @@ def _refuse_files(table: Mapping[str, Any], catalog: OwnCatalog) -> None:
     try:
         catalog_files = CatalogFiles.model_validate(table["catalog"])
     except ValidationError as error:
-        raise InstanceError(f"{NAME}: catalog: {sentence}" for sentence in sentences(error, CatalogFiles)) from None
+        raise InstanceError(
+            f"{NAME}: catalog: {sentence}" for sentence in sentences(error, CatalogFiles)
+        ) from None
     if catalog_files.files and catalog_files.files != catalog.files:
         raise InstanceError(
-            f"{NAME}: catalog.files = {list(catalog_files.files)}: the page reads no files, needs the entries as "
-            "tables, or `coopt serve` with a question that names these files"
+            f"{NAME}: catalog.files = {list(catalog_files.files)}: the page reads no files, needs"
+            " the entries as tables, or `coopt serve` with a question that names these files"
         )
 
 
@@ -82,23 +95,36 @@ MOST_PICKS = 60
 
 
 def picks_of(text: str, question: Instance, choice: Chosen) -> list[dict[str, Any]]:
-    """Choices that a question leaves open: what each is called, whether it is the chosen one, and what writes it down.
+    """Choices that a question leaves open: what each is called, whether it is the chosen one, and
+    what writes it down.
 
-    Nothing where the question leaves none; the first ones, with the chosen one, where there are many.
+    Nothing where the question leaves none; the first ones, with the chosen one, where there are
+    many.
     """
     if question.problem != "choice":
         return []
     choices = list(choices_of(question))
-    offered = [*choices[:MOST_PICKS], *(candidate for candidate in choices[MOST_PICKS:] if candidate == choice)]
+    offered = [
+        *choices[:MOST_PICKS],
+        *(candidate for candidate in choices[MOST_PICKS:] if candidate == choice),
+    ]
     table = json_value(toml_of(text, NAME))
     return [
-        {"name": candidate.text, "chosen": candidate == choice, "changes": [*_changes(table, question, candidate)]}
+        {
+            "name": candidate.text,
+            "chosen": candidate == choice,
+            "changes": [*_changes(table, question, candidate)],
+        }
         for candidate in offered
     ]
 
 
-def _changes(table: Mapping[str, Any], question: Instance, choice: Chosen) -> Iterator[tuple[Path, Any]]:
-    """What to write in place of lists: a kind of GPU with the HB domains that are sold with it, batches and knobs."""
+def _changes(
+    table: Mapping[str, Any], question: Instance, choice: Chosen
+) -> Iterator[tuple[Path, Any]]:
+    """What to write in place of lists: a kind of GPU with the HB domains that are sold with it,
+    batches and knobs.
+    """
     if choice.gpu is not None:
         place = [entry.name for entry in question.cluster.generations].index(choice.gpu)
         sold = {entry.name for entry in domains_of(question, choice.gpu)}
@@ -116,7 +142,8 @@ def _changes(table: Mapping[str, Any], question: Instance, choice: Chosen) -> It
 
 
 def place_of(sentence: str, names: Mapping[str, Sequence[str]]) -> list[str | int] | None:
-    """The keys that lead to what a complaint is about; None where it is about several things, or about the text.
+    """The keys that lead to what a complaint is about; None where it is about several things, or
+    about the text.
 
     Parameters
     ----------
@@ -141,7 +168,8 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
     Parameters
     ----------
     changes
-        Where, and the value that is put there; None takes it away. One place after the last of a list adds to it.
+        Where, and the value that is put there; None takes it away. One place after the last of a
+        list adds to it.
 
     Raises
     ------
@@ -158,7 +186,9 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
         try:
             _put(document, path, value)
         except tomlkit.exceptions.ConvertError:
-            raise InstanceError(f"{NAME}: {'.'.join(map(str, path))}: holds nothing, needs a value of TOML") from None
+            raise InstanceError(
+                f"{NAME}: {'.'.join(map(str, path))}: holds nothing, needs a value of TOML"
+            ) from None
     return tomlkit.dumps(document)
 
 
@@ -199,7 +229,10 @@ def _set(table: Any, key: str, value: Any) -> None:
         item = tomlkit.inline_table()  # a range in place of a number stays on its line
         item.update(value)
     if key in table and hasattr(table[key], "trivia") and not isinstance(item, tomlkit.items.Table):
-        item.trivia.comment_ws, item.trivia.comment = table[key].trivia.comment_ws, table[key].trivia.comment
+        item.trivia.comment_ws, item.trivia.comment = (
+            table[key].trivia.comment_ws,
+            table[key].trivia.comment,
+        )
     table[key] = _apart(item)
 
 
@@ -207,7 +240,11 @@ def _put_entry(rows: Any, place: str | int, value: Any, path: Path) -> None:
     import tomlkit
 
     tables = isinstance(rows, tomlkit.items.AoT) and value is not None
-    if not isinstance(place, int) or place > len(rows) or (tables and not isinstance(value, Mapping)):
+    if (
+        not isinstance(place, int)
+        or place > len(rows)
+        or (tables and not isinstance(value, Mapping))
+    ):
         raise _nowhere(path)
     if value is None:
         if place < len(rows):
@@ -247,7 +284,10 @@ def _inside(node: Any, step: str | int, path: Path) -> Any:
 
 
 def _nowhere(path: Path) -> InstanceError:
-    return InstanceError(f"{NAME}: {'.'.join(map(str, path))}: no such place, needs a key or the next place of a list")
+    return InstanceError(
+        f"{NAME}: {'.'.join(map(str, path))}: no such place, needs a key or the next place of a"
+        " list"
+    )
 
 
 def json_value(value: Any) -> Any:

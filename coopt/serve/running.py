@@ -50,7 +50,10 @@ def desk_of(instance: str | None, host: str, workers: int | None, limit_s: float
         file = Path(instance)
         text = read_text(file, "a TOML text file", "an instance")
         catalog_files = CatalogFiles.model_validate(toml_of(text, file.name).get("catalog", {}))
-        book, places = own_entries(catalog_files.files, file.parent), places_of(catalog_files.files, file.parent)
+        book, places = (
+            own_entries(catalog_files.files, file.parent),
+            places_of(catalog_files.files, file.parent),
+        )
         catalog = OwnCatalog(files=catalog_files.files, book=book, places=places)
     cores = min(max(os.cpu_count() or 1, FEWEST_WORKERS), MOST_WORKERS)
     door = Door(host=host, token=token_for(host))
@@ -72,9 +75,13 @@ def serve(desk: Desk, port: int, announce: Callable[[str], None]) -> None:
     """
     listener = listener_at(desk.door.host, port)
     config = uvicorn.Config(
-        application(desk), log_level="warning", access_log=False, server_header=False, lifespan="on",
+        application(desk),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
         timeout_graceful_shutdown=LEAVE_S,
-    )  # fmt: skip
+    )
     server = AnnouncingServer(config, lambda: announce(address(desk.door, listener)))
     try:
         server.run(sockets=[listener])
@@ -108,7 +115,9 @@ def listener_at(host: str, port: int) -> socket.socket:
     """
     with contextlib.ExitStack() as stack:
         try:
-            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            addresses = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
             family, kind, protocol, _, place = addresses[0]
             listener = stack.enter_context(socket.socket(family, kind, protocol))
             if os.name == "posix":

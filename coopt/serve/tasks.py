@@ -1,7 +1,8 @@
-"""What a worker process does: tasks that come through a pipe, and what becomes of them on the way back.
+"""What a worker process does: tasks that come through a pipe, and what becomes of them on the way
+back.
 
-A task sends events, each a name and a document in JSON, and "end" at last. An interrupt (SIGINT) ends the task and not
-the worker, so that what the worker keeps of one search serves the next.
+A task sends events, each a name and a document in JSON, and "end" at last. An interrupt (SIGINT)
+ends the task and not the worker, so that what the worker keeps of one search serves the next.
 """
 
 from __future__ import annotations
@@ -27,8 +28,21 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.tables import progress_line
-from coopt.serve.contents import explanation_contents, front_contents, plan_contents, verdict_contents
-from coopt.serve.questions import NAME, OwnCatalog, edited, json_value, picks_of, place_of, question_of
+from coopt.serve.contents import (
+    explanation_contents,
+    front_contents,
+    plan_contents,
+    verdict_contents,
+)
+from coopt.serve.questions import (
+    NAME,
+    OwnCatalog,
+    edited,
+    json_value,
+    picks_of,
+    place_of,
+    question_of,
+)
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import mappings
 from coopt.solving.fronts.sweep import pareto
@@ -43,7 +57,9 @@ TELL_S = 0.1
 """Least seconds between two events of progress."""
 
 LISTED = ListedIslands()
-"""What searches of this worker have listed; a dragged bound lists the islands of its workload alone."""
+"""What searches of this worker have listed; a dragged bound lists the islands of its workload
+alone.
+"""
 
 READY = ("end", "")
 """What a worker says when it has begun, and after each task."""
@@ -52,13 +68,18 @@ POINTS, MAPPINGS = 16, 8
 """Most points of a front on the page, and mappings of a workload."""
 
 PRELOADED = (
-    *(f"coopt.solving.{name}.answer" for name in ("partition", "fleet", "sites", "robust", "direct")),
+    *(
+        f"coopt.solving.{name}.answer"
+        for name in ("partition", "fleet", "sites", "robust", "direct")
+    ),
     "coopt.solving.phased_answer",
     "coopt.solving.sensitivity.explanations",
     "coopt.serve.tasks",
     "tomlkit",
 )
-"""What is imported once, before workers are forked; searches of most kinds import what they need when they begin."""
+"""What is imported once, before workers are forked; searches of most kinds import what they need
+when they begin.
+"""
 
 
 def read_text(catalog: OwnCatalog, document: Document, send: Send) -> None:
@@ -73,7 +94,11 @@ def read_text(catalog: OwnCatalog, document: Document, send: Send) -> None:
     except InstanceError as error:
         complaints = error.complaints
     except RecursionError:
-        text, table, complaints = document["text"], None, (f"{NAME}: nested too deeply, needs flat tables",)
+        text, table, complaints = (
+            document["text"],
+            None,
+            (f"{NAME}: nested too deeply, needs flat tables",),
+        )
     send("question", {"text": text, "table": table, "complaints": _placed(complaints, table)})
 
 
@@ -83,7 +108,10 @@ def find_plan(catalog: OwnCatalog, document: Document, send: Send) -> None:
     plan = solve(question, on_progress=_teller(send), listed=LISTED)
     contents = plan_contents(*_of_choice(question, plan))
     plan_document = {"plan": plan.model_dump(mode="json", by_alias=True)}
-    send("plan", contents | plan_document | {"picks": picks_of(document["text"], question, plan.chosen)})
+    send(
+        "plan",
+        contents | plan_document | {"picks": picks_of(document["text"], question, plan.chosen)},
+    )
     if plan.status != "unknown":
         send("verdict", verdict_contents(verify(question, plan)))
 
@@ -95,7 +123,9 @@ def trace_front(catalog: OwnCatalog, document: Document, send: Send) -> None:
 
 
 def find_reasons(catalog: OwnCatalog, document: Document, send: Send) -> None:
-    """Find what binds the answer, or what has to give; of one network, which other mappings it would run."""
+    """Find what binds the answer, or what has to give; of one network, which other mappings it
+    would run.
+    """
     question = _question(catalog, document)
     plan = None if document["plan"] is None else _sent_plan(document)
     explanation = explain(question, plan, time_limit_s=question.solver.time_limit_s)
@@ -130,7 +160,9 @@ TASKS: dict[str, Task] = {
 
 
 def _placed(complaints: tuple[str, ...], table: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Each complaint with the keys of the field that it belongs to, in the table that a text holds."""
+    """Each complaint with the keys of the field that it belongs to, in the table that a text
+    holds.
+    """
     names = names_in(table or {})
     return [{"sentence": sentence, "path": place_of(sentence, names)} for sentence in complaints]
 
@@ -147,7 +179,9 @@ def _sent_plan(document: Document) -> Plan:
     try:
         return Plan.model_validate(document["plan"])
     except ValueError:
-        raise InstanceError("question: what was sent is no plan, needs the plan of this page") from None
+        raise InstanceError(
+            "question: what was sent is no plan, needs the plan of this page"
+        ) from None
 
 
 def _of_choice(question: Instance, plan: Plan) -> tuple[Instance, Plan]:
@@ -156,7 +190,9 @@ def _of_choice(question: Instance, plan: Plan) -> tuple[Instance, Plan]:
 
 
 def _question(catalog: OwnCatalog, document: Document) -> Instance:
-    """The question of a text, with one thread and no more time for its search than the server grants."""
+    """The question of a text, with one thread and no more time for its search than the server
+    grants.
+    """
     question = question_of(document["text"], catalog)
     limit_s = min(question.solver.time_limit_s, document["limit_s"])
     solver = question.solver.model_copy(update={"time_limit_s": limit_s, "threads": 1})
@@ -211,7 +247,12 @@ def serve_tasks(pipe: Connection, catalog: OwnCatalog) -> None:
         try:
             task, document = pipe.recv()
             interrupts.cancelled, interrupts.running = False, True
-            _do(TASKS[task], catalog, document, lambda name, answer: interrupts.send(pipe, name, answer))
+            _do(
+                TASKS[task],
+                catalog,
+                document,
+                lambda name, answer: interrupts.send(pipe, name, answer),
+            )
             interrupts.running = False
         except KeyboardInterrupt:
             interrupts.running = False
@@ -228,4 +269,6 @@ def _do(task: Task, catalog: OwnCatalog, document: Document, send: Send) -> None
         send("refused", {"complaints": _placed(error.complaints, _table_of(document))})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
-        send("failed", {"sentence": f"This failed ({type(error).__name__}); the last answer stays."})
+        send(
+            "failed", {"sentence": f"This failed ({type(error).__name__}); the last answer stays."}
+        )

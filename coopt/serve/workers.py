@@ -1,7 +1,9 @@
-"""Processes that do the tasks of the page: a few at a time, each ended when nobody waits for it any more.
+"""Processes that do the tasks of the page: a few at a time, each ended when nobody waits for it any
+more.
 
-A worker that is cancelled is interrupted, and killed where that takes long; another takes its place. Where the system
-can fork, workers are forked from a process that has imported everything, which takes a hundredth of a second.
+A worker that is cancelled is interrupted, and killed where that takes long; another takes its
+place. Where the system can fork, workers are forked from a process that has imported everything,
+which takes a hundredth of a second.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ GRACE_S = 0.5
 """How long a worker that is interrupted may take to end its task."""
 
 FREED_S = 0.2
-"""How long a task waits at most for a worker that is being interrupted, rather than take one that knows less."""
+"""How long a task waits at most for a worker that is being interrupted, rather than take one that
+knows less.
+"""
 
 DIED = ("died", "")
 STARTED = ("started", "{}")
@@ -84,14 +88,18 @@ class Worker:
 
 def _process(pipe: Connection, catalog: OwnCatalog) -> BaseProcess:
     if sys.platform == "win32":
-        return multiprocessing.get_context("spawn").Process(target=serve_tasks, args=(pipe, catalog), daemon=True)
+        return multiprocessing.get_context("spawn").Process(
+            target=serve_tasks, args=(pipe, catalog), daemon=True
+        )
     forking = multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(list(PRELOADED))
     return forking.Process(target=serve_tasks, args=(pipe, catalog), daemon=True)
 
 
 class Workers:
-    """Workers, and those who wait for one; the worker that was last in use comes first, since it knows most."""
+    """Workers, and those who wait for one; the worker that was last in use comes first, since it
+    knows most.
+    """
 
     def __init__(self, size: int, catalog: OwnCatalog, most_waiting: int) -> None:
         self._size, self._catalog, self._most_waiting = size, catalog, most_waiting
@@ -123,8 +131,11 @@ class Workers:
             self._all.discard(worker)
             await asyncio.to_thread(worker.kill)
 
-    async def events(self, task: str, document: Mapping[str, Any], limit_s: float) -> AsyncIterator[Event]:
-        """What becomes of a task; it is cancelled where the caller stops listening, and ended after a time.
+    async def events(
+        self, task: str, document: Mapping[str, Any], limit_s: float
+    ) -> AsyncIterator[Event]:
+        """What becomes of a task; it is cancelled where the caller stops listening, and ended after
+        a time.
 
         Raises
         ------
@@ -151,7 +162,9 @@ class Workers:
             self._give_back(worker, finished)
 
     async def _free_worker(self) -> Worker:
-        if self._endings:  # the worker of a bound that moves on is being freed, and its tables are worth the wait
+        if (
+            self._endings
+        ):  # the worker of a bound that moves on is being freed, and its tables are worth the wait
             await asyncio.wait(self._endings, timeout=FREED_S, return_when=asyncio.FIRST_COMPLETED)
         if self._idle:
             return self._idle.pop()

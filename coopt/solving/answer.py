@@ -1,8 +1,9 @@
-"""Answer an instance; where it leaves generations of GPUs, batches or knobs open, each choice is searched.
+"""Answer an instance; where it leaves generations of GPUs, batches or knobs open, each choice is
+searched.
 
-A choice is a question of its own, so that nothing new is searched. The best plan is the cheapest of all choices, and
-the lowest of their bounds is one on all plans. An iteration's time is compared by that of the training, as larger
-batches take fewer iterations.
+A choice is a question of its own, so that nothing new is searched. The best plan is the cheapest of
+all choices, and the lowest of their bounds is one on all plans. An iteration's time is compared by
+that of the training, as larger batches take fewer iterations.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ WITNESSES = {"scip": ("scip_direct", "pip install 'coopt[witness]'")}
 """Pyomo's interface to each, and what installs it."""
 
 TOLERANCE = 1e-6
-"""Share by which a bound of one solver may be above the value of the other: solvers keep rows to about that much."""
+"""Share by which a bound of one solver may be above the value of the other: solvers keep rows to
+about that much.
+"""
 
 TOLD = 5
 """Choices whose reasons are told where no choice has a plan."""
@@ -83,32 +86,37 @@ def solve(
     top
         Replaces `solver.top`; above 1 it asks for runners-up.
     witness
-        "scip": a second solver searches again, within the same limits; `plan.solver.witness` says whether it agrees.
+        "scip": a second solver searches again, within the same limits; `plan.solver.witness` says
+        whether it agrees.
     solver
-        Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds here.
+        Replaces `solver.name`: "built-in", or a mixed-integer solver that Pyomo knows and finds
+        here.
     objective
         Replaces `objective.minimize`.
     on_progress
-        Called with each step, in the caller's thread; while HiGHS searches at most twice a second, with nodes, best
-        and bound.
+        Called with each step, in the caller's thread; while HiGHS searches at most twice a second,
+        with nodes, best and bound.
     cancel
-        Ends the run once another thread sets it. Solvers other than the built-in one notice between two searches.
+        Ends the run once another thread sets it. Solvers other than the built-in one notice between
+        two searches.
     listed
-        Islands that earlier runs listed (`coopt.columns.islands.options.ListedIslands`): partitions that differ in some
-        workloads alone list those alone.
+        Islands that earlier runs listed (`coopt.columns.islands.options.ListedIslands`): partitions
+        that differ in some workloads alone list those alone.
     reasons
         Whether it is worked out why a workload has no island, where that is so.
 
     Returns
     -------
     Plan
-        With status "optimal", "feasible", "infeasible" or "unknown". Ctrl-C and `cancel` end with the best plan so far,
-        and stop_reason "interrupted". Threads take turns with HiGHS, and waiting counts against the time limit.
+        With status "optimal", "feasible", "infeasible" or "unknown". Ctrl-C and `cancel` end with
+        the best plan so far, and stop_reason "interrupted". Threads take turns with HiGHS, and
+        waiting counts against the time limit.
 
     Raises
     ------
     InstanceError
-        When a given value is out of range, or the solver or the witness is unknown or not installed.
+        When a given value is out of range, or the solver or the witness is unknown or not
+        installed.
 
     Examples
     --------
@@ -118,7 +126,12 @@ def solve(
     ('optimal', 'hgx-h100-8', 181888.0)
     """
     instance = instance_of(instance)
-    settings = {"time_limit_s": time_limit_s, "gap": gap, "threads": threads, "formulation": formulation}
+    settings = {
+        "time_limit_s": time_limit_s,
+        "gap": gap,
+        "threads": threads,
+        "formulation": formulation,
+    }
     settings |= {"name": solver, "seed": seed, "top": top}
     question = overridden("solve", instance, settings, objective)
     cancel = cancel or threading.Event()
@@ -133,22 +146,36 @@ def solve(
     with interrupts_heard(cancel):
         plan = _ended(run)
         # whoever interrupted the first search waits for no second one
-        if witness is not None and witness_question is not None and plan.stop_reason != "interrupted":
+        if (
+            witness is not None
+            and witness_question is not None
+            and plan.stop_reason != "interrupted"
+        ):
             second = Run(
-                instance=witness_question, backend=backend_of(witness_question.solver, cancel), on_progress=on_progress
+                instance=witness_question,
+                backend=backend_of(witness_question.solver, cancel),
+                on_progress=on_progress,
             )
             plan = with_witness(plan, witness, lambda: _ended(second))
     return plan.model_copy(update={"overrides": overrides_of(instance, question)})
 
 
 def solve_measured(
-    instance: Instance, least_costs: tuple[float, ...] | None, *, listed: ListedIslands, reasons: bool
+    instance: Instance,
+    least_costs: tuple[float, ...] | None,
+    *,
+    listed: ListedIslands,
+    reasons: bool,
 ) -> Plan:
-    """As `solve` as the instance says, with regrets measured from such costs, one for each of its outlooks.
+    """As `solve` as the instance says, with regrets measured from such costs, one for each of its
+    outlooks.
 
-    No plan may cost less in any outlook, as a search knows no regret below 0. Without them they are the least costs.
+    No plan may cost less in any outlook, as a search knows no regret below 0. Without them they are
+    the least costs.
     """
-    assert least_costs is None or len(least_costs) == len(instance.outlooks), "regrets are measured in every outlook"
+    assert least_costs is None or len(least_costs) == len(instance.outlooks), (
+        "regrets are measured in every outlook"
+    )
     backend = backend_of(instance.solver, threading.Event())
     run = Run(
         instance=instance,
@@ -167,15 +194,19 @@ QUICK_S = 5.0
 
 
 def value_without_margin(instance: Instance, plan: Plan) -> float | None:
-    """What the best plan is worth (USD or W) with nothing kept free; None without a margin, or where it takes long.
+    """What the best plan is worth (USD or W) with nothing kept free; None without a margin, or
+    where it takes long.
 
-    None for a regret as well, which is no cost: the best plans that it is measured from keep as much free.
+    None for a regret as well, which is no cost: the best plans that it is measured from keep as
+    much free.
     """
     if instance.margin is None or instance.minimizes_regret:
         return None
     if plan.status != "optimal" or plan.timing_s.total > QUICK_S:
         return None
-    optimum = solve(without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind)
+    optimum = solve(
+        without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind
+    )
     return optimum.objective.value if optimum.status == "optimal" else None
 
 
@@ -191,7 +222,9 @@ def _ended(run: Run) -> Plan:
 
 
 def _within_domains_first(run: Run) -> Plan:
-    """The answer with TP groups inside HB domains where workloads leave that open, across where there is none."""
+    """The answer with TP groups inside HB domains where workloads leave that open, across where
+    there is none.
+    """
     if not leaves_tp_open(run.instance):
         return _answer(run)
 
@@ -202,7 +235,9 @@ def _within_domains_first(run: Run) -> Plan:
         return _answer(replace(run, instance=question, reasons=run.reasons and not inside))
 
     within = with_tp(run.instance, across=False)
-    plan, across = inside_first(run.instance, answer, lambda candidate: candidate.status != "infeasible")
+    plan, across = inside_first(
+        run.instance, answer, lambda candidate: candidate.status != "infeasible"
+    )
     return plan.model_copy(update={"instance": identity(run.instance), "tp_across": across})
 
 
@@ -257,13 +292,17 @@ def asking_witness(instance: Instance, name: str) -> Instance:
         When no witness has that name, or it is not installed.
     """
     if name not in WITNESSES:
-        raise InstanceError(f"witness = {name!r}: no such witness, needs {alternatives(map(repr, WITNESSES))}")
+        raise InstanceError(
+            f"witness = {name!r}: no such witness, needs {alternatives(map(repr, WITNESSES))}"
+        )
     interface, remedy = WITNESSES[name]
     try:
         found_here(Solver(name=interface))
     except InstanceError:
         raise InstanceError(f"witness = {name!r}: not installed here, needs {remedy}") from None
-    return instance.model_copy(update={"solver": instance.solver.model_copy(update={"name": interface})})
+    return instance.model_copy(
+        update={"solver": instance.solver.model_copy(update={"name": interface})}
+    )
 
 
 def with_witness(plan: Plan, name: str, search: Callable[[], Plan]) -> Plan:
@@ -286,7 +325,9 @@ def agree(plan: Plan, second: Plan) -> bool:
         return plan.status == second.status
     pairs = ((plan.objective, second.objective), (second.objective, plan.objective))
     refuted = any(
-        claim.value is not None and rival.bound is not None and claim.value < rival.bound * (1 - TOLERANCE)
+        claim.value is not None
+        and rival.bound is not None
+        and claim.value < rival.bound * (1 - TOLERANCE)
         for claim, rival in pairs
     )
     return second.objective.bound is not None and not refuted
@@ -304,8 +345,11 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     """The best plan of all choices, with a bound below them all."""
     choices = list(choices_of(run.instance))
     answers, stopped = _answered(run, answer, choices)
-    values = [math.inf if plan.objective.value is None else plan.objective.value for _, plan, _ in answers]
-    # an iteration of a larger batch is worth more of the training: seconds are compared by what they come to in all
+    values = [
+        math.inf if plan.objective.value is None else plan.objective.value for _, plan, _ in answers
+    ]
+    # an iteration of a larger batch is worth more of the training: seconds are compared by what
+    # they come to in all
     winner = min(range(len(answers)), key=lambda k: values[k] * answers[k].weight, default=0)
     choice, best_plan, own_weight = answers[winner] if answers else (Chosen(), None, 1.0)
     # a choice that was not searched may hold any plan, so that nothing is proven of all of them
@@ -315,7 +359,11 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     if best_plan is None or best_plan.objective.value is None:
         if stopped:
             return unknown(run, stopped, lowest)
-        reasons = [f"{choice.text}: {sentence}" for choice, plan, _ in answers[:TOLD] for sentence in plan.explanation]
+        reasons = [
+            f"{choice.text}: {sentence}"
+            for choice, plan, _ in answers[:TOLD]
+            for sentence in plan.explanation
+        ]
         remainder = [f"and {len(answers) - TOLD} choices more"] if len(answers) > TOLD else []
         return infeasible(run, lambda: (*reasons, *remainder))
     claim = claim_of(best_plan.objective.kind, best_plan.objective.value, lowest)
@@ -332,13 +380,23 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     )
 
 
-def _answered(run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice], str]:
-    """The plans of choices in turn, and why the search ended before all of them had one; nothing where they have."""
+def _answered(
+    run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]
+) -> tuple[list[AnswerOfChoice], str]:
+    """The plans of choices in turn, and why the search ended before all of them had one; nothing
+    where they have.
+    """
     answers, kind = list[AnswerOfChoice](), run.instance.objective.minimize
     for done, choice in enumerate(choices):
-        run.tell("choice", f"{done} of {len(choices)} choices searched, now {choice.text}", done=(done, len(choices)))
+        run.tell(
+            "choice",
+            f"{done} of {len(choices)} choices searched, now {choice.text}",
+            done=(done, len(choices)),
+        )
         # why there is no plan is told of the first choices, and only where none has one
-        is_told = len(answers) < TOLD and all(plan.objective.value is None for _, plan, _ in answers)
+        is_told = len(answers) < TOLD and all(
+            plan.objective.value is None for _, plan, _ in answers
+        )
         try:
             question = at_choice(run.instance, choice)
             plan = answer(replace(run, instance=question, reasons=run.reasons and is_told))

@@ -32,8 +32,8 @@ from formulations.shared import Floats, Ints, Resource, SharedData
 class SharedProblem:
     """Families that can serve every workload, the columns on them, and their numbers.
 
-    `columns[i]` is column i of `data`; `families[i]` is family i, and `prices[i]` what it is worth in the unit of the
-    objective. `scale` is the objective (USD or W) in one unit of the model.
+    `columns[i]` is column i of `data`; `families[i]` is family i, and `prices[i]` what it is worth
+    in the unit of the objective. `scale` is the objective (USD or W) in one unit of the model.
     """
 
     families: tuple[Family, ...]
@@ -61,7 +61,9 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
     columns = tuple(column for column in table.columns if column.context in dense)
     prices = tuple(price(instance, family, instance.objective.minimize) for family in families)
     # what a family comes to never falls with its uplinks, so that its last number is the dearest
-    dearest = max(a.at(family, family.uplink_choices[-1]) for a, family in zip(prices, families, strict=True))
+    dearest = max(
+        a.at(family, family.uplink_choices[-1]) for a, family in zip(prices, families, strict=True)
+    )
     scale = dearest / LARGEST or 1.0
     data = SharedData(
         workloads=len(instance.workload),
@@ -111,20 +113,27 @@ def _ints(values: Iterable[int]) -> Ints:
 
 
 def in_units_of(problem: SharedProblem, value: float) -> SharedProblem | None:
-    """The problem in units of what a design is worth; None where it is in such units, or the design costs nothing.
+    """The problem in units of what a design is worth; None where it is in such units, or the design
+    costs nothing.
 
-    Costs are cut off far above that value: a design with one of these was no better, and still is not.
+    Costs are cut off far above that value: a design with one of these was no better, and still is
+    not.
     """
     if not 0 < value < COARSE * problem.scale:
         return None
     scale, ceiling = value / LARGEST, NEAR * LARGEST
     shrink = problem.scale / scale
-    costs = {name: np.minimum(getattr(problem.data, name) * shrink, ceiling) for name in ("fixed", "uplink", "spine")}
+    costs = {
+        name: np.minimum(getattr(problem.data, name) * shrink, ceiling)
+        for name in ("fixed", "uplink", "spine")
+    }
     return replace(problem, data=replace(problem.data, **costs), scale=scale)
 
 
 def fastest_row(pool: Pool, context: Context, uplinks: int) -> tuple[int, float]:
-    """The mapping that runs fastest on a network, and its mean seconds; the earliest among equals."""
+    """The mapping that runs fastest on a network, and its mean seconds; the earliest among
+    equals.
+    """
     times = pool.mean_s(context, uplinks)
     row = int(np.argmin(times))
     return row, float(times[row])
@@ -172,17 +181,27 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
 
 
 def algorithms_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> dict[str, str]:
-    """The algorithms of one row's collectives by name, where what its groups see between domains leaves a choice."""
+    """The algorithms of one row's collectives by name, where what its groups see between domains
+    leaves a choice.
+    """
     index = np.array([row])
     seen = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
-    return algorithm_names(pool.workload, gpu, mapping, placement, pool.iteration.ways.take(index), seen)
+    return algorithm_names(
+        pool.workload, gpu, mapping, placement, pool.iteration.ways.take(index), seen
+    )
 
 
-def placement_of(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, tuple[int, int]]:
+def placement_of(
+    workload: Workload, mapping: Mappings, placement: Placements
+) -> dict[str, tuple[int, int]]:
     """The parts inside and across domains of every degree of one row."""
-    degrees = {name: getattr(mapping, name) // getattr(placement, name) for name in ("tp", "cp", "pp")}
+    degrees = {
+        name: getattr(mapping, name) // getattr(placement, name) for name in ("tp", "cp", "pp")
+    }
     degrees["dp"] = placement.dp_across(mapping)
     inside, across, *_ = expert_ranks(mapping, placement, expert_tp=workload.options.expert_tp)
-    parts = {name: (int(getattr(placement, name)[0]), int(count[0])) for name, count in degrees.items()}
+    parts = {
+        name: (int(getattr(placement, name)[0]), int(count[0])) for name, count in degrees.items()
+    }
     return parts | {"ep": (int(inside[0]), int(across[0]))}

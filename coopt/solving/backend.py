@@ -1,4 +1,6 @@
-"""The solver of an instance: our own hand-over to HiGHS, or any mixed-integer solver that Pyomo can drive."""
+"""The solver of an instance: our own hand-over to HiGHS, or any mixed-integer solver that Pyomo can
+drive.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ Settings = dict[str, float | int | str | bool]
 ENDLESS_S = 1e9
 """Time limits above it are none; solvers refuse infinite ones."""
 
-# what a solver calls our gap, threads and seed; others run with their own gap, and what they prove is taken as it is
+# what a solver calls our gap, threads and seed; others run with their own gap, and what they prove
+# is taken as it is
 NAMES = {
     "glpk": ("mipgap", "", "seed"),
     "cbc": ("ratioGap", "threads", "randomCbcSeed"),
@@ -34,13 +37,22 @@ NAMES = {
     "scip": ("limits/gap", "", "randomization/randomseedshift"),
 }
 HIGHS = ("appsi_highs", "highs")
-OTHERS = ("appsi_cbc", "appsi_cplex", "cplex", "cplex_direct", "mosek_direct", "scip_direct", "xpress_direct")
+OTHERS = (
+    "appsi_cbc",
+    "appsi_cplex",
+    "cplex",
+    "cplex_direct",
+    "mosek_direct",
+    "scip_direct",
+    "xpress_direct",
+)
 
 _OUTCOMES: dict[Any, Outcome] = {
     TerminationCondition.optimal: "optimal",
     TerminationCondition.globallyOptimal: "optimal",
     TerminationCondition.infeasible: "infeasible",
-    TerminationCondition.infeasibleOrUnbounded: "infeasible",  # what our formulations minimise is never below 0
+    # what our formulations minimise is never below 0
+    TerminationCondition.infeasibleOrUnbounded: "infeasible",
     TerminationCondition.unbounded: "unbounded",
     TerminationCondition.maxTimeLimit: "time limit",
     TerminationCondition.userInterrupt: "interrupted",
@@ -84,7 +96,12 @@ class Backend:
         if self.cancel.is_set():
             raise KeyboardInterrupt  # what Ctrl-C raises just before the search
         return _solve_by(
-            self.interface, model, time_limit_s=time_limit_s, settings=self.settings, name=self.name, start=start
+            self.interface,
+            model,
+            time_limit_s=time_limit_s,
+            settings=self.settings,
+            name=self.name,
+            start=start,
         )
 
 
@@ -101,7 +118,9 @@ def backend_of(solver: Solver, cancel: threading.Event | None = None) -> Backend
     if solver.name == BUILT_IN:
         return Backend(name="HiGHS", version=highs.version(), settings=settings, cancel=cancel)
     interface, version = found_here(solver)
-    return Backend(name=solver.name, version=version, settings=settings, interface=interface, cancel=cancel)
+    return Backend(
+        name=solver.name, version=version, settings=settings, interface=interface, cancel=cancel
+    )
 
 
 def found_here(solver: Solver) -> tuple[Any, str]:
@@ -110,7 +129,8 @@ def found_here(solver: Solver) -> tuple[Any, str]:
     Raises
     ------
     InstanceError
-        When Pyomo knows no such solver, or it is not installed or licensed here; with those that are.
+        When Pyomo knows no such solver, or it is not installed or licensed here; with those that
+        are.
     """
     name = solver.name
     # Pyomo lists interfaces of its own under names that begin with an underscore
@@ -130,7 +150,9 @@ def settings_of(solver: Solver) -> Settings:
     if solver.name in (BUILT_IN, *HIGHS):
         return highs.options(gap=solver.gap, threads=solver.threads, seed=solver.seed)
     values = (solver.gap, solver.threads, solver.seed)
-    return {name: value for name, value in zip(NAMES.get(solver.name, ()), values, strict=False) if name}
+    return {
+        name: value for name, value in zip(NAMES.get(solver.name, ()), values, strict=False) if name
+    }
 
 
 def _solve_by(
@@ -158,10 +180,16 @@ def _solve_by(
     warm = {"warmstart": True} if start and capable is not None and capable() else {}
     limit_s = min(max(time_limit_s, 0.01), ENDLESS_S)
     try:
-        results = interface.solve(model, load_solutions=False, timelimit=limit_s, options=settings, **warm)
-    except Exception as error:  # whatever a foreign program raises is its refusal, not a fault of ours
+        results = interface.solve(
+            model, load_solutions=False, timelimit=limit_s, options=settings, **warm
+        )
+    except (
+        Exception
+    ) as error:  # whatever a foreign program raises is its refusal, not a fault of ours
         words = " ".join(str(error).split()) or type(error).__name__
-        raise InstanceError(f"solver.name = {name!r}: stopped with {words[:300]!r}, needs another solver") from None
+        raise InstanceError(
+            f"solver.name = {name!r}: stopped with {words[:300]!r}, needs another solver"
+        ) from None
     condition = results.solver.termination_condition
     outcome = _OUTCOMES.get(condition, "failed")
     if outcome == "failed":
@@ -176,10 +204,18 @@ def _solve_by(
     return _answer(outcome, str(condition), float(pyo.value(objective)), proven, started)
 
 
-def _answer(outcome: Outcome, detail: str, value: float | None, bound: float, started: float) -> SolverAnswer:
+def _answer(
+    outcome: Outcome, detail: str, value: float | None, bound: float, started: float
+) -> SolverAnswer:
     seconds = time.perf_counter() - started
     return SolverAnswer(
-        outcome=outcome, detail=detail, value=value, bound=bound, nodes=0, handover_s=0.0, solve_s=seconds
+        outcome=outcome,
+        detail=detail,
+        value=value,
+        bound=bound,
+        nodes=0,
+        handover_s=0.0,
+        solve_s=seconds,
     )
 
 

@@ -1,4 +1,6 @@
-"""The bill of networks alone: of a plan, of an instance that leaves one design, or of designs without a workload."""
+"""The bill of networks alone: of a plan, of an instance that leaves one design, or of designs
+without a workload.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from coopt.fabric.bills import BESIDE, cables_of, compared, design_bill, designs_bill, lines_by_product
+from coopt.fabric.bills import (
+    BESIDE,
+    cables_of,
+    compared,
+    design_bill,
+    designs_bill,
+    lines_by_product,
+)
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
@@ -34,16 +43,19 @@ def bom(
     Parameters
     ----------
     source
-        A plan, an instance whose lists leave one network, or a file of either or of designs (docs/designs.md).
+        A plan, an instance whose lists leave one network, or a file of either or of designs
+        (docs/designs.md).
     plan
-        A plan of the instance, whose networks are billed: with the lengths of their cables, where a hall is known.
+        A plan of the instance, whose networks are billed: with the lengths of their cables, where a
+        hall is known.
     design
         The id of one design of several.
     beside
-        A file of designs that are built beside the network of a plan or an instance, as those for storage and
-        management; they may count what they join by its HB domains.
+        A file of designs that are built beside the network of a plan or an instance, as those for
+        storage and management; they may count what they join by its HB domains.
     against
-        A file of designs that could stand in place of the network of a plan: each is compared with it.
+        A file of designs that could stand in place of the network of a plan: each is compared with
+        it.
 
     Returns
     -------
@@ -53,8 +65,8 @@ def bom(
     Raises
     ------
     InstanceError
-        When the file is of no such kind, a choice is open (with the keys to pin), a design cannot be wired, there is
-        no design of that id, or nothing to compare designs with.
+        When the file is of no such kind, a choice is open (with the keys to pin), a design cannot
+        be wired, there is no design of that id, or nothing to compare designs with.
 
     Examples
     --------
@@ -65,7 +77,9 @@ def bom(
     """
     if plan is not None:
         if isinstance(source, Plan) or design is not None:
-            raise InstanceError("bom: a plan goes with its instance alone, needs no other plan and no design")
+            raise InstanceError(
+                "bom: a plan goes with its instance alone, needs no other plan and no design"
+            )
         question, decided_plan = decided(instance_of(source), plan)
         check_same_question(question, decided_plan)
         return _plan_bill(decided_plan, question, beside, against)
@@ -79,14 +93,18 @@ def bom(
         if against is not None:
             raise _without_plan(against)
         if beside is not None:
-            raise InstanceError("--beside: goes with a plan or an instance, needs one in place of a file of designs")
+            raise InstanceError(
+                "--beside: goes with a plan or an instance, needs one in place of a file of designs"
+            )
         return _designs_bill(Path(source), design)
     else:
         subject = load(source)
     if against is not None and not isinstance(subject, Plan):
         raise _without_plan(against)
     if design is not None:
-        raise InstanceError(f"--design {design}: only a file of designs has several to choose from, needs one")
+        raise InstanceError(
+            f"--design {design}: only a file of designs has several to choose from, needs one"
+        )
     if isinstance(subject, Plan):
         return _plan_bill(subject, None, beside, against)
     bill, domains = _instance_bill(subject)
@@ -95,8 +113,8 @@ def bom(
 
 def _without_plan(against: str | Path) -> InstanceError:
     return InstanceError(
-        f"--against {against}: designs are compared with the network of a plan, needs that plan (coopt bom INSTANCE "
-        f"PLAN.json --against {against})"
+        f"--against {against}: designs are compared with the network of a plan, needs that plan"
+        f" (coopt bom INSTANCE PLAN.json --against {against})"
     )
 
 
@@ -107,32 +125,41 @@ def _plan_bill(
     file = beside if against is None else against
     if bill.at_worst_prices and instance is None and file is not None:
         raise InstanceError(
-            f"{bill.name}: {file}: the plan's prices are the worst of its instance, and designs are billed alike, "
-            "needs that instance as well (coopt bom INSTANCE PLAN.json)"
+            f"{bill.name}: {file}: the plan's prices are the worst of its instance, and designs are"
+            " billed alike, needs that instance as well (coopt bom INSTANCE PLAN.json)"
         )
     factors = {} if instance is None else instance.worst_prices
-    return _with_designs(_with_comparisons(bill, domains, against, factors), domains, beside, factors)
+    return _with_designs(
+        _with_comparisons(bill, domains, against, factors), domains, beside, factors
+    )
 
 
 def _with_comparisons(
     bill: NetworksBill, domains: int, file: str | Path | None, factors: Mapping[str, float]
 ) -> NetworksBill:
-    """The bill with each design of a file, at these factors of its prices, beside each network of switches; what joins
-    islands has no end points."""
+    """The bill with each design of a file, at these factors of its prices, beside each network of
+    switches; what joins islands has no end points.
+    """
     if file is None:
         return bill
     networks = [network for network in bill.networks if network.tier and network.fabric != "core"]
     if not networks:
         raise InstanceError(
-            f"{bill.name}: --against {file}: the plan has no network of switches, needs one to compare designs with"
+            f"{bill.name}: --against {file}: the plan has no network of switches, needs one to"
+            " compare designs with"
         )
-    designs = [design_bill(design.at_prices(factors), Path(file).name) for design in read_designs(file, domains)]
+    designs = [
+        design_bill(design.at_prices(factors), Path(file).name)
+        for design in read_designs(file, domains)
+    ]
     pairs = (compared(network, design) for network in networks for design in designs)
     return bill.model_copy(update={"against": tuple(pairs)})
 
 
 def _holds_designs(file: Path) -> bool:
-    table = read_toml(file, "an instance, a plan (.json) or a file of designs (docs/designs.md describes it)")
+    table = read_toml(
+        file, "an instance, a plan (.json) or a file of designs (docs/designs.md describes it)"
+    )
     return "design" in table and "cluster" not in table
 
 
@@ -141,7 +168,9 @@ def _designs_bill(file: Path, design: str | None) -> NetworksBill:
     matches = tuple(entry for entry in designs if design in (None, entry.id))
     if not matches:
         names = ", ".join(entry.id for entry in designs)
-        raise InstanceError(f"{file.name}: --design {design}: there is none of this id, needs one of {names}")
+        raise InstanceError(
+            f"{file.name}: --design {design}: there is none of this id, needs one of {names}"
+        )
     return designs_bill(file.stem, matches, file.name)
 
 
@@ -149,30 +178,46 @@ def _domains_of(plan: Plan) -> int:
     """HB domains of everything that a plan builds, as it stands in the end."""
     final_parts = {part.slot: part for part in plan.parts}
     designs = [part.design for part in final_parts.values() if part.design is not None]
-    link_domains = [part.links.hb_domain.count for part in final_parts.values() if part.links is not None]
-    return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(link_domains)
+    link_domains = [
+        part.links.hb_domain.count for part in final_parts.values() if part.links is not None
+    ]
+    return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(
+        link_domains
+    )
 
 
 def _with_designs(
     bill: NetworksBill, domains: int, file: str | Path | None, factors: Mapping[str, float]
 ) -> NetworksBill:
-    """The bill with the networks of a file of designs beside it, at these factors of their prices."""
+    """The bill with the networks of a file of designs beside it, at these factors of their
+    prices.
+    """
     if file is None:
         return bill
     designs = [design.at_prices(factors) for design in read_designs(file, domains)]
     networks = tuple(design_bill(design, Path(file).name) for design in designs)
     without = ((not_counted([design.work], [design.spares]), design.id) for design in designs)
     omissions = (f"{item} of {design}" for item, design in without if item not in bill.not_counted)
-    items = lines_by_product((*bill.items, *(item for network in networks for item in network.items)))
+    items = lines_by_product(
+        (*bill.items, *(item for network in networks for item in network.items))
+    )
     return bill.model_copy(
         update={
             "networks": (*bill.networks, *networks),
             "items": items,
             "not_counted": (*(item for item in bill.not_counted if item != BESIDE), *omissions),
             "whole_cables": tuple(
-                dict.fromkeys((*bill.whole_cables, *(cable for design in designs for cable in cables_of(design))))
+                dict.fromkeys(
+                    (
+                        *bill.whole_cables,
+                        *(cable for design in designs for cable in cables_of(design)),
+                    )
+                )
             ),
-            "notes": (*bill.notes, *(f"{network.name}: {note}" for network in networks for note in network.notes)),
+            "notes": (
+                *bill.notes,
+                *(f"{network.name}: {note}" for network in networks for note in network.notes),
+            ),
             "usd": math.fsum(item.usd for item in items),
             "w": math.fsum([bill.w, *(network.w for network in networks)]),
         }
@@ -180,12 +225,14 @@ def _with_designs(
 
 
 def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
-    """The bill of the only network, and its HB domains; wiring and optics, which have no key, are the cheapest."""
+    """The bill of the only network, and its HB domains; wiring and optics, which have no key, are
+    the cheapest.
+    """
     if instance.problem != "shared":
         words, table = kind_words(instance)
         raise InstanceError(
-            f"{instance.name}: {words} ({table}), and bom solves nothing: needs its plan as well (coopt bom INSTANCE "
-            "PLAN.json)"
+            f"{instance.name}: {words} ({table}), and bom solves nothing: needs its plan as well"
+            " (coopt bom INSTANCE PLAN.json)"
         )
     if complaints := list(open_design(instance)):
         raise InstanceError(f"{instance.name}: {text}, or a plan beside it" for text in complaints)

@@ -1,10 +1,12 @@
-"""Networks on which training is done in time with its interruptions: least spares, and what an iteration may take.
+"""Networks on which training is done in time with its interruptions: least spares, and what an
+iteration may take.
 
-A bound on days leaves an iteration less time the more often training is interrupted, and a network with more uplinks
-has more optics and switches that fail. So what an iteration takes and what it may take both fall with uplinks, and
-neither rules the other: every number of uplinks is looked at, and those that are in time are the choices that are left.
-Domains that stand by cost something and change nothing but how long training waits for repairs, so that each network
-has as few of them as it takes. The search for the cheapest network then goes on as without failures (docs/days.md).
+A bound on days leaves an iteration less time the more often training is interrupted, and a network
+with more uplinks has more optics and switches that fail. So what an iteration takes and what it may
+take both fall with uplinks, and neither rules the other: every number of uplinks is looked at, and
+those that are in time are the choices that are left. Domains that stand by cost something and
+change nothing but how long training waits for repairs, so that each network has as few of them as
+it takes. The search for the cheapest network then goes on as without failures (docs/days.md).
 """
 
 from __future__ import annotations
@@ -43,11 +45,14 @@ from coopt.plan.parts import Uptime, WorkloadPlan
 from coopt.solving.arrays import fastest_row, pace_of, workload_plan
 
 KEPT = 256  # islands with what trains on them that are kept for the next plan of a process
-ROUNDED = 1.0 + 1e-12  # so much more has to run, so that products in another order still are in time
+ROUNDED = (
+    1.0 + 1e-12
+)  # so much more has to run, so that products in another order still are in time
 
 
 def part_counts(family: Family, uplinks: Any) -> PartCounts:
-    """The parts of a network whose failure ends a run, at a number of uplinks or at each of an array.
+    """The parts of a network whose failure ends a run, at a number of uplinks or at each of an
+    array.
 
     Where NICs have ports on several planes, what a link or a switch carried goes over the others.
     """
@@ -71,10 +76,14 @@ def family_domain_lost(availability: Availability, family: Family) -> float:
 
 def running_share(availability: Availability, family: Family) -> float:
     """Share of the time in which domains enough of a family are whole."""
-    return enough_domains(family_domain_lost(availability, family), family.domains, family.spare_domains)
+    return enough_domains(
+        family_domain_lost(availability, family), family.domains, family.spare_domains
+    )
 
 
-def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Workload, pace: float = 1.0) -> Uptime | None:
+def uptime_of(
+    instance: Instance, family: Family, uplinks: int, workload: Workload, pace: float = 1.0
+) -> Uptime | None:
     """What interrupts a workload on a network; None where the instance has no word on failures.
 
     Parameters
@@ -86,8 +95,14 @@ def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Worklo
     if availability is None:
         return None
     stops = interruptions(availability, workload, part_counts(family, uplinks))
-    running, per_s, interval_s = running_share(availability, family), float(stops.per_s), float(stops.interval_s)
-    waits_s = waiting(availability, family_domain_lost(availability, family), family.domains, family.spare_domains)
+    running, per_s, interval_s = (
+        running_share(availability, family),
+        float(stops.per_s),
+        float(stops.interval_s),
+    )
+    waits_s = waiting(
+        availability, family_domain_lost(availability, family), family.domains, family.spare_domains
+    )
     return Uptime(
         failure_s=1 / per_s if per_s else None,
         checkpoint_s=stops.checkpoint_s,
@@ -104,15 +119,25 @@ def uptime_of(instance: Instance, family: Family, uplinks: int, workload: Worklo
 def waiting(availability: Availability, loss: float, domains: int, spares: int) -> float:
     """How far the time with domains enough spreads (s); 0 where nobody asks."""
     repair_s = availability.repair_hours * HOUR_S
-    return 0.0 if availability.confidence is None else waiting_variance_s(loss, domains, spares, repair_s)
+    return (
+        0.0
+        if availability.confidence is None
+        else waiting_variance_s(loss, domains, spares, repair_s)
+    )
 
 
 def allowed_s(
-    instance: Instance, family: Family, uplinks: int, workload: Workload, run: WorkloadPlan | None = None
+    instance: Instance,
+    family: Family,
+    uplinks: int,
+    workload: Workload,
+    run: WorkloadPlan | None = None,
 ) -> float:
-    """What an iteration may take on a network: less than the bound where days are bound and training is interrupted.
+    """What an iteration may take on a network: less than the bound where days are bound and
+    training is interrupted.
 
-    On average; with all ports of NICs where a run is given that says how much longer it takes on average.
+    On average; with all ports of NICs where a run is given that says how much longer it takes on
+    average.
     """
     pace = run.uptime.pace if run and run.uptime else 1.0
     uptime = uptime_of(instance, family, uplinks, workload, pace) if workload.calendar else None
@@ -120,9 +145,16 @@ def allowed_s(
 
 
 def taken_share(
-    availability: Availability, workload: Workload, stops: Interruptions, shares: Floats, running: float, waits_s: float
+    availability: Availability,
+    workload: Workload,
+    stops: Interruptions,
+    shares: Floats,
+    running: float,
+    waits_s: float,
 ) -> Floats:
-    """What share of its days a workload takes, with those of its bound that iterations take without interruptions."""
+    """What share of its days a workload takes, with those of its bound that iterations take without
+    interruptions.
+    """
     # NEVER keeps the division finite; the last line then says that what never trains takes forever
     mean = 1.0 / np.maximum(stops.trained * running, NEVER)
     days_share = mean * shares
@@ -132,16 +164,24 @@ def taken_share(
     return np.asarray(np.where(stops.trained * running < NEVER, np.inf, days_share))
 
 
-def run_on(instance: Instance, family: Family, uplinks: int, workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
+def run_on(
+    instance: Instance, family: Family, uplinks: int, workload: Workload, pool: Pool, row: int
+) -> WorkloadPlan:
     """One row of a pool, written out for a network with what interrupts it there."""
     context = context_of(family)
     run = workload_plan(pool, instance.cluster.gpu, context, uplinks, row)
-    return _with_uptime(instance, family, uplinks, workload, run, pace_of(pool, context, uplinks, row))
+    return _with_uptime(
+        instance, family, uplinks, workload, run, pace_of(pool, context, uplinks, row)
+    )
 
 
-def fastest_on(instance: Instance, family: Family, uplinks: int, workload: Workload) -> WorkloadPlan:
+def fastest_on(
+    instance: Instance, family: Family, uplinks: int, workload: Workload
+) -> WorkloadPlan:
     """The fastest mapping of a workload on its island, recomputed from what was decided."""
-    run, pace = _fastest_run(workload, instance.cluster.gpu.unpriced, family.hb, context_of(family), uplinks)
+    run, pace = _fastest_run(
+        workload, instance.cluster.gpu.unpriced, family.hb, context_of(family), uplinks
+    )
     return _with_uptime(instance, family, uplinks, workload, run, pace)
 
 
@@ -149,8 +189,9 @@ def fastest_on(instance: Instance, family: Family, uplinks: int, workload: Workl
 def _fastest_run(
     workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: int
 ) -> tuple[WorkloadPlan, float]:
-    """The fastest mapping of a workload on networks of a context, and its pace; kept for the next plan with that
-    island."""
+    """The fastest mapping of a workload on networks of a context, and its pace; kept for the next
+    plan with that island.
+    """
     pool = timely_pool(workload, gpu, hb, context)
     row, time_s = fastest_row(pool, context, uplinks)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
@@ -158,7 +199,12 @@ def _fastest_run(
 
 
 def _with_uptime(
-    instance: Instance, family: Family, uplinks: int, workload: Workload, run: WorkloadPlan, pace: float
+    instance: Instance,
+    family: Family,
+    uplinks: int,
+    workload: Workload,
+    run: WorkloadPlan,
+    pace: float,
 ) -> WorkloadPlan:
     """A run with what interrupts it on a network, where failures count."""
     uptime = uptime_of(instance, family, uplinks, workload, pace)
@@ -170,9 +216,11 @@ def _with_uptime(
 
 @dataclass(frozen=True, kw_only=True)
 class RunningShare:
-    """What share of the time has to run, by number of uplinks, so that every workload is in time; above 1 for never.
+    """What share of the time has to run, by number of uplinks, so that every workload is in time;
+    above 1 for never.
 
-    `bounded` are the workloads with days, each with its least times (s) and its interruptions by number of uplinks.
+    `bounded` are the workloads with days, each with its least times (s) and its interruptions by
+    number of uplinks.
     """
 
     running: Floats
@@ -188,15 +236,22 @@ def demands(
 ) -> list[RunningShare]:
     """The demand of every family."""
     return [
-        demand(availability, family, family.uplink_choices, zip(instance.workload, times, strict=True))
+        demand(
+            availability, family, family.uplink_choices, zip(instance.workload, times, strict=True)
+        )
         for family, times in zip(families, _times_s(instance, families, table, check), strict=True)
     ]
 
 
 def demand(
-    availability: Availability, family: Family, uplinks: Sequence[int], timed: Iterable[tuple[Workload, Floats]]
+    availability: Availability,
+    family: Family,
+    uplinks: Sequence[int],
+    timed: Iterable[tuple[Workload, Floats]],
 ) -> RunningShare:
-    """The demand of one family at some numbers of uplinks, with every workload and its least times there (s)."""
+    """The demand of one family at some numbers of uplinks, with every workload and its least times
+    there (s).
+    """
     choices = np.array(uplinks)
     counts, share, bounded = part_counts(family, choices), np.zeros(len(choices)), []
     for workload, seconds in timed:
@@ -204,7 +259,9 @@ def demand(
         if workload.calendar:
             broken = interruptions(availability, workload, counts)
             # infinite, and so never in time, where interruptions leave no time to train
-            need = np.divide(need, broken.trained, out=np.full(len(choices), np.inf), where=broken.trained > 0)
+            need = np.divide(
+                need, broken.trained, out=np.full(len(choices), np.inf), where=broken.trained > 0
+            )
             bounded.append((workload, seconds, broken))
         else:
             need = np.where(need <= 1.0, 0.0, np.inf)
@@ -229,15 +286,20 @@ def interrupted_paces(
     check: Callable[[], None],
     over: Collection[str] | None = None,
 ) -> Iterator[tuple[Family, Floats]]:
-    """Every family with every number of spares that makes a difference, and its paces by number of uplinks.
+    """Every family with every number of spares that makes a difference, and its paces by number of
+    uplinks.
 
-    A pace is the largest share that a workload takes of its days, interruptions included, or of its bound on an
-    iteration; of `over` alone where these are named, and infinite then where another workload breaks its bound.
+    A pace is the largest share that a workload takes of its days, interruptions included, or of its
+    bound on an iteration; of `over` alone where these are named, and infinite then where another
+    workload breaks its bound.
     """
     availability = instance.availability
     assert availability is not None, "asked for with failures only"
     for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
-        loss, counts = family_domain_lost(availability, family), part_counts(family, np.array(family.uplink_choices))
+        loss, counts = (
+            family_domain_lost(availability, family),
+            part_counts(family, np.array(family.uplink_choices)),
+        )
         broken = [
             interruptions(availability, workload, counts) if workload.calendar else None
             for workload in instance.workload
@@ -251,16 +313,21 @@ def interrupted_paces(
                 if stops is not None:
                     share = taken_share(availability, workload, stops, share, running, waits_s)
                 moves = over is None or workload.name in over
-                worst = np.maximum(worst, share if moves else np.where(share <= ROUNDED, 0.0, np.inf))
+                worst = np.maximum(
+                    worst, share if moves else np.where(share <= ROUNDED, 0.0, np.inf)
+                )
             yield replace(family, spare_domains=spares), worst
-            if running >= 1.0 / ROUNDED:  # nothing waits any more: further spares cost and change nothing
+            if (
+                running >= 1.0 / ROUNDED
+            ):  # nothing waits any more: further spares cost and change nothing
                 break
 
 
 def in_days(
     instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> tuple[Family, ...]:
-    """The families with those of their uplinks with which all workloads are in time, and the fewest spares each takes.
+    """The families with those of their uplinks with which all workloads are in time, and the fewest
+    spares each takes.
 
     A family whose uplinks take different numbers of spares is several.
     """
@@ -268,7 +335,9 @@ def in_days(
     if availability is None:
         return families
     timely = []
-    for family, target in zip(families, demands(instance, availability, families, table, check), strict=True):
+    for family, target in zip(
+        families, demands(instance, availability, families, table, check), strict=True
+    ):
         uplinks_by_spares: dict[int, list[int]] = {}
         loss = family_domain_lost(availability, family)
         for i, uplinks in enumerate(family.uplink_choices):
@@ -282,17 +351,23 @@ def in_days(
     return tuple(timely)
 
 
-def fewest_spares(availability: Availability, loss: float, domains: int, target: RunningShare, i: int) -> int | None:
-    """The fewest spares, of those to choose from, with which all workloads are in time at one number of uplinks.
+def fewest_spares(
+    availability: Availability, loss: float, domains: int, target: RunningShare, i: int
+) -> int | None:
+    """The fewest spares, of those to choose from, with which all workloads are in time at one
+    number of uplinks.
 
-    With one more spare no more domains are lost than before, and one more stands by: the share of the time in which
-    domains enough are whole never falls, and the fewest for the mean follow by halving. Days that are kept with a
-    probability take no fewer; from there on each number is tried, until nothing ever waits.
+    With one more spare no more domains are lost than before, and one more stands by: the share of
+    the time in which domains enough are whole never falls, and the fewest for the mean follow by
+    halving. Days that are kept with a probability take no fewer; from there on each number is
+    tried, until nothing ever waits.
     """
     choices, threshold = availability.spares, float(target.running[i]) * ROUNDED
     if threshold > 1.0:
         return None
-    at = bisect_left(choices, True, key=lambda spares: enough_domains(loss, domains, spares) >= threshold)
+    at = bisect_left(
+        choices, True, key=lambda spares: enough_domains(loss, domains, spares) >= threshold
+    )
     for spares in choices[at:]:
         running = enough_domains(loss, domains, spares)
         if availability.confidence is None or _promised(
@@ -304,9 +379,12 @@ def fewest_spares(availability: Availability, loss: float, domains: int, target:
     return None
 
 
-def _promised(availability: Availability, target: RunningShare, i: int, running: float, waits_s: float) -> bool:
+def _promised(
+    availability: Availability, target: RunningShare, i: int, running: float, waits_s: float
+) -> bool:
     """Whether all workloads keep their days with the probability that is asked for."""
     return all(
-        times_s[i] * ROUNDED <= workload.bound_s * promise(availability, workload, stops, running, waits_s)[i]
+        times_s[i] * ROUNDED
+        <= workload.bound_s * promise(availability, workload, stops, running, waits_s)[i]
         for workload, times_s, stops in target.bounded
     )

@@ -1,9 +1,11 @@
-"""One search for every question: subproblems by their bounds, each solved, rounded, recomputed and cut until it holds.
+"""One search for every question: subproblems by their bounds, each solved, rounded, recomputed and
+cut until it holds.
 
-A question is one subproblem or several of which one holds the optimum: a network, sets of products, lines of growth,
-rings of sites. The most promising comes first. What the solver decided is recomputed from the rounded decisions; where
-it breaks a bound or a limit a cut is added and the solver is asked again. Once no bound is below the best value, within
-the gap, the subproblems that are left cannot win.
+A question is one subproblem or several of which one holds the optimum: a network, sets of products,
+lines of growth, rings of sites. The most promising comes first. What the solver decided is
+recomputed from the rounded decisions; where it breaks a bound or a limit a cut is added and the
+solver is asked again. Once no bound is below the best value, within the gap, the subproblems that
+are left cannot win.
 """
 
 from __future__ import annotations
@@ -38,11 +40,12 @@ class Decided(Generic[Choice]):
 class Subproblem(Generic[Choice]):
     """A model that is built when its turn comes.
 
-    `build` returns the model and the objective (USD or W) in one unit of it. `read` recomputes what a solved model
-    decided; where that does not hold it adds cuts and returns None. No choice of it is worth less than
-    `bound`. With `starts` the built model holds a solution to start from. Given what the best choice so far is worth,
-    `closer` is the same subproblem in units of that, None where it was in such units already. `close` proves, without
-    the solver's word, that no choice is worth less than a value, as far as a few cases do until a time on the clock of
+    `build` returns the model and the objective (USD or W) in one unit of it. `read` recomputes what
+    a solved model decided; where that does not hold it adds cuts and returns None. No choice of it
+    is worth less than `bound`. With `starts` the built model holds a solution to start from. Given
+    what the best choice so far is worth, `closer` is the same subproblem in units of that, None
+    where it was in such units already. `close` proves, without the solver's word, that no choice is
+    worth less than a value, as far as a few cases do until a time on the clock of
     `time.perf_counter`: the bound it proves, and a choice that is worth less where it meets one.
     """
 
@@ -57,7 +60,9 @@ class Subproblem(Generic[Choice]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drive(Effort, Generic[Choice]):
-    """How a search ended: the best choice, None without one, its value, and how many subproblems were handed over."""
+    """How a search ended: the best choice, None without one, its value, and how many subproblems
+    were handed over.
+    """
 
     found: Choice | None
     value: float
@@ -85,7 +90,8 @@ def drive(
     on_standing
         Hears how far the search is, in objective units.
     merge
-        After how many subproblems those that are left are searched as one, and the function that makes one of them.
+        After how many subproblems those that are left are searched as one, and the function that
+        makes one of them.
     """
     search = _Search[Choice](backend=backend, gap=gap, deadline=deadline, on_standing=on_standing)
     try:
@@ -110,7 +116,9 @@ def drive(
 
 @dataclass(kw_only=True, eq=False)
 class _Search(Toll, Generic[Choice]):
-    """The search so far; `queue` are the subproblems whose turn has not come, `proven` bounds the others."""
+    """The search so far; `queue` are the subproblems whose turn has not come, `proven` bounds the
+    others.
+    """
 
     backend: Backend
     gap: float
@@ -145,14 +153,18 @@ class _Search(Toll, Generic[Choice]):
                 return
             subproblem, remainder = self.queue[0], list(self.queue[1:])
             if merge is not None and self.tried >= merge[0]:
-                promising = [entry for entry in self.queue if entry.bound < self.value * (1 - self.gap)]
+                promising = [
+                    entry for entry in self.queue if entry.bound < self.value * (1 - self.gap)
+                ]
                 remainder = [entry for entry in self.queue if entry not in promising]
                 subproblem = merge[1](promising) if len(promising) > 1 else subproblem
             rest_bound = min([self.proven, *(entry.bound for entry in remainder)])
             outcome, bound = self._searched(subproblem, rest_bound)
             self.queue = remainder
             # the subproblem's own bound holds whatever the solver proved until its time was up
-            self.proven = min(self.proven, math.inf if outcome == "infeasible" else max(bound, subproblem.bound))
+            self.proven = min(
+                self.proven, math.inf if outcome == "infeasible" else max(bound, subproblem.bound)
+            )
             if outcome not in ("optimal", "infeasible"):
                 self.outcome = outcome
                 return
@@ -162,8 +174,9 @@ class _Search(Toll, Generic[Choice]):
         self.outcome = "optimal" if self.incumbent else "infeasible"
 
     def _searched(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
-        """Show by a few cases that a subproblem holds nothing better than the best so far; else solve it, and show what
-        the solver says, as far as they do."""
+        """Show by a few cases that a subproblem holds nothing better than the best so far; else
+        solve it, and show what the solver says, as far as they do.
+        """
         if self.incumbent is not None and self._is_closed(subproblem, self.value):
             return "optimal", self.value
         outcome, bound = self._looked_into(subproblem, rest_bound)
@@ -179,8 +192,9 @@ class _Search(Toll, Generic[Choice]):
         return outcome, bound
 
     def _is_closed(self, subproblem: Subproblem[Choice], target: float) -> bool:
-        """Whether cases prove that no choice of a subproblem is worth less than a target. One that is, since the solver
-        overlooked it, is the best from then on."""
+        """Whether cases prove that no choice of a subproblem is worth less than a target. One that
+        is, since the solver overlooked it, is the best from then on.
+        """
         if subproblem.close is None:
             return False
         if self.backend.cancel.is_set():
@@ -192,12 +206,20 @@ class _Search(Toll, Generic[Choice]):
         self.solve_s += time.perf_counter() - started
         return bound >= target
 
-    def _looked_into(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
-        """Solve a subproblem, and again in units of the best value where its own are so large that the solver cannot
-        tell values near the best apart."""
+    def _looked_into(
+        self, subproblem: Subproblem[Choice], rest_bound: float
+    ) -> tuple[Outcome, float]:
+        """Solve a subproblem, and again in units of the best value where its own are so large that
+        the solver cannot tell values near the best apart.
+        """
         outcome, bound = self._solved(subproblem, rest_bound)
         nearer: Subproblem[Choice] | None = subproblem
-        while outcome == "optimal" and nearer is not None and nearer.closer is not None and self.incumbent is not None:
+        while (
+            outcome == "optimal"
+            and nearer is not None
+            and nearer.closer is not None
+            and self.incumbent is not None
+        ):
             nearer = nearer.closer(self.value)
             if nearer is not None:
                 outcome, bound = self._solved(nearer, rest_bound)
@@ -237,7 +259,11 @@ class _Search(Toll, Generic[Choice]):
         def tell(standing: SearchStanding) -> None:
             value = min(self.value, math.inf if standing.best is None else standing.best)
             # the others are not searched yet: no more is proven of all than their bounds say
-            bound = None if standing.bound is None or rest_bound == -math.inf else min(standing.bound, rest_bound)
+            bound = (
+                None
+                if standing.bound is None or rest_bound == -math.inf
+                else min(standing.bound, rest_bound)
+            )
             listener(replace(standing, best=value if math.isfinite(value) else None, bound=bound))
 
         return tell

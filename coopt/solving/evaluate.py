@@ -1,4 +1,6 @@
-"""The value of one given design and mapping, without optimisation; and which mappings of a network are fastest."""
+"""The value of one given design and mapping, without optimisation; and which mappings of a network
+are fastest.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ from coopt.solving.explain import no_family, no_split
 
 
 def mappings(
-    instance: Instance | str | Path, plan: Plan | None = None, *, most: int = 10, part: str | None = None
+    instance: Instance | str | Path,
+    plan: Plan | None = None,
+    *,
+    most: int = 10,
+    part: str | None = None,
 ) -> MappingRanking:
     """Rank the mappings of every workload on one given network.
 
-    All mappings that the instance lists and that fit into memory are ranked by their iteration time, each with its
-    fastest placement; bounds are reported, not enforced.
+    All mappings that the instance lists and that fit into memory are ranked by their iteration
+    time, each with its fastest placement; bounds are reported, not enforced.
 
     Parameters
     ----------
@@ -60,7 +66,8 @@ def mappings(
     Raises
     ------
     InstanceError
-        When the network is open or not one of the instance, no mapping divides its GPUs, or `most` is below 1.
+        When the network is open or not one of the instance, no mapping divides its GPUs, or `most`
+        is below 1.
 
     Examples
     --------
@@ -77,7 +84,11 @@ def mappings(
     if plan is not None:
         instance, plan = decided(instance, plan)
         network = part_network(instance, plan, "a ranking of mappings", part)
-        question, family, uplinks = with_tp(network.question, across=plan.tp_across), network.family, network.uplinks
+        question, family, uplinks = (
+            with_tp(network.question, across=plan.tp_across),
+            network.family,
+            network.uplinks,
+        )
     else:
         require_one_network(instance, "a ranking of mappings without a plan")
         if complaints := list(open_design(instance)):
@@ -86,7 +97,10 @@ def mappings(
     context = context_of(family)
 
     def ranked(variant: Instance) -> tuple[RankedMappings, ...]:
-        return tuple(_ranked(variant, workload, family, context, uplinks, most) for workload in variant.workload)
+        return tuple(
+            _ranked(variant, workload, family, context, uplinks, most)
+            for workload in variant.workload
+        )
 
     rankings, _ = inside_first(question, ranked, lambda ranks: all(map(_in_time, ranks)))
     return MappingRanking(
@@ -102,7 +116,12 @@ def _in_time(ranked: RankedMappings) -> bool:
 
 
 def _ranked(
-    question: Instance, workload: Workload, family: Family, context: Context, uplinks: int, most: int
+    question: Instance,
+    workload: Workload,
+    family: Family,
+    context: Context,
+    uplinks: int,
+    most: int,
 ) -> RankedMappings:
     """The fastest mappings of a workload on a network."""
     gpu = question.cluster.gpu
@@ -115,7 +134,8 @@ def _ranked(
     fastest: list[int] = []
     seen: set[tuple[int, ...]] = set()
     keys = [field.name for field in fields(Mappings) if field.name != "outermost"]
-    # rows of one mapping differ in placement and order alone: its fastest comes first, the others are passed over
+    # rows of one mapping differ in placement and order alone: its fastest comes first, the others
+    # are passed over
     for row in np.argsort(times, kind="stable"):
         key = tuple(int(getattr(pool.mappings, name)[row]) for name in keys)
         if key not in seen:
@@ -130,7 +150,9 @@ def _ranked(
         bound_s=allowed_s(question, family, uplinks, workload),
         listed=len(choices),
         fitting=len(fit),
-        mappings=tuple(run_on(question, family, uplinks, workload, told, row) for row in range(len(told))),
+        mappings=tuple(
+            run_on(question, family, uplinks, workload, told, row) for row in range(len(told))
+        ),
     )
 
 
@@ -141,18 +163,21 @@ def evaluate_instance(
 ) -> Evaluation:
     """Evaluate one design and one mapping for each workload.
 
-    What has no key of its own follows: the cheapest wiring and optics of the pinned network, within the limits if any
-    are, and the fastest placement of the pinned mapping. Where `cp` is left out, it follows from TP, PP and DP, or is 1
-    where these are not all given. Bounds and memory are reported, not enforced.
+    What has no key of its own follows: the cheapest wiring and optics of the pinned network, within
+    the limits if any are, and the fastest placement of the pinned mapping. Where `cp` is left out,
+    it follows from TP, PP and DP, or is 1 where these are not all given. Bounds and memory are
+    reported, not enforced.
 
     Parameters
     ----------
     instance
         The question, or the file that holds it.
     design
-        What is built, as in a plan of this instance; None where the instance leaves a single choice.
+        What is built, as in a plan of this instance; None where the instance leaves a single
+        choice.
     mappings
-        One for each workload, in the instance's order; None where the instance leaves a single choice.
+        One for each workload, in the instance's order; None where the instance leaves a single
+        choice.
 
     Raises
     ------
@@ -176,20 +201,30 @@ def evaluate_instance(
     gpus = design.gpus if design else instance.cluster.most_gpus
     open_keys = [text for workload in workloads for text in open_mapping(workload, gpus)]
     if open_keys and not complaints:
-        open_keys.append("to rank the mappings that are left open on this network, use `coopt evaluate --mappings 10`")
+        open_keys.append(
+            "to rank the mappings that are left open on this network, use `coopt evaluate"
+            " --mappings 10`"
+        )
     complaints += open_keys
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, design)
-    built_design, pinned_question = design_of(family, uplinks), instance.model_copy(update={"workload": workloads})
+    built_design, pinned_question = (
+        design_of(family, uplinks),
+        instance.model_copy(update={"workload": workloads}),
+    )
     plans, _ = inside_first(
         pinned_question,
-        lambda variant: [_fastest_run(variant, workload, family, uplinks) for workload in variant.workload],
+        lambda variant: [
+            _fastest_run(variant, workload, family, uplinks) for workload in variant.workload
+        ],
         lambda runs: all(run is not None and run.iteration_time_s <= run.bound_s for run in runs),
     )
     runs = [run for run in plans if run is not None]
     if len(runs) < len(plans):
-        workload = next(workload for workload, run in zip(workloads, plans, strict=True) if run is None)
+        workload = next(
+            workload for workload, run in zip(workloads, plans, strict=True) if run is None
+        )
         raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -200,11 +235,17 @@ def evaluate_instance(
     )
 
 
-def _fastest_run(instance: Instance, workload: Workload, family: Family, uplinks: int) -> WorkloadPlan | None:
-    """How a workload runs with its fastest placement; None where nothing of its mapping fills the domains."""
+def _fastest_run(
+    instance: Instance, workload: Workload, family: Family, uplinks: int
+) -> WorkloadPlan | None:
+    """How a workload runs with its fastest placement; None where nothing of its mapping fills the
+    domains.
+    """
     context = context_of(family)
     choices, _ = every_mapping(workload, family.gpus)
-    pool = in_orders(place(workload, instance.cluster.gpu, family.hb, context.site, choices), context.discipline)
+    pool = in_orders(
+        place(workload, instance.cluster.gpu, family.hb, context.site, choices), context.discipline
+    )
     if not len(pool):
         return None
     row, _ = fastest_row(pool, context, uplinks)
@@ -217,21 +258,28 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         return with_one_cp(instance.workload)
     if len(mappings) != len(instance.workload):
         raise InstanceError(
-            f"{instance.name}: {len(mappings)} mappings given, needs one for each of {len(instance.workload)} workloads"
+            f"{instance.name}: {len(mappings)} mappings given, needs one for each of"
+            f" {len(instance.workload)} workloads"
         )
     narrowed = []
     for workload, choice in zip(instance.workload, mappings, strict=True):
         try:
-            limits = MappingLimits.model_validate({key: (value,) for key, value in choice.model_dump().items()})
+            limits = MappingLimits.model_validate(
+                {key: (value,) for key, value in choice.model_dump().items()}
+            )
         except ValidationError as error:
             prefix = f"{instance.name}: mapping of workload {workload.name!r}"
-            raise InstanceError(f"{prefix}: {sentence}" for sentence in sentences(error, MappingLimits)) from None
+            raise InstanceError(
+                f"{prefix}: {sentence}" for sentence in sentences(error, MappingLimits)
+            ) from None
         narrowed.append(workload.model_copy(update={"mapping": limits}))
     return tuple(narrowed)
 
 
 def with_one_cp(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
-    """The workloads without context parallelism where they say nothing of it, and TP, PP and DP do not settle it."""
+    """The workloads without context parallelism where they say nothing of it, and TP, PP and DP do
+    not settle it.
+    """
 
     def with_cp(workload: Workload) -> Workload:
         limits = workload.mapping
@@ -250,7 +298,11 @@ def open_design(instance: Instance) -> Iterator[str]:
             yield _choice_left(key, tuple(getattr(entry, "name", entry) for entry in entries))
     ratio = network.oversubscription
     if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
-        values = ", ".join(f"{r:g}" for r in ratio) if isinstance(ratio, tuple) else f"anything up to {ratio:g}"
+        values = (
+            ", ".join(f"{r:g}" for r in ratio)
+            if isinstance(ratio, tuple)
+            else f"anything up to {ratio:g}"
+        )
         remedy = f"--set network.oversubscription={only_ratio(instance)}"
         yield f"network.oversubscription leaves {values}, needs one value to evaluate ({remedy})"
 
@@ -260,8 +312,13 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     choices, _ = every_mapping(workload, gpus)
     key = f"workload {workload.name!r}: mapping"
     if not len(choices):
-        shortfall = f"{workload.model.layers} layers may fall short of full stages by {MISSING_LAYERS}"
-        yield f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({shortfall}), needs other values"
+        shortfall = (
+            f"{workload.model.layers} layers may fall short of full stages by {MISSING_LAYERS}"
+        )
+        yield (
+            f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({shortfall}),"
+            " needs other values"
+        )
     for field in fields(Mappings):
         values = np.unique(getattr(choices, field.name)).tolist()
         if len(values) > 1 and field.name != "dp":
@@ -277,22 +334,24 @@ def _choice_left(key: str, values: tuple[Any, ...]) -> str:
 
 def _no_placement(workload: Workload, family: Family) -> str:
     return (
-        f"workload {workload.name!r}: no part of its mapping fills {family.active} active GPUs of {family.hb.name}, "
-        "needs degrees whose divisors multiply to that number"
+        f"workload {workload.name!r}: no part of its mapping fills {family.active} active GPUs of"
+        f" {family.hb.name}, needs degrees whose divisors multiply to that number"
     )
 
 
 def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
     """The cheapest wiring and optics of the one design there is, within the limits if any are."""
-    all_networks = ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
+    all_networks = (
+        (family, uplinks) for family in families(instance) for uplinks in family.uplink_choices
+    )
     networks = all_networks if design is None else families_of_design(instance, design)
     offers = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in networks]
     if not offers and design is None:
         raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
     if not offers:
         raise InstanceError(
-            f"{instance.name}: [network] holds no such design: needs another HB domain, switch, optic, ratio or more "
-            "tiers"
+            f"{instance.name}: [network] holds no such design: needs another HB domain, switch,"
+            " optic, ratio or more tiers"
         )
 
     def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:

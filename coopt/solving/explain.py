@@ -30,7 +30,11 @@ from coopt.solving.days import interrupted_paces
 from coopt.solving.reasons.limits import text_of, typed, with_part
 from coopt.solving.runs import StoppedError
 
-LINK_ENDS = ("from NIC to leaf", "from leaf to the next tier", "to the core")  # of network.link_reach_m
+LINK_ENDS = (
+    "from NIC to leaf",
+    "from leaf to the next tier",
+    "to the core",
+)  # of network.link_reach_m
 PROMISING = 100  # mappings that are timed before all others, most of which their best rules out
 NEAR = 128  # batches, or domains, on either side that are tried as others to ask for
 
@@ -43,21 +47,36 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     may_own_ends
         Whether the question that is asked may give each end of a link its own product.
     """
-    network, counts, space = instance.network, instance.cluster.counts_text, Space(instance=instance)
+    network, counts, space = (
+        instance.network,
+        instance.cluster.counts_text,
+        Space(instance=instance),
+    )
     sizes = ", ".join(f"{hb.name} ({hb.size})" for hb in network.hb_domains)
     if next(space.all_sites(), None) is None:
         neighbours = tuple(sorted(space.nearby_counts()))
         return (
-            f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half of each in use: "
-            f"needs another GPU count (such as {_numbers_text(neighbours)}) or another HB domain",
+            (
+                f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half of"
+                f" each in use: needs another GPU count (such as {_numbers_text(neighbours)}) or"
+                " another HB domain"
+            ),
         )
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
         return (sentence,)
     lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
-    helps = ["switches of more ports", "optics that reach further", "a larger oversubscription", "more tiers"]
+    helps = [
+        "switches of more ports",
+        "optics that reach further",
+        "a larger oversubscription",
+        "more tiers",
+    ]
     return (
-        f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB domains "
-        f"{sizes}: needs {alternatives(helps[: 4 if network.max_tiers < MOST_TIERS else 3])}{lacks}",
+        (
+            f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB"
+            f" domains {sizes}: needs"
+            f" {alternatives(helps[: 4 if network.max_tiers < MOST_TIERS else 3])}{lacks}"
+        ),
     )
 
 
@@ -67,8 +86,9 @@ def _joins(instance: Instance) -> bool:
 
 
 def missing_optic(instance: Instance, serves: Callable[[Instance], bool]) -> str | None:
-    """Which links no listed optic joins, where both ends have one product and the question has an answer without their
-    length; None where optics are not to blame, or there is no time to find out.
+    """Which links no listed optic joins, where both ends have one product and the question has an
+    answer without their length; None where optics are not to blame, or there is no time to find
+    out.
 
     Parameters
     ----------
@@ -84,16 +104,26 @@ def missing_optic(instance: Instance, serves: Callable[[Instance], bool]) -> str
         return None
 
 
-def _no_reach(instance: Instance, serves: Callable[[Instance], bool], *, may_own_ends: bool = False) -> str | None:
-    """The first links up to which all would have to be shorter for an answer, and why no optic joins them."""
+def _no_reach(
+    instance: Instance, serves: Callable[[Instance], bool], *, may_own_ends: bool = False
+) -> str | None:
+    """The first links up to which all would have to be shorter for an answer, and why no optic
+    joins them.
+    """
     network = instance.network
-    # the first level up to which links without a length give an answer is the one that no optic reaches
+    # the first level up to which links without a length give an answer is the one that no optic
+    # reaches
     for level in range(network.max_tiers):
-        lengths_m = (*(0.0 for _ in network.link_reach_m[: level + 1]), *network.link_reach_m[level + 1 :])
+        lengths_m = (
+            *(0.0 for _ in network.link_reach_m[: level + 1]),
+            *network.link_reach_m[level + 1 :],
+        )
         if serves(with_part(instance, "network", {"link_reach_m": lengths_m})):
             may_help = may_own_ends and network.link_ends == "same"
             helps = may_help and serves(with_part(instance, "network", {"link_ends": "own"}))
-            return _of_reach(instance, network.link_reach_m[level], LINK_ENDS[level], own_ends_help=helps)
+            return _of_reach(
+                instance, network.link_reach_m[level], LINK_ENDS[level], own_ends_help=helps
+            )
     return None
 
 
@@ -106,15 +136,18 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
     if not reaching:
         farthest = max(fitting, key=lambda optic: optic.reach_m)
         return (
-            f"no optic of network.optics that fits reaches the {length_m:g} m {ends} (network.link_reach_m): "
-            f"{farthest.name} reaches {farthest.reach_m:g} m; needs optics that reach further, shorter links, or "
-            "switches of more ports, with which fewer tiers do"
+            f"no optic of network.optics that fits reaches the {length_m:g} m {ends}"
+            f" (network.link_reach_m): {farthest.name} reaches {farthest.reach_m:g} m; needs optics"
+            " that reach further, shorter links, or switches of more ports, with which fewer"
+            " tiers do"
         )
     suffix, reach = ("", "reach") if len(reaching) > 1 else ("s", "reaches")
-    if instance.network.link_ends == "same" and not any(optic.gbit_s in rates for optic in reaching):
+    if instance.network.link_ends == "same" and not any(
+        optic.gbit_s in rates for optic in reaching
+    ):
         obstacle = (
-            f"hold{suffix} several links at once, and both ends of a link have one product here (network.link_ends), "
-            "which has to fit the ports of both"
+            f"hold{suffix} several links at once, and both ends of a link have one product here"
+            " (network.link_ends), which has to fit the ports of both"
         )
     else:
         obstacle = f"fit{suffix} no cages, or mate{suffix} with no parts, at both ends"
@@ -124,33 +157,49 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
         if isinstance(optic, Optic)
         and optic.reach_m >= length_m
         and any(
-            optic.gbit_s * gear.nic_planes == gear.nic.gbit_s and mate(gear.nic, optic, gear.switch) for gear in gears
+            optic.gbit_s * gear.nic_planes == gear.nic.gbit_s and mate(gear.nic, optic, gear.switch)
+            for gear in gears
         )
     ]
     # an optic without a rate of lanes may mate or not: one known to mate comes first
     example = min(remedies, key=lambda optic: (not optic.lane_gbit_s, optic.usd), default=None)
     such_as = f" (such as {example.name})" if example else ""
-    aside = ", or network.link_ends = 'own', which lets each end have its own module" if own_ends_help else ""
+    aside = (
+        ", or network.link_ends = 'own', which lets each end have its own module"
+        if own_ends_help
+        else ""
+    )
     return (
-        f"no optic of network.optics joins the links of {length_m:g} m {ends} (network.link_reach_m): "
-        f"{both([optic.name for optic in reaching])} {reach} as far, but {obstacle}; needs an "
-        f"optic of {alternatives(f'{rate:g}' for rate in rates)} Gbit/s that reaches {length_m:g} m{such_as}{aside}"
+        f"no optic of network.optics joins the links of {length_m:g} m {ends}"
+        f" (network.link_reach_m): {both([optic.name for optic in reaching])} {reach} as far, but"
+        f" {obstacle}; needs an optic of {alternatives(f'{rate:g}' for rate in rates)} Gbit/s that"
+        f" reaches {length_m:g} m{such_as}{aside}"
     )
 
 
 def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """No family meets every time bound."""
-    sentences = [text for w in range(len(instance.workload)) for text in _workload(instance, families, table, w)]
-    assert sentences or len(instance.workload) > 1, "a workload that can meet its bound has a column"
+    sentences = [
+        text
+        for w in range(len(instance.workload))
+        for text in _workload(instance, families, table, w)
+    ]
+    assert sentences or len(instance.workload) > 1, (
+        "a workload that can meet its bound has a column"
+    )
     return tuple(sentences) or (
-        "every bound can be met on some network, but no single network meets them all: "
-        "needs a looser bound on one workload",
+        (
+            "every bound can be met on some network, but no single network meets them all: "
+            "needs a looser bound on one workload"
+        ),
     )
 
 
 def beyond_limits(instance: Instance, families: Iterable[Family]) -> Iterator[str]:
     """Limits that every family exceeds, however long an iteration may take."""
-    for name, need in _least_uses(instance, ((family, family.uplink_choices[0]) for family in families)).items():
+    for name, need in _least_uses(
+        instance, ((family, family.uplink_choices[0]) for family in families)
+    ).items():
         cap = float(getattr(instance.limits, name))
         if need > cap:
             yield f"{_too_small(name, cap, need)}, whatever the bounds on time"
@@ -167,25 +216,41 @@ def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) 
         for share in shares
     ]
     share, family = min(paces, key=itemgetter(0), default=(math.inf, viable[0]))
-    among = f" with at most {availability.spares[-1]:,} spare domains" if availability.spare_domains else ""
+    among = (
+        f" with at most {availability.spares[-1]:,} spare domains"
+        if availability.spare_domains
+        else ""
+    )
     ways_out = "fewer failures, faster restarts or more spare domains"
     if math.isinf(share):
-        return (f"with failures, checkpoints and restarts no design ever gets anything done{among}: needs {ways_out}",)
+        return (
+            (
+                f"with failures, checkpoints and restarts no design ever gets anything done{among}:"
+                f" needs {ways_out}"
+            ),
+        )
     days = [w for w in instance.workload if w.train_days is not None]
-    longer = ", ".join(f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days)
+    longer = ", ".join(
+        f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days
+    )
     confidence = availability.confidence
     odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
-        f"with failures, checkpoints and restarts no design trains in time{among}: the nearest takes "
-        f"{share:.4g} times as long as allowed (on {family.hb.name}), {longer}{odds}: needs more days, "
-        f"{ways_out}",
+        (
+            f"with failures, checkpoints and restarts no design trains in time{among}: the nearest"
+            f" takes {share:.4g} times as long as allowed (on {family.hb.name}), {longer}{odds}:"
+            f" needs more days, {ways_out}"
+        ),
     )
 
 
 def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """Every family that meets the time bounds exceeds a limit."""
     need = needs(table.columns, len(instance.workload))
-    in_time = ((family, max(need[table.numbers[context_of(family)]], family.uplink_choices[0])) for family in viable)
+    in_time = (
+        (family, max(need[table.numbers[context_of(family)]], family.uplink_choices[0]))
+        for family in viable
+    )
     uses = _least_uses(instance, in_time)
     caps = {name: float(getattr(instance.limits, name)) for name in uses}
     single = tuple(
@@ -195,7 +260,9 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     )
     if single:
         return single
-    parts = ", ".join(f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in uses.items())
+    parts = ", ".join(
+        f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in uses.items()
+    )
     return (f"no design keeps all limits at once: {parts}; needs one of them looser",)
 
 
@@ -214,65 +281,96 @@ def _too_small(name: str, cap: float, need: float) -> str:
     return f"limits.{name} = {cap:,.10g}: needs at least {rounded_up(need)} ({share:+.2%})"
 
 
-def _workload(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> Iterator[str]:
+def _workload(
+    instance: Instance, families: tuple[Family, ...], table: Columns, w: int
+) -> Iterator[str]:
     workload, gpu = instance.workload[w], instance.cluster.gpu
-    sources = [table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)]
+    sources = [
+        table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)
+    ]
     place_of = f"workload {workload.name!r}"
     if not any(len(source.fit) + len(source.too_large) for source in sources):
         yield no_split(instance, workload)
     elif not any(len(source.fit) for source in sources):
         need_bytes = min(source.least_bytes for source in sources)
         yield (
-            f"{place_of}: the smallest mapping needs {need_bytes / GIB:.2f} GiB a GPU, "
-            f"{gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping lists"
-            f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
+            f"{place_of}: the smallest mapping needs {need_bytes / GIB:.2f} GiB a GPU, {gpu.name}"
+            f" has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping"
+            f" lists{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
         fastest_s, hb = _fastest_time(instance, families, table, w)
         if fastest_s > workload.bound_s:
             need_s = fastest_s * (1.0 + workload.time_margin)
-            hint = f", that is {workload.in_own_units(need_s)}" if workload.max_iteration_time_s is None else ""
-            hint += " without interruptions" if hint and workload.calendar and instance.availability is not None else ""
+            hint = (
+                f", that is {workload.in_own_units(need_s)}"
+                if workload.max_iteration_time_s is None
+                else ""
+            )
+            hint += (
+                " without interruptions"
+                if hint and workload.calendar and instance.availability is not None
+                else ""
+            )
             keys = ["cp", "micro_batch", "recompute"]
             keys += ["offload_percent"] if any(len(source.too_large) for source in sources) else []
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
             yield (
-                f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on {hb}), "
-                f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least {rounded_up(need_s)} s "
+                f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on"
+                f" {hb}), "
+                f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least"
+                f" {rounded_up(need_s)} s "
                 f"({fastest_s / workload.bound_s - 1:+.2%}){hint}"
                 f"{_defaults(instance, workload, keys)}"
             )
 
 
 def no_split(instance: Instance, workload: Workload) -> str:
-    """Why no mapping of a workload divides evenly, and what would: a sentence without its full stop."""
-    batches, counts = _such_as(_batches_near(instance, workload)), _such_as(_counts_near(instance, workload))
-    keys = [key for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch") if key in workload.mapping.model_fields_set]
+    """Why no mapping of a workload divides evenly, and what would: a sentence without its full
+    stop.
+    """
+    batches, counts = (
+        _such_as(_batches_near(instance, workload)),
+        _such_as(_counts_near(instance, workload)),
+    )
+    keys = [
+        key
+        for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch")
+        if key in workload.mapping.model_fields_set
+    ]
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model
     groups = f"{model.mamba_groups} groups of Mamba-2, " if model.mamba_layers else ""
-    mamba_text = "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
+    mamba_text = (
+        "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
+    )
     return (
-        f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs divides "
-        f"{model.heads} heads, {groups}{model.layers} layers and a batch of {workload.global_batch} "
-        f"within workload.mapping ({f'{lists}; ' if lists else ''}{mamba_text}layers may fall short of full stages by "
-        f"{MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping lists"
-        f"{'' if model.mamba_layers else _defaults(instance, workload, ('cp',))}"
+        f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs"
+        f" divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
+        f" {workload.global_batch} within workload.mapping"
+        f" ({f'{lists}; ' if lists else ''}{mamba_text}layers may fall short of full stages by"
+        f" {MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping"
+        f" lists{'' if model.mamba_layers else _defaults(instance, workload, ('cp',))}"
     )
 
 
 def _batches_near(instance: Instance, workload: Workload) -> Iterator[int]:
-    """The nearest batches below and above for which some mapping divides evenly on the GPUs asked for."""
+    """The nearest batches below and above for which some mapping divides evenly on the GPUs asked
+    for.
+    """
     yield from _nearest(
         workload.global_batch,
         lambda batch: any(
-            _divides(workload.model_copy(update={"global_batch": batch}), gpus) for gpus in instance.cluster.gpus
+            _divides(workload.model_copy(update={"global_batch": batch}), gpus)
+            for gpus in instance.cluster.gpus
         ),
     )
 
 
 def _counts_near(instance: Instance, workload: Workload) -> Iterator[int]:
-    """The nearest counts of GPUs below and above that fill domains of some kind and that some mapping divides."""
+    """The nearest counts of GPUs below and above that fill domains of some kind and that some
+    mapping divides.
+    """
     size = min(hb.size for hb in instance.network.hb_domains)
     gpus = instance.cluster.gpus[0]
     domain_counts = _nearest(gpus / size, lambda domains: _divides(workload, domains * size))
@@ -297,7 +395,8 @@ def _such_as(numbers: Iterable[int]) -> str:
 
 
 def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> str:
-    """Lists of a mapping that the user left to defaults which hold back some values; empty where there are none.
+    """Lists of a mapping that the user left to defaults which hold back some values; empty where
+    there are none.
 
     Parameters
     ----------
@@ -308,10 +407,16 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
     possible: dict[str, set[Any]] = {
         "cp": {c for gpus in instance.cluster.gpus for c in divisors(math.gcd(seq, gpus))},
         "micro_batch": set(divisors(workload.global_batch)),
-        "recompute": set() if workload.options.software.recompute_modules else {"norm+act", "norm+ffn"},
+        "recompute": (
+            set() if workload.options.software.recompute_modules else {"norm+act", "norm+ffn"}
+        ),
         "offload_percent": {100} if instance.cluster.gpu.host_gbyte_s else set(),
     }
-    defaults = {key: getattr(limits, key) for key in possible if key in keys and key not in limits.model_fields_set}
+    defaults = {
+        key: getattr(limits, key)
+        for key in possible
+        if key in keys and key not in limits.model_fields_set
+    }
     narrow = [
         f"mapping.{key} = {text_of(values or allowed_recompute(workload))}"
         for key, values in defaults.items()
@@ -323,34 +428,59 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
     return f"; {both(narrow)} {are}, and wider lists were not searched"
 
 
-def _fastest_time(instance: Instance, families: tuple[Family, ...], table: Columns, w: int) -> tuple[float, str]:
+def _fastest_time(
+    instance: Instance, families: tuple[Family, ...], table: Columns, w: int
+) -> tuple[float, str]:
     """The least iteration time of a workload on any network, and the HB domain it takes.
 
-    The few mappings with the lowest bound on their time go first; of the others only those are timed whose time at
-    full bandwidth is no more than the least so far, and that no other one replaces.
+    The few mappings with the lowest bound on their time go first; of the others only those are
+    timed whose time at full bandwidth is no more than the least so far, and that no other one
+    replaces.
     """
-    workload, gpu, discipline = instance.workload[w], instance.cluster.gpu, instance.network.discipline
+    workload, gpu, discipline = (
+        instance.workload[w],
+        instance.cluster.gpu,
+        instance.network.discipline,
+    )
     record = math.inf, "no network"
     # of the families of a context the one with most uplinks comes last and stays
-    widest = {context_of(family): family for family in sorted(families, key=lambda f: f.uplink_choices[-1])}
+    widest = {
+        context_of(family): family
+        for family in sorted(families, key=lambda f: f.uplink_choices[-1])
+    }
     sites = {context.site: family.hb for context, family in widest.items()}
 
     def timed(pool: Pool, hb: HbDomain, ends: Mapping[Context, int]) -> tuple[float, str]:
         pool.load([context for context in ends if not context.layout.is_flat])
-        return min([record, *((float(pool.time_s(c, u).min()), hb.name) for c, u in ends.items() if len(pool))])
+        return min(
+            [
+                record,
+                *((float(pool.time_s(c, u).min()), hb.name) for c, u in ends.items() if len(pool)),
+            ]
+        )
 
     for site, hb in sites.items():
-        ends = {context: family.uplink_choices[-1] for context, family in widest.items() if context.site == site}
+        ends = {
+            context: family.uplink_choices[-1]
+            for context, family in widest.items()
+            if context.site == site
+        }
         source, ideal = table.fittings[w, site.gpus], full_bandwidth(list(ends))
         bound_s = source.least_s(gpu, hb.gbyte_s, ideal.byte_s)
         promising = source.fit.take(np.argsort(bound_s, kind="stable")[:PROMISING])
         record = timed(in_orders(place(workload, gpu, hb, site, promising), discipline), hb, ends)
-        candidates = place(workload, gpu, hb, site, source.fit.take(np.flatnonzero(bound_s <= record[0])))
+        candidates = place(
+            workload, gpu, hb, site, source.fit.take(np.flatnonzero(bound_s <= record[0]))
+        )
         least_s = candidates.time_s(ideal, 1)
         order = np.argsort(least_s, kind="stable")
         for rows in (order[:PROMISING], order[PROMISING:]):
             contenders = candidates.take(rows[least_s[rows] <= record[0]])
-            record = timed(undominated_rows(contenders, discipline)[0], hb, ends) if len(contenders) else record
+            record = (
+                timed(undominated_rows(contenders, discipline)[0], hb, ends)
+                if len(contenders)
+                else record
+            )
     return record
 
 

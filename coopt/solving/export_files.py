@@ -1,4 +1,6 @@
-"""Files that need a search: the program behind a plan for other solvers, and the path of every flow for controllers."""
+"""Files that need a search: the program behind a plan for other solvers, and the path of every flow
+for controllers.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +43,35 @@ from coopt.traffic.of_plan import LeafFlows, leaf_flows
 from formulations.shared import UPLINKS, build
 
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
-NOTHING = "{}: nothing serves every workload, so that there is no program to write, needs bounds that can be met"
+NOTHING = (
+    "{}: nothing serves every workload, so that there is no program to write, needs bounds that can"
+    " be met"
+)
 LONGEST = 200  # characters of a comment; readers have limits
 
 COLUMNS = (
-    "workload", "kind", "collective", "bytes", "source_gpu", "source_nic", "source_leaf", "source_aggregation", "top",
-    "destination_aggregation", "destination_leaf", "destination_nic", "destination_gpu", "round",
-)  # fmt: skip
+    "workload",
+    "kind",
+    "collective",
+    "bytes",
+    "source_gpu",
+    "source_nic",
+    "source_leaf",
+    "source_aggregation",
+    "top",
+    "destination_aggregation",
+    "destination_leaf",
+    "destination_nic",
+    "destination_gpu",
+    "round",
+)
 
-CHOICE = Choice(algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0)  # as `coopt route` without options
-UNHURRIED_S = 1e9  # for what comes before a program; a number, since an answer that there is none states it
+CHOICE = Choice(
+    algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0
+)  # as `coopt route` without options
+UNHURRIED_S = (
+    1e9  # for what comes before a program; a number, since an answer that there is none states it
+)
 
 
 def model_lp(instance: Instance, plan: Plan, program: int | None = None) -> str:
@@ -69,7 +90,8 @@ def formulations_of(instance: Instance) -> tuple[str, ...]:
 
 
 def programs_of(instance: Instance) -> NamedPrograms:
-    """What an instance is made into, however long that takes; all formulations have the same list of what may be.
+    """What an instance is made into, however long that takes; all formulations have the same list
+    of what may be.
 
     TP groups lie inside HB domains where the instance leaves that open: so it is asked first.
     """
@@ -79,42 +101,53 @@ def programs_of(instance: Instance) -> NamedPrograms:
     return method_of(instance.problem).programs(run)
 
 
-def _program_file(instance: Instance, plan: Plan, ending: str, mark: str, program: int | None) -> str:
+def _program_file(
+    instance: Instance, plan: Plan, ending: str, mark: str, program: int | None
+) -> str:
     """The program that the formulation of a plan makes of its instance, in units of the objective.
 
-    The optimum of one network is the value of a proven plan: cuts that recomputation took are searched again and are
-    part of it. Other questions are written as their search begins.
+    The optimum of one network is the value of a proven plan: cuts that recomputation took are
+    searched again and are part of it. Other questions are written as their search begins.
 
     Parameters
     ----------
     program
-        From 1, which one of several where the answer is the best of them, such as those of the rings of sites.
+        From 1, which one of several where the answer is the best of them, such as those of the
+        rings of sites.
 
     Raises
     ------
     InstanceError
-        When the plan is of another instance, nothing serves every workload, so that there is no program, or there are
-        several and none is named.
+        When the plan is of another instance, nothing serves every workload, so that there is no
+        program, or there are several and none is named.
     """
-    if instance.problem == "shared":  # days are counted before the search, and only islands are a table of options
+    if (
+        instance.problem == "shared"
+    ):  # days are counted before the search, and only islands are a table of options
         require_no_failures(instance, "a file of the mixed-integer program")
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
     question = _as_solved(*placed_as(instance, plan))
     if plan.solver.formulation not in formulations_of(question):
         raise InstanceError(
-            f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file, "
-            f"needs {alternatives(formulations_of(question))}"
+            f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file,"
+            f" needs {alternatives(formulations_of(question))}"
         )
     if question.problem == "shared":
         problem, model = _model(question, plan)
-        lines, programs = list(_about_network(question, problem)), [Program(model=model, unit=problem.scale)]
+        lines, programs = (
+            list(_about_network(question, problem)),
+            [Program(model=model, unit=problem.scale)],
+        )
     else:
         lines, programs = [], list(programs_of(question)(plan.solver.formulation))
     if not programs:
         raise InstanceError(NOTHING.format(instance.name))
     place = _place(instance, len(programs), program)
-    text = "".join(f"{mark}{line[:LONGEST]}\n" for line in [*_about(question, plan, place, len(programs)), *lines])
+    text = "".join(
+        f"{mark}{line[:LONGEST]}\n"
+        for line in [*_about(question, plan, place, len(programs)), *lines]
+    )
     return text + _text(programs[place], ending)
 
 
@@ -164,11 +197,15 @@ def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[s
     """What the file holds."""
     kind = plan.objective.kind
     yield f"{instance.name} ({instance.sha256}), formulation {plan.solver.formulation!r}"
-    yield f"minimizes {kind} in {UNITS[kind]}; the plan: {plan.status}, value {plan.objective.value}"
+    yield (
+        f"minimizes {kind} in {UNITS[kind]}; the plan: {plan.status}, value {plan.objective.value}"
+    )
     if count > 1:
         yield f"program {place + 1} of {count}; the answer is the best of them"
     if instance.problem != "shared":
-        yield "as the search begins, which may add cuts; variables have the names of the mathematics"
+        yield (
+            "as the search begins, which may add cuts; variables have the names of the mathematics"
+        )
     if instance.problem == "direct":
         yield "direct links by one mapping; networks of switches are another problem"
 
@@ -178,10 +215,16 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     d = problem.data
     yield "y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c"
     for f, family in enumerate(problem.families):
-        yield f"y_{f}: {_network(family)}; {family.uplink_choices[0]} to {family.uplink_choices[-1]} uplinks"
+        yield (
+            f"y_{f}: {_network(family)}; {family.uplink_choices[0]} to {family.uplink_choices[-1]}"
+            " uplinks"
+        )
     for c, column in enumerate(problem.columns):
         name = instance.workload[column.workload].name
-        yield f"z_{c}: {name!r} on families of context {d.column_context[c]}, from {column.uplinks} uplinks"
+        yield (
+            f"z_{c}: {name!r} on families of context {d.column_context[c]}, from {column.uplinks}"
+            " uplinks"
+        )
 
 
 def _network(family: Family) -> str:
@@ -196,19 +239,26 @@ def _network(family: Family) -> str:
 
 
 def _text(program: Program, ending: str) -> str:
-    """The model as HiGHS writes it, with names as in `formulations/` and costs in the objective's unit."""
+    """The model as HiGHS writes it, with names as in `formulations/` and costs in the objective's
+    unit.
+    """
     lp, variables = linear_program(program.model)
     lp.model_name_ = "coopt"
     lp.col_cost_ = np.asarray(lp.col_cost_) * program.unit
     lp.offset_ = lp.offset_ * program.unit + program.base
     lp.col_names_ = [_plain_name(variable.name) for variable in variables]
-    lp.row_names_ = [_plain_name(row.name) for row in program.model.component_data_objects(pyo.Constraint, active=True)]
+    lp.row_names_ = [
+        _plain_name(row.name)
+        for row in program.model.component_data_objects(pyo.Constraint, active=True)
+    ]
     h = QuietHighs()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"model.{ending}"
         for status in (h.passModel(lp), h.writeModel(str(file))):
             assert status != highspy.HighsStatus.kError, f"HiGHS wrote no {ending}"
-        return file.read_text("utf-8").replace("\nsemi\nend", "\nend")  # an empty section that not all readers know
+        return file.read_text("utf-8").replace(
+            "\nsemi\nend", "\nend"
+        )  # an empty section that not all readers know
 
 
 def _plain_name(name: str) -> str:
@@ -216,18 +266,24 @@ def _plain_name(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_")
 
 
-def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None) -> str:
-    """One line for each flow between domains, with the names of what it crosses in the graph that is exported.
+def routes_csv(
+    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
+) -> str:
+    """One line for each flow between domains, with the names of what it crosses in the graph that
+    is exported.
 
     Raises
     ------
     InstanceError
-        When the plan has no design of this instance, no workload of that name, or one HB domain and so no network.
+        When the plan has no design of this instance, no workload of that name, or one HB domain and
+        so no network.
     """
     network = trusted_part(instance, plan, "the format routes", part)
     family, uplinks, pairs = network.family, network.uplinks, network.runs
     if family.tiers == 0:
-        raise InstanceError(f"{instance.name}: the plan is one HB domain and has no network, needs several domains")
+        raise InstanceError(
+            f"{instance.name}: the plan is one HB domain and has no network, needs several domains"
+        )
     require_workload(plan, workload, network.part)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -235,11 +291,15 @@ def routes_csv(instance: Instance, plan: Plan, *, workload: str | None = None, p
     for question, run in pairs:
         if workload in (None, question.name):
             for flows, routed in _routed(family, uplinks, demand(question, run)):
-                table.writerows((question.name, *line) for line in _lines(family, uplinks, flows, routed))
+                table.writerows(
+                    (question.name, *line) for line in _lines(family, uplinks, flows, routed)
+                )
     return text.getvalue()
 
 
-def _routed(family: Family, uplinks: int, traffic: TrafficDemand) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
+def _routed(
+    family: Family, uplinks: int, traffic: TrafficDemand
+) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
     """The flows with their routes; on one tier no switch lies above the leaves."""
     if family.tiers > 1:
         yield from routed_flows(family, uplinks, traffic, CHOICE)
@@ -247,39 +307,81 @@ def _routed(family: Family, uplinks: int, traffic: TrafficDemand) -> Iterator[tu
         yield from ((flows, None) for flows in leaf_flows(family, traffic))
 
 
-def _lines(family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None) -> Iterator[tuple[str, ...]]:
+def _lines(
+    family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None
+) -> Iterator[tuple[str, ...]]:
     ports, plane_group = family.nic_planes, family.planes_together
-    apart = -(-family.planes // plane_group) * plane_group  # numbers of planes from one port of a NIC to its next
+    apart = (
+        -(-family.planes // plane_group) * plane_group
+    )  # numbers of planes from one port of a NIC to its next
     for port, (row, number) in product(range(ports), enumerate(flows.planes)):
         plane = port * apart + number
         switches = _upper_switches(family, uplinks, plane, flows, routed)
-        leaves = ([f"leaf/{plane // plane_group}/{leaf}" for leaf in ends.tolist()] for ends in (flows.src, flows.dst))
-        gpus = ([divmod(gpu, family.active) for gpu in of[row].tolist()] for of in (flows.src_gpu, flows.dst_gpu))
+        leaves = (
+            [f"leaf/{plane // plane_group}/{leaf}" for leaf in ends.tolist()]
+            for ends in (flows.src, flows.dst)
+        )
+        gpus = (
+            [divmod(gpu, family.active) for gpu in of[row].tolist()]
+            for of in (flows.src_gpu, flows.dst_gpu)
+        )
         sizes = (flows.size_bytes[row] / ports).tolist()
         records = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, switches, strict=True)
-        for (d, g), (e, h), nic, size_bytes, source_leaf, destination_leaf, (up, top, down) in records:
+        for (
+            (d, g),
+            (e, h),
+            nic,
+            size_bytes,
+            source_leaf,
+            destination_leaf,
+            (
+                up,
+                top,
+                down,
+            ),
+        ) in records:
             # a NIC is named for its first GPU
             source_nic, destination_nic = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))
             source = (f"gpu/{d}/{g}", f"nic/{d}/{source_nic}/{nic}", source_leaf, up)
-            destination = (down, destination_leaf, f"nic/{e}/{destination_nic}/{nic}", f"gpu/{e}/{h}")
-            yield flows.kind, flows.collective, repr(size_bytes), *source, top, *destination, str(flows.round)
+            destination = (
+                down,
+                destination_leaf,
+                f"nic/{e}/{destination_nic}/{nic}",
+                f"gpu/{e}/{h}",
+            )
+            yield (
+                flows.kind,
+                flows.collective,
+                repr(size_bytes),
+                *source,
+                top,
+                *destination,
+                str(flows.round),
+            )
 
 
 def _upper_switches(
     family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: PlaneRoutes | None
 ) -> Iterator[tuple[str, str, str]]:
-    """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty where none is."""
+    """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty
+    where none is.
+    """
     if routed is None:
         yield from (("", "", "") for _ in flows.src)
     elif family.pods is None:
-        yield from (("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist())
+        yield from (
+            ("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist()
+        )
     else:
         group = core_group(family)
         up, down = (
-            ends // family.pods.leaves * family.slices(uplinks) + routed.middle for ends in (flows.src, flows.dst)
+            ends // family.pods.leaves * family.slices(uplinks) + routed.middle
+            for ends in (flows.src, flows.dst)
         )
         core = np.where(routed.core >= 0, routed.middle * group + routed.core, -1)
-        for m, *switches in zip(*(of.tolist() for of in (routed.middle, up, core, down)), strict=True):
+        for m, *switches in zip(
+            *(of.tolist() for of in (routed.middle, up, core, down)), strict=True
+        ):
             yield _pod_path(plane, *switches) if m >= 0 else ("", "", "")
 
 

@@ -23,7 +23,9 @@ from coopt.plan.schema import Cost, InstanceId
 from coopt.solving import explain
 from coopt.solving.arrays import fastest_row, workload_plan
 
-FIRST_ROWS = 2048  # rows that are timed first: those which nothing but compute would make the fastest
+FIRST_ROWS = (
+    2048  # rows that are timed first: those which nothing but compute would make the fastest
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +40,9 @@ class BuiltNetwork:
 def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     """The network and mappings of least iteration time within memory and limits.
 
-    Every network is taken at the most uplinks that the limits leave; of equally fast ones the cheapest. With several
-    workloads it is the largest share of a bound that is least. Bounds on time are reported, not enforced.
+    Every network is taken at the most uplinks that the limits leave; of equally fast ones the
+    cheapest. With several workloads it is the largest share of a bound that is least. Bounds on
+    time are reported, not enforced.
 
     Returns
     -------
@@ -51,7 +54,9 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     require_billed(instance, "the action fastest of a suite")
 
     def in_time(outcome: Evaluation | tuple[str, ...]) -> bool:
-        return not isinstance(outcome, tuple) and all(run.iteration_time_s <= run.bound_s for run in outcome.workloads)
+        return not isinstance(outcome, tuple) and all(
+            run.iteration_time_s <= run.bound_s for run in outcome.workloads
+        )
 
     return inside_first(instance, _fastest_network, in_time)[0]
 
@@ -77,7 +82,9 @@ def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
         for entry in _on_site(instance, site, networks, fits)
     ]
     if not ranked:
-        return explain.no_design(instance, candidates, columns(instance, candidates, lambda site: None, lambda: None))
+        return explain.no_design(
+            instance, candidates, columns(instance, candidates, lambda site: None, lambda: None)
+        )
     _, _, network, pools = min(ranked, key=lambda entry: entry[:2])
     return _written_out(instance, network, pools)
 
@@ -92,27 +99,36 @@ def _networks(instance: Instance, candidates: tuple[Family, ...]) -> Iterator[Bu
 
 
 def _on_site(
-    instance: Instance, site: DomainSet, networks: tuple[BuiltNetwork, ...], fits: dict[tuple[int, int], Fitting]
+    instance: Instance,
+    site: DomainSet,
+    networks: tuple[BuiltNetwork, ...],
+    fits: dict[tuple[int, int], Fitting],
 ) -> Iterator[tuple[float, float, BuiltNetwork, tuple[Pool, ...]]]:
     """The largest share of a bound, the cost and the rows of every network of one site."""
     site_networks = [network for network in networks if context_of(network.family).site == site]
     seen = [(context_of(network.family), network.uplinks) for network in site_networks]
     pools = tuple(
-        _quick(instance, site_networks[0].family, site, fits[w, site.gpus], seen) for w in range(len(instance.workload))
+        _quick(instance, site_networks[0].family, site, fits[w, site.gpus], seen)
+        for w in range(len(instance.workload))
     )
     shares: dict[tuple[Context, int], float] = {}
     # times depend on context and uplinks alone: networks that differ in other parts have them once
     for context, uplinks in dict.fromkeys(seen):
         times = [fastest_row(pool, context, uplinks)[1] for pool in pools]
         shares[context, uplinks] = max(
-            time_s / workload.bound_s for time_s, workload in zip(times, instance.workload, strict=True)
+            time_s / workload.bound_s
+            for time_s, workload in zip(times, instance.workload, strict=True)
         )
     for network, key in zip(site_networks, seen, strict=True):
         yield shares[key], network.cost.of(instance.objective.minimize), network, pools
 
 
 def _quick(
-    instance: Instance, family: Family, site: DomainSet, source: Fitting, seen: list[tuple[Context, int]]
+    instance: Instance,
+    family: Family,
+    site: DomainSet,
+    source: Fitting,
+    seen: list[tuple[Context, int]],
 ) -> Pool:
     """Placed mappings among which is the fastest on each of the networks.
 
@@ -121,16 +137,24 @@ def _quick(
     gpu, order = instance.cluster.gpu, np.argsort(source.fastest_s, kind="stable")
     pool = place(source.workload, gpu, family.hb, site, source.fit.take(order[:FIRST_ROWS]))
     pool = in_orders(pool, family.discipline)
-    slowest = max(fastest_row(pool, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen))
+    slowest = max(
+        fastest_row(pool, context, uplinks)[1] for context, uplinks in dict.fromkeys(seen)
+    )
     rows = order[source.fastest_s[order] <= slowest]
-    return in_orders(place(source.workload, gpu, family.hb, site, source.fit.take(rows)), family.discipline)
+    return in_orders(
+        place(source.workload, gpu, family.hb, site, source.fit.take(rows)), family.discipline
+    )
 
 
 def _written_out(instance: Instance, network: BuiltNetwork, pools: tuple[Pool, ...]) -> Evaluation:
     context, design = context_of(network.family), design_of(network.family, network.uplinks)
     plans = tuple(
         workload_plan(
-            pool, instance.cluster.gpu, context, network.uplinks, fastest_row(pool, context, network.uplinks)[0]
+            pool,
+            instance.cluster.gpu,
+            context,
+            network.uplinks,
+            fastest_row(pool, context, network.uplinks)[0],
         )
         for pool in pools
     )

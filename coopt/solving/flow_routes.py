@@ -12,7 +12,15 @@ import pyomo.core as pyo
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Family
 from coopt.network.routing.algorithms import ALGORITHMS, greedy_cores
-from coopt.network.routing.layers import Flows, Ints, TwoLayer, degrees, hops, least_level, link_loads
+from coopt.network.routing.layers import (
+    Flows,
+    Ints,
+    TwoLayer,
+    degrees,
+    hops,
+    least_level,
+    link_loads,
+)
 from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers, spread_tiers
 from coopt.solving.highs import options, solve
 from coopt.traffic.flows import TrafficDemand
@@ -48,10 +56,17 @@ def _routed(plane: Plane, crossing: LeafFlows, choice: Choice) -> PlaneRoutes:
         return spread_tiers(plane, flows, seed=choice.seed, failed_cores=choice.failed_cores)
     if choice.algorithm != EXACT:
         return route_tiers(
-            plane, flows, algorithm_name=choice.algorithm, seed=choice.seed, failed_cores=choice.failed_cores
+            plane,
+            flows,
+            algorithm_name=choice.algorithm,
+            seed=choice.seed,
+            failed_cores=choice.failed_cores,
         )
     if plane.pods is not None:
-        raise InstanceError("algorithm 'exact': works on two tiers and the plan has three, needs 'best' or another one")
+        raise InstanceError(
+            "algorithm 'exact': works on two tiers and the plan has three, needs 'best' or"
+            " another one"
+        )
     (layer,) = plane.without_cores(choice.failed_cores, choice.seed)
     exact = route_exactly(layer, flows, time_limit_s=choice.time_limit_s)
     return PlaneRoutes(
@@ -67,7 +82,9 @@ def _routed(plane: Plane, crossing: LeafFlows, choice: Choice) -> PlaneRoutes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactRoutes:
-    """Cores of flows, -1 inside a leaf; their alpha, and a proven lower bound on that of any routing."""
+    """Cores of flows, -1 inside a leaf; their alpha, and a proven lower bound on that of any
+    routing.
+    """
 
     cores: Ints
     alpha: float
@@ -81,11 +98,13 @@ class ExactRoutes:
         return self.alpha == self.bound
 
 
-def route_exactly(clos: TwoLayer, flows: Flows, *, time_limit_s: float = 60.0, threads: int = 1) -> ExactRoutes:
+def route_exactly(
+    clos: TwoLayer, flows: Flows, *, time_limit_s: float = 60.0, threads: int = 1
+) -> ExactRoutes:
     """The routes of least alpha, or the best found within the time limit.
 
-    HiGHS looks for what is better than the greedy routes by a whole unit of load, 1/`clos.unit`; that there is nothing
-    proves these. It is not asked where they meet the lower bound already.
+    HiGHS looks for what is better than the greedy routes by a whole unit of load, 1/`clos.unit`;
+    that there is nothing proves these. It is not asked where they meet the lower bound already.
 
     Raises
     ------
@@ -120,14 +139,19 @@ def route_exactly(clos: TwoLayer, flows: Flows, *, time_limit_s: float = 60.0, t
     )
 
 
-def routing_data(clos: TwoLayer, flows: Flows, *, least: int, most: int) -> tuple[RoutingData, Ints]:
+def routing_data(
+    clos: TwoLayer, flows: Flows, *, least: int, most: int
+) -> tuple[RoutingData, Ints]:
     """The problem, and the pair of each flow that leaves its leaf."""
     out = flows.between
     names, pair, count = np.unique(
         flows.src[out] * clos.leaves + flows.dst[out], return_inverse=True, return_counts=True
     )
     src, dst = np.divmod(names, clos.leaves)
-    return RoutingData(src=src, dst=dst, flows=count, step=clos.steps, min_load=least, max_load=most), pair
+    return (
+        RoutingData(src=src, dst=dst, flows=count, step=clos.steps, min_load=least, max_load=most),
+        pair,
+    )
 
 
 def _level(clos: TwoLayer, flows: Flows, cores: Ints) -> int:
@@ -137,7 +161,9 @@ def _level(clos: TwoLayer, flows: Flows, cores: Ints) -> int:
 
 
 def _dealt(model: pyo.ConcreteModel, pair: Ints) -> Ints:
-    """A core for each flow: those of a pair in turn onto the cores that the model gives the pair."""
+    """A core for each flow: those of a pair in turn onto the cores that the model gives the
+    pair.
+    """
     through: list[list[int]] = [[] for _ in model.P]
     for p, core in model.PM:
         through[p] += [core] * round(model.x[p, core].value)

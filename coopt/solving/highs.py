@@ -2,8 +2,8 @@
 
 A linear Pyomo model as the arrays HiGHS takes.
 
-Rows are walked once and handed over without a detour: Pyomo's compiled standard form does the same through scipy, whose
-import alone takes longer than most of our solves.
+Rows are walked once and handed over without a detour: Pyomo's compiled standard form does the same
+through scipy, whose import alone takes longer than most of our solves.
 """
 
 from __future__ import annotations
@@ -29,22 +29,29 @@ Outcome = Literal["optimal", "infeasible", "unbounded", "time limit", "interrupt
 PROBING = 1 << 15
 """Its bit among the rules of presolve."""
 
-SEARCHES_WITHIN = ("mip_heuristic_run_rins", "mip_heuristic_run_rens", "mip_heuristic_run_root_reduced_cost")
+SEARCHES_WITHIN = (
+    "mip_heuristic_run_rins",
+    "mip_heuristic_run_rens",
+    "mip_heuristic_run_root_reduced_cost",
+)
 """The options of HiGHS's heuristics that search a smaller model."""
 
 LARGEST = 1e3
 """What models scale their dearest choice to, far above the feasibility tolerance of 1e-9 below."""
 
 NEAR = 10.0
-"""Prices this many times what the best choice is worth lead to no better one: models in its units cut them off there,
-so that the dearest item on a list does not hide what the cheapest ones cost."""
+"""Prices this many times what the best choice is worth lead to no better one: models in its units
+cut them off there, so that the dearest item on a list does not hide what the cheapest ones cost.
+"""
 
 COARSE = LARGEST / NEAR**2
 """Models in which the best choice is worth less than this are built again in its units."""
 
 
 class QuietHighs(highspy.Highs):
-    """HiGHS without a word on the terminal: 1.16 prints its version while it is made, before an option can be set."""
+    """HiGHS without a word on the terminal: 1.16 prints its version while it is made, before an
+    option can be set.
+    """
 
     def enableCallbacks(self) -> Any:  # noqa: N802 - the name of the method that it overrides
         """Enable callbacks, which is what prints."""
@@ -54,7 +61,9 @@ class QuietHighs(highspy.Highs):
 
 @dataclass(frozen=True, kw_only=True)
 class SolverAnswer:
-    """What a solver reports; `value` is None without a solution, `bound` is -inf without a proof."""
+    """What a solver reports; `value` is None without a solution, `bound` is -inf without a
+    proof.
+    """
 
     outcome: Outcome
     detail: str
@@ -68,16 +77,18 @@ class SolverAnswer:
 def options(*, gap: float, threads: int, seed: int = 0) -> dict[str, float | int | str | bool]:
     """The options a search runs with.
 
-    The absolute gap is 0, so that only the relative one decides. Presolve is off: HiGHS 1.15.1 loses the optimum of
-    small models of ours with it and reports a worse solution as optimal (tests/solving/test_highs.py holds one).
-    Probing off and the rest of presolve on answers 400 random models right but loses that one as well, and takes 1.3 to
-    2.4 times as long on the shipped instances. Probing is off in the searches within the search, too: its budget is a
-    share of the time limit, so that answers would depend on that.
+    The absolute gap is 0, so that only the relative one decides. Presolve is off: HiGHS 1.15.1
+    loses the optimum of small models of ours with it and reports a worse solution as optimal
+    (tests/solving/test_highs.py holds one). Probing off and the rest of presolve on answers 400
+    random models right but loses that one as well, and takes 1.3 to 2.4 times as long on the
+    shipped instances. Probing is off in the searches within the search, too: its budget is a share
+    of the time limit, so that answers would depend on that.
 
-    Heuristics that search a smaller model within the search are off: they presolve it whatever `presolve` says, and
-    HiGHS 1.16 never leaves the presolve of one model of `fleet-131k-w64`, deaf to its time limit and to interrupts
-    (tests/solving/test_highs.py holds that model). In single runs without them, shipped fleets of islands and direct
-    links took 0.73 to 0.84 of the CPU seconds, one shared network and fleets with a core, phases or sites 1.07 to 1.26.
+    Heuristics that search a smaller model within the search are off: they presolve it whatever
+    `presolve` says, and HiGHS 1.16 never leaves the presolve of one model of `fleet-131k-w64`, deaf
+    to its time limit and to interrupts (tests/solving/test_highs.py holds that model). In single
+    runs without them, shipped fleets of islands and direct links took 0.73 to 0.84 of the CPU
+    seconds, one shared network and fleets with a core, phases or sites 1.07 to 1.26.
     """
     return {
         "mip_rel_gap": gap,
@@ -105,13 +116,14 @@ def solve(
 ) -> SolverAnswer:
     """Solve a mixed-integer linear model and load its solution into the variables.
 
-    With `start` the search starts from the values that variables have; those of whole ones are enough. HiGHS checks
-    such a solution like any it finds, and drops it where it breaks a row.
+    With `start` the search starts from the values that variables have; those of whole ones are
+    enough. HiGHS checks such a solution like any it finds, and drops it where it breaks a row.
 
-    A KeyboardInterrupt, or `cancel` once it is set, stops the search and keeps its best solution. `on_standing` hears
-    how far the search is, in the caller's thread and at most twice a second; an interrupt it raises counts as
-    one. Waiting for the turn of this thread counts against the time limit. Where HiGHS does not stop in time, its best
-    solution is the answer, and nobody waits for its thread.
+    A KeyboardInterrupt, or `cancel` once it is set, stops the search and keeps its best solution.
+    `on_standing` hears how far the search is, in the caller's thread and at most twice a second; an
+    interrupt it raises counts as one. Waiting for the turn of this thread counts against the time
+    limit. Where HiGHS does not stop in time, its best solution is the answer, and nobody waits for
+    its thread.
     """
     started = time.perf_counter()
     cancel = cancel or threading.Event()
@@ -124,7 +136,9 @@ def solve(
         _begin(h, columns)
     handed_over = time.perf_counter()
     if not turn_came(started + time_limit_s, cancel):
-        return _unsearched("interrupted" if cancel.is_set() else "time limit", handed_over - started)
+        return _unsearched(
+            "interrupted" if cancel.is_set() else "time limit", handed_over - started
+        )
     try:
         left_s = max(started + time_limit_s - time.perf_counter(), 0.0)
         _checked(h.setOptionValue("time_limit", left_s), f"option time_limit = {left_s!r}")
@@ -132,7 +146,9 @@ def solve(
     finally:
         ALONE.release()
     if ended.abandoned:
-        return _abandoned_answer(lp, columns, ended, handed_over - started, time.perf_counter() - handed_over)
+        return _abandoned_answer(
+            lp, columns, ended, handed_over - started, time.perf_counter() - handed_over
+        )
     outcome, detail = _outcome(h, ended.interrupted)
     info = h.getInfo()
     has_solution = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -150,7 +166,8 @@ def solve(
 
 
 def _proven_bound(h: Any, lp: Any, outcome: Outcome) -> float:
-    # HiGHS's own bound holds within its tolerances only; multipliers prove one where no variable is whole or endless
+    # HiGHS's own bound holds within its tolerances only; multipliers prove one where no variable is
+    # whole or endless
     is_bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
     if outcome == "optimal" and is_bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
         return safe_bound(lp, np.asarray(h.getSolution().row_dual))
@@ -158,36 +175,51 @@ def _proven_bound(h: Any, lp: Any, outcome: Outcome) -> float:
 
 
 def safe_bound(lp: Any, multipliers: NDArray[np.float64]) -> float:
-    r"""No solution of a program is worth less, whatever the multipliers of its rows and the tolerances they come from.
+    r"""No solution of a program is worth less, whatever the multipliers of its rows and the
+    tolerances they come from.
 
-    With rows between :math:`b^-` and :math:`b^+`, columns between :math:`l` and :math:`u`, and :math:`y` split by sign,
-    weak duality says
+    With rows between :math:`b^-` and :math:`b^+`, columns between :math:`l` and :math:`u`, and
+    :math:`y` split by sign, weak duality says
 
     .. math:: c x \ge y^+ b^- - y^- b^+ + \sum_j \min(r_j l_j, r_j u_j), \qquad r = c - A^T y
 
-    A multiplier of a side that a row does not have counts as 0. The rounding of all sums is taken off: `doubt` of each
-    addend is more than that of a sum of as many as there are rows or columns.
+    A multiplier of a side that a row does not have counts as 0. The rounding of all sums is taken
+    off: `doubt` of each addend is more than that of a sum of as many as there are rows or columns.
     """
     row_lower, row_upper = np.asarray(lp.row_lower_), np.asarray(lp.row_upper_)
-    y = np.clip(multipliers, np.where(np.isinf(row_upper), 0.0, -np.inf), np.where(np.isinf(row_lower), 0.0, np.inf))
+    y = np.clip(
+        multipliers,
+        np.where(np.isinf(row_upper), 0.0, -np.inf),
+        np.where(np.isinf(row_lower), 0.0, np.inf),
+    )
     rows = np.repeat(np.arange(lp.num_row_), np.diff(lp.a_matrix_.start_))
     addends, columns = np.asarray(lp.a_matrix_.value_) * y[rows], np.asarray(lp.a_matrix_.index_)
     cost, doubt = np.asarray(lp.col_cost_), 2.0**-52 * (lp.num_row_ + lp.num_col_ + 16)
     reduced_cost = cost - np.bincount(columns, weights=addends, minlength=lp.num_col_)
-    error = doubt * (np.abs(cost) + np.bincount(columns, weights=np.abs(addends), minlength=lp.num_col_))
+    error = doubt * (
+        np.abs(cost) + np.bincount(columns, weights=np.abs(addends), minlength=lp.num_col_)
+    )
     ends = [
         np.where(at == 0, 0.0, slope * at)
         for at in (lp.col_lower_, lp.col_upper_)
         for slope in (reduced_cost - error, reduced_cost + error)
     ]
-    sides = np.where(y > 0, y * np.where(y > 0, row_lower, 0.0), y * np.where(y < 0, row_upper, 0.0))
+    sides = np.where(
+        y > 0, y * np.where(y > 0, row_lower, 0.0), y * np.where(y < 0, row_upper, 0.0)
+    )
     terms = np.min(ends, axis=0)
     size = abs(lp.offset_) + float(np.abs(sides).sum()) + float(np.abs(terms).sum())
-    return float(lp.offset_ + sides.sum() + terms.sum()) - doubt * size if np.isfinite(size) else -math.inf
+    return (
+        float(lp.offset_ + sides.sum() + terms.sum()) - doubt * size
+        if np.isfinite(size)
+        else -math.inf
+    )
 
 
 def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
-    """The multiplier of every row of a linear model that has a solution, without whole variables."""
+    """The multiplier of every row of a linear model that has a solution, without whole
+    variables.
+    """
     lp, _ = linear_program(model)
     h = QuietHighs()
     for name, value in (options(gap=0.0, threads=1) | {"presolve": "on"}).items():
@@ -210,8 +242,9 @@ def solved(lp: highspy.HighsLp) -> Any:
 
 
 def run_apart(h: QuietHighs) -> None:
-    """Run HiGHS in a thread of its own: in each thread it keeps the number of threads of the first search, which may be
-    somebody else's, and refuses another."""
+    """Run HiGHS in a thread of its own: in each thread it keeps the number of threads of the first
+    search, which may be somebody else's, and refuses another.
+    """
     apart = threading.Thread(target=h.run)
     apart.start()
     apart.join()
@@ -239,8 +272,12 @@ def _unsearched(outcome: Outcome, handover_s: float) -> SolverAnswer:
     )
 
 
-def _abandoned_answer(lp: Any, columns: list[Any], ended: Ending, handover_s: float, solve_s: float) -> SolverAnswer:
-    """What HiGHS had told of a search that it does not end: a solution is worth what it costs, whatever it said."""
+def _abandoned_answer(
+    lp: Any, columns: list[Any], ended: Ending, handover_s: float, solve_s: float
+) -> SolverAnswer:
+    """What HiGHS had told of a search that it does not end: a solution is worth what it costs,
+    whatever it said.
+    """
     solution, progress = ended.solution, ended.standing
     if solution is not None:
         _load(columns, solution)
@@ -257,8 +294,13 @@ def _abandoned_answer(lp: Any, columns: list[Any], ended: Ending, handover_s: fl
 
 def _begin(h: Any, columns: list[Any]) -> None:
     """Hand over the values that variables have, as a solution to start from."""
-    starts = {i: float(column.value) for i, column in enumerate(columns) if column.value is not None}
-    index, values = np.array(list(starts), dtype=np.int32), np.array(list(starts.values()), dtype=np.float64)
+    starts = {
+        i: float(column.value) for i, column in enumerate(columns) if column.value is not None
+    }
+    index, values = (
+        np.array(list(starts), dtype=np.int32),
+        np.array(list(starts.values()), dtype=np.float64),
+    )
     _checked(h.setSolution(len(starts), index, values), "start")
 
 
@@ -309,14 +351,22 @@ def linear_program(model: pyo.ConcreteModel) -> tuple[Any, list[Any]]:
     lp.num_col_, lp.num_row_ = len(variables), len(rows)
     lp.offset_ = float(cost.constant)
     lp.col_cost_ = _dense(cost.linear, order)
-    lp.col_lower_ = np.array([-np.inf if v.lb is None else v.lb for v in variables], dtype=np.float64)
-    lp.col_upper_ = np.array([np.inf if v.ub is None else v.ub for v in variables], dtype=np.float64)
+    lp.col_lower_ = np.array(
+        [-np.inf if v.lb is None else v.lb for v in variables], dtype=np.float64
+    )
+    lp.col_upper_ = np.array(
+        [np.inf if v.ub is None else v.ub for v in variables], dtype=np.float64
+    )
     lp.row_lower_ = np.array([low for low, _, _ in rows], dtype=np.float64)
     lp.row_upper_ = np.array([high for _, high, _ in rows], dtype=np.float64)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = np.cumsum([0, *(len(terms) for _, _, terms in rows)], dtype=np.int32)
-    lp.a_matrix_.index_ = np.array([order[key] for _, _, terms in rows for key in terms], dtype=np.int32)
-    lp.a_matrix_.value_ = np.array([value for _, _, terms in rows for value in terms.values()], dtype=np.float64)
+    lp.a_matrix_.index_ = np.array(
+        [order[key] for _, _, terms in rows for key in terms], dtype=np.int32
+    )
+    lp.a_matrix_.value_ = np.array(
+        [value for _, _, terms in rows for value in terms.values()], dtype=np.float64
+    )
     kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
     lp.integrality_ = [kinds[not variable.is_continuous()] for variable in variables]
     return lp, variables
@@ -329,10 +379,15 @@ def _linear(visitor: Any, expression: Any) -> Any:
 
 
 def _row(visitor: Any, row: Any) -> tuple[float, float, dict[int, float]]:
-    """Lower and upper side, and coefficients by variable; the body's constant moves to the sides."""
+    """Lower and upper side, and coefficients by variable; the body's constant moves to the
+    sides.
+    """
     low, body, high = row.to_bounded_expression(evaluate_bounds=True)
     terms = _linear(visitor, body)
-    sides = (-np.inf if low is None else low - terms.constant, np.inf if high is None else high - terms.constant)
+    sides = (
+        -np.inf if low is None else low - terms.constant,
+        np.inf if high is None else high - terms.constant,
+    )
     return *sides, terms.linear
 
 

@@ -1,6 +1,7 @@
 """What a run of the solver has to say, as a plan.
 
-Every claim of its networks was recomputed from the decisions; of those that cost the same, the fastest counts.
+Every claim of its networks was recomputed from the decisions; of those that cost the same, the
+fastest counts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ ROUNDING = 1e-9
 """A gap this far beyond the one asked for is still that gap."""
 
 LAST_DIGITS = 1e-12
-"""Of a value: sums of the same prices in the solver's unit and in the objective's differ by less."""
+"""Of a value: sums of the same prices in the solver's unit and in the objective's differ by less.
+"""
 
 
 def answered(
@@ -45,9 +47,16 @@ def answered(
     couplings: Couplings = NOTHING_TIED,
     **details: Any,
 ) -> Plan:
-    """A plan with the parts that were found, "optimal" where that is the reason the search ended."""
+    """A plan with the parts that were found, "optimal" where that is the reason the search
+    ended.
+    """
     proven = reason == "optimal"
-    run.tell("done", "proven optimal" if proven else f"stopped: {reason}", best=claim.value, bound=claim.bound)
+    run.tell(
+        "done",
+        "proven optimal" if proven else f"stopped: {reason}",
+        best=claim.value,
+        bound=claim.bound,
+    )
     only = parts[0] if len(parts) == 1 else None
     return Plan(
         instance=identity(run.instance),
@@ -70,7 +79,9 @@ def alternative_of(run: Run, result: Effort, candidate: Candidate, table: Column
     return written_out(run.instance, candidate, result.bound, table)
 
 
-def written_out(instance: Instance, candidate: Candidate, bound: float, table: Columns) -> Alternative:
+def written_out(
+    instance: Instance, candidate: Candidate, bound: float, table: Columns
+) -> Alternative:
     """A network with a proven lower bound (in objective units) on its cost."""
     site, kind = context_of(candidate.family).site, instance.objective.minimize
     return Alternative(
@@ -78,15 +89,26 @@ def written_out(instance: Instance, candidate: Candidate, bound: float, table: C
         design=design_of(candidate.family, candidate.uplinks),
         cost=candidate.cost,
         workloads=tuple(
-            run_on(instance, candidate.family, candidate.uplinks, instance.workload[w], table.pools[w, site], row)
+            run_on(
+                instance,
+                candidate.family,
+                candidate.uplinks,
+                instance.workload[w],
+                table.pools[w, site],
+                row,
+            )
             for w, row in enumerate(candidate.rows)
         ),
     )
 
 
 def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
-    """Why a search that found something ended; "optimal" only with a proof within the gap that was asked for."""
-    return "the solver's own gap" if outcome == "optimal" and not within_gap(run, claim) else outcome
+    """Why a search that found something ended; "optimal" only with a proof within the gap that was
+    asked for.
+    """
+    return (
+        "the solver's own gap" if outcome == "optimal" and not within_gap(run, claim) else outcome
+    )
 
 
 def within_gap(run: Run, claim: ObjectiveClaim) -> bool:
@@ -97,8 +119,9 @@ def within_gap(run: Run, claim: ObjectiveClaim) -> bool:
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:
     """A value with the bound that was proven and the gap between them.
 
-    Nothing costs less than nothing, and no regret is below 0: a bound below is short by the solver's rounding. So is
-    one that only the last digits keep from the value; those depend on the unit, which is that of the dearest network.
+    Nothing costs less than nothing, and no regret is below 0: a bound below is short by the
+    solver's rounding. So is one that only the last digits keep from the value; those depend on the
+    unit, which is that of the dearest network.
     """
     bound = min(max(proven, 0.0) if math.isfinite(proven) else proven, value)
     bound = value if math.isclose(bound, value, rel_tol=LAST_DIGITS, abs_tol=0.0) else bound
@@ -114,7 +137,9 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
 def infeasible(run: Run, reasons: Why) -> Plan:
     """The answer that there is none, and why where that is asked for."""
     names = rows_by_name(run.instance)
-    explanation = tuple(with_names(sentence, names) for sentence in reasons()) if run.reasons else ()
+    explanation = (
+        tuple(with_names(sentence, names) for sentence in reasons()) if run.reasons else ()
+    )
     return _without_design(run, "infeasible", "infeasible", explanation, None)
 
 
@@ -136,7 +161,9 @@ def _without_design(
         status=status,
         stop_reason=stop_reason,
         explanation=explanation,
-        objective=ObjectiveClaim(kind=run.instance.objective.minimize, value=None, bound=bound, gap=None),
+        objective=ObjectiveClaim(
+            kind=run.instance.objective.minimize, value=None, bound=bound, gap=None
+        ),
         solver=report_of(run),
         timing_s=timing_of(run),
     )
@@ -150,7 +177,10 @@ def identity(instance: Instance) -> InstanceId:
 def report_of(run: Run) -> SolverReport:
     """How the answer was found so far."""
     table, solver = run.log.table, run.instance.solver
-    settings: dict[str, float | int | str | bool] = {"gap": solver.gap, "time_limit_s": solver.time_limit_s}
+    settings: dict[str, float | int | str | bool] = {
+        "gap": solver.gap,
+        "time_limit_s": solver.time_limit_s,
+    }
     return SolverReport(
         formulation=run.formulation or solver.formulation,
         name=run.backend.name,
@@ -179,7 +209,9 @@ def timing_of(run: Run) -> Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A network, what it costs, and each workload's fastest mapping on it: its row and its share of the time bound."""
+    """A network, what it costs, and each workload's fastest mapping on it: its row and its share of
+    the time bound.
+    """
 
     family: Family
     uplinks: int
@@ -198,17 +230,21 @@ def recomputed(instance: Instance, table: Columns, family: Family, uplinks: int)
         bound_s = allowed_s(instance, family, uplinks, workload)
         shares.append(time_s / bound_s if time_s <= bound_s else np.inf)
     cost = cost_of(instance, family, uplinks)
-    return Candidate(family=family, uplinks=uplinks, cost=cost, rows=tuple(rows), shares=tuple(shares))
+    return Candidate(
+        family=family, uplinks=uplinks, cost=cost, rows=tuple(rows), shares=tuple(shares)
+    )
 
 
 def fastest_of_equal_cost(
     instance: Instance, problem: SharedProblem, table: Columns, candidate: Candidate
 ) -> Candidate:
-    """Among all networks with exactly the cost of the one found, the one whose tightest bound has most room.
+    """Among all networks with exactly the cost of the one found, the one whose tightest bound has
+    most room.
 
-    The solver stops at any optimum; planners want the best of them. Of equally fast ones it is one that joins rails,
-    then the one that leaves most room to the other bounds, then the least oversubscribed. Ties go to the first family,
-    so that the answer does not depend on the one found.
+    The solver stops at any optimum; planners want the best of them. Of equally fast ones it is one
+    that joins rails, then the one that leaves most room to the other bounds, then the least
+    oversubscribed. Ties go to the first family, so that the answer does not depend on the one
+    found.
     """
     value = candidate.cost.of(instance.objective.minimize)
     widest: dict[Context, tuple[Family, int]] = {}
@@ -219,7 +255,9 @@ def fastest_of_equal_cost(
     for family, price in zip(problem.families, problem.prices, strict=True):
         uplinks = _most_uplinks(instance, family, price, value)
         context = context_of(family)
-        if uplinks is not None and (context not in widest or is_better(family, uplinks, widest[context])):
+        if uplinks is not None and (
+            context not in widest or is_better(family, uplinks, widest[context])
+        ):
             widest[context] = family, uplinks
     equals = [recomputed(instance, table, family, uplinks) for family, uplinks in widest.values()]
     return min(equals, key=_preference)
@@ -233,7 +271,9 @@ def _preference(candidate: Candidate) -> tuple[object, ...]:
 
 
 def _most_uplinks(instance: Instance, family: Family, price: Affine, value: float) -> int | None:
-    """The most uplinks a family has at exactly that cost within the limits; more uplinks are never slower."""
+    """The most uplinks a family has at exactly that cost within the limits; more uplinks are never
+    slower.
+    """
     u = np.array(family.uplink_choices)
     prices = price.at(family, u)
     # the affine price adds up in another order than the bill: it says which numbers to try

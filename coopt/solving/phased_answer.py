@@ -1,9 +1,11 @@
-"""Answer an instance that grows in phases, or say which phase, bound or limit stands against every network.
+"""Answer an instance that grows in phases, or say which phase, bound or limit stands against every
+network.
 
 Each phase is also planned as if it were the last, which tells what not looking ahead costs.
 
-The myopic planner knows how many GPUs will come, so that leaves and ports suit the end, and knows nothing of later
-bounds, workloads and prices. In each phase it adds what is cheapest then, and buys nothing ahead.
+The myopic planner knows how many GPUs will come, so that leaves and ports suit the end, and knows
+nothing of later bounds, workloads and prices. In each phase it adds what is cheapest then, and buys
+nothing ahead.
 """
 
 from __future__ import annotations
@@ -58,14 +60,21 @@ def phased_plan(run: Run) -> Plan:
     demand = _demand(run, candidates)
     serving = demand.serving
     run.tell(
-        "build", f"{demand.kept:,} mappings kept, {len(serving):,} of {len(candidates):,} lines can serve every phase"
+        "build",
+        f"{demand.kept:,} mappings kept, {len(serving):,} of {len(candidates):,} lines can serve"
+        " every phase",
     )
     if not serving:
         return infeasible(run, partial(no_growth, instance, demand))
     serving_lines = [candidates[f] for f in serving]
     data = numbers_of(instance, serving_lines, [demand.allowed[f] for f in serving])
     result = search_lines(
-        instance, serving_lines, data, run.backend, deadline=run.deadline, on_standing=run.tell_standing
+        instance,
+        serving_lines,
+        data,
+        run.backend,
+        deadline=run.deadline,
+        on_standing=run.tell_standing,
     )
     run.log.searches.append(result)
     run.tell("solve", f"{result.tried:,} of {len(serving):,} lines handed to {run.backend.name}")
@@ -102,7 +111,9 @@ def _plan(run: Run, demand: Demand, result: Drive[Growth], growth: Growth) -> Pl
     if reason == "optimal" and not within_gap(run, claim):
         reason = "the solver's own gap"
     steps = range(len(instance.phase))
-    couplings = Couplings(growth=growth.spending, myopic=without_foresight(instance, demand, claim.value))
+    couplings = Couplings(
+        growth=growth.spending, myopic=without_foresight(instance, demand, claim.value)
+    )
     parts = tuple(_part(instance, demand, growth, t) for t in steps)
     return answered(run, reason, claim, cost=growth.cost, parts=parts, couplings=couplings)
 
@@ -122,10 +133,16 @@ def _part(instance: Instance, demand: Demand, growth: Growth, t: int) -> Part:
 
 def _workloads(demand: Demand, growth: Growth, t: int) -> tuple[WorkloadPlan, ...]:
     """Every workload of a phase on the network in place, by its fastest mapping."""
-    context, uplinks, question = context_of(growth.line.phases[t]), growth.uplinks[t], demand.questions[t]
+    context, uplinks, question = (
+        context_of(growth.line.phases[t]),
+        growth.uplinks[t],
+        demand.questions[t],
+    )
     pools = [demand.tables[t].pools[w, context.site] for w in range(len(question.workload))]
     return tuple(
-        workload_plan(pool, question.cluster.gpu, context, uplinks, fastest_row(pool, context, uplinks)[0])
+        workload_plan(
+            pool, question.cluster.gpu, context, uplinks, fastest_row(pool, context, uplinks)[0]
+        )
         for pool in pools
     )
 
@@ -151,17 +168,25 @@ def no_line(instance: Instance) -> tuple[str, ...]:
     listing = ", ".join(f"{gpus:,}" for gpus in counts)
     if not spread:
         return (
-            f"no HB domain holds the same number of active GPUs in every phase ({listing} GPUs): needs GPU counts that "
-            "share a divisor of more than half of an HB domain",
+            (
+                f"no HB domain holds the same number of active GPUs in every phase ({listing}"
+                " GPUs): needs GPU counts that share a divisor of more than half of an HB domain"
+            ),
         )
     if any(family.active in spread and grows(family, counts) for family in families(instance)):
         return (
-            f"no network that joins {final:,} GPUs has uplinks in every phase that spread over the spines of the last "
-            "one in even bundles: needs a larger oversubscription, or network.bundles = 'any'",
+            (
+                f"no network that joins {final:,} GPUs has uplinks in every phase that spread over"
+                " the spines of the last one in even bundles: needs a larger oversubscription, or"
+                " network.bundles = 'any'"
+            ),
         )
     return (
-        f"every network that joins {final:,} GPUs is rail-optimized with three tiers, which cannot grow from "
-        f"{counts[0]:,}: needs another fabric, switches of more ports, or all GPUs from the start",
+        (
+            f"every network that joins {final:,} GPUs is rail-optimized with three tiers, which"
+            f" cannot grow from {counts[0]:,}: needs another fabric, switches of more ports, or all"
+            " GPUs from the start"
+        ),
     )
 
 
@@ -178,11 +203,13 @@ def _bounds(instance: Instance, demand: Demand) -> Iterator[str]:
         for text in explain.no_design(demand.questions[t], families_then, demand.tables[t]):
             yield _in_phase(instance, t, text)
     if not unmet and not any(all(row) for row in demand.timely):
-        first_failure = max(next(t for t, part in enumerate(row) if not part) for row in demand.timely)
+        first_failure = max(
+            next(t for t, part in enumerate(row) if not part) for row in demand.timely
+        )
         yield (
-            "the time bounds of each phase can be met by some network, but those of all phases by none that grows: "
-            f"the one that keeps them longest fails in {instance.phase[first_failure].year:g}; "
-            "needs a looser bound there or before"
+            "the time bounds of each phase can be met by some network, but those of all phases by"
+            " none that grows: the one that keeps them longest fails in"
+            f" {instance.phase[first_failure].year:g}; needs a looser bound there or before"
         )
 
 
@@ -196,8 +223,8 @@ def _limits(instance: Instance, demand: Demand) -> Iterator[str]:
             yield _in_phase(instance, t, text)
     if not over:
         yield (
-            "the limits of each phase can be kept by some network, but those of all phases by none that grows: "
-            "needs a looser limit, or looser bounds in an early phase"
+            "the limits of each phase can be kept by some network, but those of all phases by none"
+            " that grows: needs a looser limit, or looser bounds in an early phase"
         )
 
 
@@ -206,7 +233,9 @@ def _in_phase(instance: Instance, t: int, text: str) -> str:
 
 
 Uplinks = tuple[int, ...]
-OpenLines = list[tuple[int, Uplinks]]  # lines that begin with what is in place, and their uplinks so far
+OpenLines = list[
+    tuple[int, Uplinks]
+]  # lines that begin with what is in place, and their uplinks so far
 
 
 def without_foresight(instance: Instance, demand: Demand, value: float | None) -> Myopic:
@@ -221,13 +250,21 @@ def without_foresight(instance: Instance, demand: Demand, value: float | None) -
     steps: list[MyopicStep] = []
     growth = None
     for t, phase in enumerate(instance.phase):
-        able = [(f, (*history, u)) for f, history in open_lines if (u := _uplinks(demand, f, t, history)) is not None]
+        able = [
+            (f, (*history, u))
+            for f, history in open_lines
+            if (u := _uplinks(demand, f, t, history)) is not None
+        ]
         if not able:
             reason = _dead_end(instance, demand, open_lines, t, steps[-1].design if steps else None)
             return Myopic(steps=tuple(steps), value=None, saving=None, dead_end=reason)
         growth, design = _cheapest_growth(instance, demand, able, t)
         expense = growth.spending[t]
-        paid = {"capex_usd": expense.capex_usd, "energy_usd": expense.energy_usd, "work_usd": expense.work_usd}
+        paid = {
+            "capex_usd": expense.capex_usd,
+            "energy_usd": expense.energy_usd,
+            "work_usd": expense.work_usd,
+        }
         steps.append(MyopicStep(year=phase.year, design=design, **paid))
         open_lines = list(_lines_in_place(demand, open_lines, t, growth.uplinks[-1], design))
     assert growth is not None
@@ -242,7 +279,11 @@ def _lines_in_place(
     """Lines that stand as built, with their uplinks."""
     for f, history in open_lines:
         line, rises = demand.lines[f], not history or history[-1] <= uplinks
-        if rises and uplinks in demand.allowed[f][t] and _builds_same(_design(line, (*history, uplinks)), design):
+        if (
+            rises
+            and uplinks in demand.allowed[f][t]
+            and _builds_same(_design(line, (*history, uplinks)), design)
+        ):
             yield f, (*history, uplinks)
 
 
@@ -259,8 +300,12 @@ def _uplinks(demand: Demand, f: int, t: int, history: Sequence[int]) -> int | No
     return fewest if fewest is not None and fewest <= choices[-1] else None
 
 
-def _cheapest_growth(instance: Instance, demand: Demand, able: OpenLines, t: int) -> tuple[Growth, Design]:
-    """What adds least in a phase, with electricity and work where they count; the earliest among equals."""
+def _cheapest_growth(
+    instance: Instance, demand: Demand, able: OpenLines, t: int
+) -> tuple[Growth, Design]:
+    """What adds least in a phase, with electricity and work where they count; the earliest among
+    equals.
+    """
     grown = (grown_at(instance, demand.lines[f], uplinks, ahead=False) for f, uplinks in able)
     cheapest_growth = min(grown, key=lambda growth: _added(instance, growth, t))
     return cheapest_growth, _design(cheapest_growth.line, cheapest_growth.uplinks)
@@ -268,7 +313,9 @@ def _cheapest_growth(instance: Instance, demand: Demand, able: OpenLines, t: int
 
 def _added(instance: Instance, growth: Growth, t: int) -> float:
     expense = growth.spending[t]
-    return expense.capex_usd + (expense.energy_usd + expense.work_usd if instance.objective.minimize == "tco" else 0.0)
+    return expense.capex_usd + (
+        expense.energy_usd + expense.work_usd if instance.objective.minimize == "tco" else 0.0
+    )
 
 
 def _design(line: Line, uplinks: Sequence[int]) -> Design:
@@ -276,17 +323,25 @@ def _design(line: Line, uplinks: Sequence[int]) -> Design:
     return design_of(line.phases[len(uplinks) - 1], uplinks[-1])
 
 
-def _dead_end(instance: Instance, demand: Demand, open_lines: OpenLines, t: int, design: Design | None) -> str:
+def _dead_end(
+    instance: Instance, demand: Demand, open_lines: OpenLines, t: int, design: Design | None
+) -> str:
     """Which phase cannot be served from what stands, and what it would have to keep."""
     phase = instance.phase[t]
     is_timely = any(demand.timely[f][t] for f, _ in open_lines)
     limits = (
         "the limits of the instance"
         if is_timely
-        else "the time bounds of " + ", ".join(workload.name for workload in workloads_of(instance, phase))
+        else "the time bounds of "
+        + ", ".join(workload.name for workload in workloads_of(instance, phase))
     )
     start = "nothing" if design is None else f"{design.hb_domain.count:,} x {design.hb_domain.name}"
-    return f"in {phase.year:g} no network that grows from {start} to {phase.gpus:,} GPUs keeps {limits}"
+    return (
+        f"in {phase.year:g} no network that grows from {start} to {phase.gpus:,} GPUs keeps"
+        f" {limits}"
+    )
 
 
-PHASED = Method(plan=phased_plan, programs=phased_programs, formulations=lambda _: tuple(FORMULATIONS))
+PHASED = Method(
+    plan=phased_plan, programs=phased_programs, formulations=lambda _: tuple(FORMULATIONS)
+)

@@ -1,11 +1,14 @@
-"""The cheapest line: the most promising first, each by its formulation, until no bound of the rest is lower.
+"""The cheapest line: the most promising first, each by its formulation, until no bound of the rest
+is lower.
 
-What every phase asks of every line, how few uplinks meet its bounds and how many its limits allow, are its arrays.
+What every phase asks of every line, how few uplinks meet its bounds and how many its limits allow,
+are its arrays.
 
 What each line costs at least: the length of a shortest path through the uplinks of its phases.
 
-A unit first needed in a phase costs the least price so far. Then the cost of a line is a sum over its phases, each
-depending on the uplinks of that phase alone, and uplinks never fall from one to the next.
+A unit first needed in a phase costs the least price so far. Then the cost of a line is a sum over
+its phases, each depending on the uplinks of that phase alone, and uplinks never fall from one to
+the next.
 """
 
 from __future__ import annotations
@@ -51,9 +54,11 @@ FORMULATION = "phases"
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """For every line and phase the uplinks a leaf may have; none where the phase's bounds or limits are not met.
+    """For every line and phase the uplinks a leaf may have; none where the phase's bounds or limits
+    are not met.
 
-    `questions` are the phases, each as a question of its own; `tables` hold the mappings on their networks.
+    `questions` are the phases, each as a question of its own; `tables` hold the mappings on their
+    networks.
     """
 
     lines: tuple[Line, ...]
@@ -97,7 +102,10 @@ def _rises(phases: Sequence[Uplinks]) -> bool:
 
 
 def demanded(
-    instance: Instance, lines: tuple[Line, ...], on_phase: Callable[[int], None], on_context: Callable[[], None]
+    instance: Instance,
+    lines: tuple[Line, ...],
+    on_phase: Callable[[int], None],
+    on_context: Callable[[], None],
 ) -> Demand:
     """List the mappings of every phase, and what they need of every line."""
     questions = phases_of(instance)
@@ -108,7 +116,12 @@ def demanded(
         families = tuple(line.phases[t] for line in lines)
         tables.append(columns(question, families, lambda _site: None, on_context))
         need = needs(tables[-1].columns, len(question.workload))
-        timely.append(tuple(_timely(family, need.get(tables[-1].numbers[context_of(family)])) for family in families))
+        timely.append(
+            tuple(
+                _timely(family, need.get(tables[-1].numbers[context_of(family)]))
+                for family in families
+            )
+        )
     by_line = tuple(zip(*timely, strict=True))
     return Demand(
         lines=lines,
@@ -148,7 +161,9 @@ class Growth:
     cost: Cost
 
 
-def grown_at(instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True) -> Growth:
+def grown_at(
+    instance: Instance, line: Line, uplinks: Sequence[int], *, ahead: bool = True
+) -> Growth:
     """What it amounts to when a line grows with these uplinks."""
     bills = spending(instance, line, uplinks, ahead=ahead)
     return Growth(line=line, uplinks=tuple(uplinks), spending=bills, cost=whole_cost(bills))
@@ -175,15 +190,20 @@ def search_lines(
         Hears after every line how far the search is, in objective units.
     """
     bounds = line_bounds(data).tolist()
-    several = [_of_line(instance, line, of_line(data, f), bounds[f]) for f, line in enumerate(lines)]
-    return drive(several, backend, gap=instance.solver.gap, deadline=deadline, on_standing=on_standing)
+    several = [
+        _of_line(instance, line, of_line(data, f), bounds[f]) for f, line in enumerate(lines)
+    ]
+    return drive(
+        several, backend, gap=instance.solver.gap, deadline=deadline, on_standing=on_standing
+    )
 
 
 def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> Subproblem[Growth]:
-    """One line by its formulation; its decisions are rounded, and everything is recomputed from them.
+    """One line by its formulation; its decisions are rounded, and everything is recomputed from
+    them.
 
-    Where a further uplink costs nothing, the formulation may pass what is on offer: of the uplinks on offer below and
-    above, which rise from phase to phase as well, the cheaper are no worse.
+    Where a further uplink costs nothing, the formulation may pass what is on offer: of the uplinks
+    on offer below and above, which rise from phase to phase as well, the cheaper are no worse.
     """
 
     def build_line() -> tuple[pyo.ConcreteModel, float]:
@@ -194,8 +214,12 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
         decided = [round(model.u[0, t].value) for t in model.T]
         offered = [family.uplink_choices for family in line.phases]
         floors = [family.most_offered(u) for family, u in zip(line.phases, decided, strict=True)]
-        ceilings = [choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)]
-        return min((_at(uplinks) for uplinks in (floors, ceilings)), key=lambda decision: decision.value)
+        ceilings = [
+            choices[bisect_left(choices, u)] for choices, u in zip(offered, decided, strict=True)
+        ]
+        return min(
+            (_at(uplinks) for uplinks in (floors, ceilings)), key=lambda decision: decision.value
+        )
 
     def _at(uplinks: Sequence[int]) -> Decided[Growth]:
         growth = grown_at(instance, line, uplinks)
@@ -207,12 +231,24 @@ def _of_line(instance: Instance, line: Line, data: PhasedData, bound: float) -> 
 def of_line(data: PhasedData, line: int) -> PhasedData:
     """The same problem with one of its lines."""
     row = slice(line, line + 1)
-    per_line = ("min_uplinks", "max_uplinks", "leaves", "ports", "stood", "trunks", "fixed", "uplink", "spine")
+    per_line = (
+        "min_uplinks",
+        "max_uplinks",
+        "leaves",
+        "ports",
+        "stood",
+        "trunks",
+        "fixed",
+        "uplink",
+        "spine",
+    )
     return replace(data, **{name: getattr(data, name)[row] for name in per_line})
 
 
 def scaled(data: PhasedData, unit: float) -> PhasedData:
-    """The same problem with costs in another unit, cut off where one unit costs far more than all of a best plan."""
+    """The same problem with costs in another unit, cut off where one unit costs far more than all
+    of a best plan.
+    """
     ceiling = NEAR**3 * LARGEST
     return replace(
         data,
@@ -224,7 +260,9 @@ def scaled(data: PhasedData, unit: float) -> PhasedData:
 
 @dataclass(frozen=True, kw_only=True)
 class PhasePrices:
-    """What a unit of each item costs: bought in a phase, and standing in it; shape (T, I). Objective units."""
+    """What a unit of each item costs: bought in a phase, and standing in it; shape (T, I).
+    Objective units.
+    """
 
     purchase: Floats
     upkeep: Floats
@@ -235,13 +273,20 @@ def numbers_of(
 ) -> PhasedData:
     """The numbers of some lines, in units of the objective."""
     bills = [[open_bill(instance, family) for family in line.phases] for line in lines]
-    units = {key: lot for row in bills for quantities in row for key, lot in quantities.units.items()}
+    units = {
+        key: lot for row in bills for quantities in row for key, lot in quantities.units.items()
+    }
     prices = _prices(instance, list(units.values()))
     retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
     return PhasedData(
         min_uplinks=_table([[uplinks[0] for uplinks in row] for row in uplinks_by_line]),
         max_uplinks=_table([[uplinks[-1] for uplinks in row] for row in uplinks_by_line]),
-        leaves=_table([[family.leaves if family.tiers == 2 else 0 for family in line.phases] for line in lines]),
+        leaves=_table(
+            [
+                [family.leaves if family.tiers == 2 else 0 for family in line.phases]
+                for line in lines
+            ]
+        ),
         ports=_table([[family.spine_ports for family in line.phases] for line in lines]),
         stood=_table([[retrofit.leaves for retrofit in row] for row in retrofits]),
         trunks=_table([[retrofit.trunks for retrofit in row] for row in retrofits]),
@@ -271,7 +316,8 @@ def _table(rows: list[list[int]]) -> Ints:
 def _counts(bills: list[list[Quantities]], keys: list[Key], part: str) -> Ints:
     """Shape (F, T, I)."""
     return np.array(
-        [[[getattr(quantities, part)[key] for key in keys] for quantities in row] for row in bills], dtype=np.int64
+        [[[getattr(quantities, part)[key] for key in keys] for quantities in row] for row in bills],
+        dtype=np.int64,
     )
 
 
@@ -282,15 +328,19 @@ def line_bounds(data: PhasedData) -> Floats:
     """No plan on line f costs less than entry f; shape (F,)."""
     unit_usd = np.minimum.accumulate(data.price, axis=0)
     next_usd = np.vstack([unit_usd[1:], np.zeros_like(unit_usd[:1])])
-    # a unit is charged at the least price so far and credited at the next phase's, where it stands again: the sum over
-    # phases telescopes to each unit's price in the phase that first needs it
-    weight = unit_usd - next_usd + data.run  # of a unit in place in a phase, beside those in place in the next one
-    fixed, uplink, spine = ((part * weight).sum(axis=2) for part in (data.fixed, data.uplink, data.spine))
+    # a unit is charged at the least price so far and credited at the next phase's, where it stands
+    # again: the sum over phases telescopes to each unit's price in the phase that first needs it
+    weight = (
+        unit_usd - next_usd + data.run
+    )  # of a unit in place in a phase, beside those in place in the next one
+    fixed, uplink, spine = (
+        (part * weight).sum(axis=2) for part in (data.fixed, data.uplink, data.spine)
+    )
     uplink += data.labour * data.stood
     uplink[:, :-1] += data.labour[1:] * (data.trunks - data.stood)[:, 1:]
     bounds = fixed.sum(axis=1) + _shortest(uplink, spine, data)
-    # rounding grows with what was added up: what a phase is charged and the next one credited may be far larger than
-    # the sum of all
+    # rounding grows with what was added up: what a phase is charged and the next one credited may
+    # be far larger than the sum of all
     spines = -(-data.leaves * data.max_uplinks // data.ports)
     summed = np.abs(fixed) + np.abs(uplink) * data.max_uplinks + np.abs(spine) * spines
     return np.asarray(np.maximum(bounds - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
@@ -304,7 +354,8 @@ def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:
         spines = -(-data.leaves[:, t, None] * u // data.ports[:, t, None])
         cost = uplink[:, t, None] * u + spine[:, t, None] * spines
         inside = (u >= data.min_uplinks[:, t, None]) & (u <= data.max_uplinks[:, t, None])
-        # of all numbers of uplinks no larger, which the phase before may have had, the cheapest counts
+        # of all numbers of uplinks no larger, which the phase before may have had, the cheapest
+        # counts
         costs = np.where(inside, np.minimum.accumulate(costs, axis=1) + cost, np.inf)
     return np.asarray(costs.min(axis=1), dtype=np.float64)
 
@@ -316,7 +367,9 @@ def phased_programs(run: Run) -> NamedPrograms:
     serving = demand.serving
     if not serving:
         return no_programs
-    data = numbers_of(run.instance, [candidates[f] for f in serving], [demand.allowed[f] for f in serving])
+    data = numbers_of(
+        run.instance, [candidates[f] for f in serving], [demand.allowed[f] for f in serving]
+    )
     unit = max(float(line_bounds(data).min()), 1.0) / LARGEST
     small = scaled(data, unit)
     return lambda name: iter([Program(model=build(small, FORMULATIONS[name]), unit=unit)])

@@ -1,4 +1,6 @@
-"""The bill of a plan, or of a network of an instance: what stands, its cables, and what no plan depends on."""
+"""The bill of a plan, or of a network of an instance: what stands, its cables, and what no plan
+depends on.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ COUNTED_AS: dict[ItemKind, str] = {"gpu": "GPUs", "hb": "HB domains", **KINDS}
 
 WORST_PRICES = "Prices are the worst that robust.prices allows, for which the plan is made."
 MAYBE_WORST_PRICES = (
-    "Prices are the worst that robust.prices of the instance allows, for which the plan is made; those listed if it "
-    "names none."
+    "Prices are the worst that robust.prices of the instance allows, for which the plan is made;"
+    " those listed if it names none."
 )
 
 
@@ -46,24 +48,42 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     """The bill of each part, and that of everything with what couples the parts."""
     name = plan.instance.name
     if plan.cost is None:
-        raise InstanceError(f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one")
+        raise InstanceError(
+            f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one"
+        )
     parts = {} if instance is None else placed_parts(instance, plan)
     halls = {name: part.hall for name, part in parts.items() if part is not None}
-    dated = [DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name))) for part in plan.parts]
+    dated = [
+        DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name)))
+        for part in plan.parts
+    ]
     networks, unknown = tuple(_phase_networks(instance, dated)), [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
-        return _whole_bill(name, networks, plan.cost, None, unknown, worst_prices=plan.at_worst_prices)
+        return _whole_bill(
+            name, networks, plan.cost, None, unknown, worst_prices=plan.at_worst_prices
+        )
     if plan.couplings.cores:
         of_cores = tuple(core_halls(instance, plan, parts))
         cores = [
-            DatedNetwork(core.site or "", core.phase, _core(instance, core, of_cores)) for core in plan.couplings.cores
+            DatedNetwork(core.site or "", core.phase, _core(instance, core, of_cores))
+            for core in plan.couplings.cores
         ]
         networks += tuple(_phase_networks(instance, cores))
         if len(of_cores) < len(cores):
-            unknown.append("lengths of cables into the core, as nobody knows how many racks all islands fill")
+            unknown.append(
+                "lengths of cables into the core, as nobody knows how many racks all islands fill"
+            )
     notes = plan_order_notes(instance, plan, parts)
-    return _whole_bill(name, networks, plan.cost, instance, unknown, notes, worst_prices=bool(instance.worst_prices))
+    return _whole_bill(
+        name,
+        networks,
+        plan.cost,
+        instance,
+        unknown,
+        notes,
+        worst_prices=bool(instance.worst_prices),
+    )
 
 
 def _without_lengths(plan: Plan) -> Iterator[str]:
@@ -74,9 +94,13 @@ def _without_lengths(plan: Plan) -> Iterator[str]:
 
 
 def _splitters(plan: Plan) -> Iterator[str]:
-    """That modules may take what splits their fibres, where nobody says how many links each serves."""
+    """That modules may take what splits their fibres, where nobody says how many links each
+    serves.
+    """
     fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
-    if any(fabric.transceiver_count < 2 * sum(tier.links for tier in fabric.tier) for fabric in fabrics):
+    if any(
+        fabric.transceiver_count < 2 * sum(tier.links for tier in fabric.tier) for fabric in fabrics
+    ):
         yield "cables or panels that split fibres, where a module serves several links"
 
 
@@ -87,17 +111,25 @@ def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -
         instance, [DatedNetwork("network", None, _in_hall(_network("network", design, cost), hall))]
     )
     cabled = [] if hall is None else [(hall, family.optics)]
-    return _whole_bill(instance.name, (network,), cost, instance, (), order_notes(instance, design, cabled))
+    return _whole_bill(
+        instance.name, (network,), cost, instance, (), order_notes(instance, design, cabled)
+    )
 
 
-def _phase_networks(instance: Instance | None, dated: Sequence[DatedNetwork]) -> Iterator[BilledNetwork]:
+def _phase_networks(
+    instance: Instance | None, dated: Sequence[DatedNetwork]
+) -> Iterator[BilledNetwork]:
     """The networks with the cables and racks that each phase adds."""
     grows = Counter(entry.name for entry in dated)
-    yield from _billed_racks(instance, _with_added(dated, {name for name, n in grows.items() if n > 1}))
+    yield from _billed_racks(
+        instance, _with_added(dated, {name for name, n in grows.items() if n > 1})
+    )
 
 
 def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
-    """What joins the islands of a site in a phase: its switches, and its cables, whose ends the islands have bought."""
+    """What joins the islands of a site in a phase: its switches, and its cables, whose ends the
+    islands have bought.
+    """
     core = coupling.core
     hall = next((hall for hall in halls if hall.coupling is coupling), None)
     box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
@@ -128,32 +160,46 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
 
 
 def _in_hall(network: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
-    """The network with its cables by length and the racks that its switches fill, where its racks are known."""
+    """The network with its cables by length and the racks that its switches fill, where its racks
+    are known.
+    """
     if hall is None:
         return network
-    lengths = [tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items())) for cables in hall.cables]
+    lengths = [
+        tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items()))
+        for cables in hall.cables
+    ]
     tiers = zip(network.tier, lengths, strict=True)
     wired = tuple(tier.model_copy(update={"cables": by_length}) for tier, by_length in tiers)
     return network.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
 
 
-def _billed_racks(instance: Instance | None, networks: Iterable[DatedNetwork]) -> Iterator[BilledNetwork]:
-    """The networks with a line for the racks of switches that each adds to those of an earlier phase, where the
-    instance has a price for them."""
+def _billed_racks(
+    instance: Instance | None, networks: Iterable[DatedNetwork]
+) -> Iterator[BilledNetwork]:
+    """The networks with a line for the racks of switches that each adds to those of an earlier
+    phase, where the instance has a price for them.
+    """
     usd = None if instance is None else instance.network.hall.usd_per_switch_rack
     rack_counts = Counter[str]()
     for name, phase, network in networks:
         count = network.switch_racks or 0
         added, rack_counts[name] = max(0, count - rack_counts[name]), max(count, rack_counts[name])
-        billed = network.model_copy(update={"switch_racks_added": None if network.switch_racks is None else added})
+        billed = network.model_copy(
+            update={"switch_racks_added": None if network.switch_racks is None else added}
+        )
         if usd is not None and added:
             racks = line("rack", SWITCH_RACK, added, usd, 0.0)
             dated = racks if phase is None else racks.bought_in(phase)
-            billed = billed.model_copy(update={"items": (*billed.items, dated), "usd": billed.usd + racks.usd})
+            billed = billed.model_copy(
+                update={"items": (*billed.items, dated), "usd": billed.usd + racks.usd}
+            )
         yield billed
 
 
-def _with_added(networks: Iterable[DatedNetwork], growing: Collection[str]) -> Iterator[DatedNetwork]:
+def _with_added(
+    networks: Iterable[DatedNetwork], growing: Collection[str]
+) -> Iterator[DatedNetwork]:
     """The networks; cables of those that grow tell what each phase adds."""
     cable_counts = Counter[tuple[str, int, int]]()
     for dated in networks:
@@ -162,10 +208,16 @@ def _with_added(networks: Iterable[DatedNetwork], growing: Collection[str]) -> I
             cables = []
             for cable in tier.cables:
                 key = dated.name, tier.level, cable.length_m
-                cables.append(cable.model_copy(update={"added": max(0, cable.count - cable_counts[key])}))
+                cables.append(
+                    cable.model_copy(update={"added": max(0, cable.count - cable_counts[key])})
+                )
                 cable_counts[key] = max(cable_counts[key], cable.count)
             tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
-        yield dated._replace(network=dated.network.model_copy(update={"tier": tuple(tiers)})) if tiers else dated
+        yield (
+            dated._replace(network=dated.network.model_copy(update={"tier": tuple(tiers)}))
+            if tiers
+            else dated
+        )
 
 
 def _part(part: Part) -> BilledNetwork:
@@ -211,11 +263,15 @@ def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
 
 
 def _pair_share(fabric: Fabric) -> float | None:
-    """What two leaves of a pod can use between them; a pod of three tiers has equally many links to each switch."""
+    """What two leaves of a pod can use between them; a pod of three tiers has equally many links to
+    each switch.
+    """
     if fabric.tiers != 2:
         return 1.0 if fabric.tiers else None
     leaf, spine = fabric.tier
-    return pair_share(leaf.switches // fabric.planes, spine.switches // fabric.planes, leaf.uplinks_per_switch)
+    return pair_share(
+        leaf.switches // fabric.planes, spine.switches // fabric.planes, leaf.uplinks_per_switch
+    )
 
 
 def _bundle(fabric: Fabric, tier: Tier) -> int:
@@ -230,9 +286,16 @@ def _bundle(fabric: Fabric, tier: Tier) -> int:
 
 
 def _sums(cost: Cost | None) -> dict[str, Any]:
-    """The lines of a bill and what they come to; plans of schema 1 have no bills of islands and phases."""
+    """The lines of a bill and what they come to; plans of schema 1 have no bills of islands and
+    phases.
+    """
     if cost is None:
-        return {"items": (), "usd": 0.0, "w": 0.0, "unpriced": ("this network alone, in a plan of schema 1",)}
+        return {
+            "items": (),
+            "usd": 0.0,
+            "w": 0.0,
+            "unpriced": ("this network alone, in a plan of schema 1",),
+        }
     return {"items": cost.items, "usd": cost.capex_usd, "w": cost.power_w}
 
 
@@ -246,7 +309,8 @@ def _whole_bill(
     *,
     worst_prices: bool | None = False,
 ) -> NetworksBill:
-    """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and support.
+    """The bill of a plan with what no plan depends on: racks of switches, spare parts, labour and
+    support.
 
     `worst_prices` is None where nobody knows whether prices are those listed.
     """
@@ -274,7 +338,12 @@ def _whole_bill(
         name=name,
         networks=networks,
         items=items,
-        not_counted=(*omitted, "power distribution and cooling", not_counted([work], [spares]), BESIDE),
+        not_counted=(
+            *omitted,
+            "power distribution and cooling",
+            not_counted([work], [spares]),
+            BESIDE,
+        ),
         notes=(*_price_notes(worst_prices), *notes),
         at_worst_prices=worst_prices is not False,
         whole_cables=cables,
@@ -290,15 +359,21 @@ def _price_notes(worst_prices: bool | None) -> Iterator[str]:
 
 
 def _whole_cables(items: Iterable[Item], instance: Instance | None) -> Iterator[str]:
-    """Optics of a bill that come as cables with both of their ends, as the instance says, or the catalog without it."""
+    """Optics of a bill that come as cables with both of their ends, as the instance says, or the
+    catalog without it.
+    """
     names = {item.name for item in items if item.kind == "optics"}
     optics = entries("optic").values() if instance is None else instance.network.optics
     yield from (
-        optic.name for optic in optics if isinstance(optic, Optic) and optic.whole_cable and optic.name in names
+        optic.name
+        for optic in optics
+        if isinstance(optic, Optic) and optic.whole_cable and optic.name in names
     )
 
 
 def _work(instance: Instance) -> WorkRates:
     """Labour and support as the total cost of a plan holds them."""
     terms = instance.objective
-    return WorkRates(labour_share=terms.labour_share, support_share=terms.support_share, years=terms.years)
+    return WorkRates(
+        labour_share=terms.labour_share, support_share=terms.support_share, years=terms.years
+    )

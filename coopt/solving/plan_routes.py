@@ -1,8 +1,9 @@
 """Routes for the traffic of a plan, and what they do to its iteration times.
 
-Where flows are pinned to paths, a plan has routes of its own. No routing undercuts what pinned flows are charged, so
-that the bound of the first search is one on all plans with routes. Where those found for its plan are slower and miss a
-bound, the search goes on among networks with more uplinks.
+Where flows are pinned to paths, a plan has routes of its own. No routing undercuts what pinned
+flows are charged, so that the bound of the first search is one on all plans with routes. Where
+those found for its plan are slower and miss a bound, the search goes on among networks with more
+uplinks.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ from coopt.traffic.ranks import RankGrid, split_of
 
 WAYS: dict[WayFlows, str] = {"ring": RINGS, "halving": HALVING, "trees": TREES}
 FLOWS = {name: flows for flows, name in WAYS.items()}
-CHARGED_AS = {"copies": "edp", "hop": "pp", "pair": "tied"}  # other groups have the name of their kind of traffic
+CHARGED_AS = {
+    "copies": "edp",
+    "hop": "pp",
+    "pair": "tied",
+}  # other groups have the name of their kind of traffic
 LESS_SHARE = 1e-6
 """By what share a ratio has to be lower, so that a network is ruled out that has it."""
 MISSED = "routes that miss a bound"
@@ -67,8 +72,8 @@ def route_plan(
     part
         The name of the part whose traffic is routed, where the plan has several.
     algorithm
-        One of `coopt.solving.flow_routes.NAMES`, or None for what `network.routing` names; `exact` solves an integer
-        program on two tiers, and gives the best it has after the time limit.
+        One of `coopt.solving.flow_routes.NAMES`, or None for what `network.routing` names; `exact`
+        solves an integer program on two tiers, and gives the best it has after the time limit.
     failed_cores
         Spines, or core switches on three tiers, that are out in every plane.
     with_links
@@ -77,7 +82,8 @@ def route_plan(
     Raises
     ------
     InstanceError
-        When the plan has no design of this instance, the algorithm is not known, or leaves cannot reach each other.
+        When the plan has no design of this instance, the algorithm is not known, or leaves cannot
+        reach each other.
 
     Examples
     --------
@@ -87,14 +93,20 @@ def route_plan(
     True
     """
     if algorithm is not None and algorithm not in NAMES:
-        raise InstanceError(f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}")
+        raise InstanceError(
+            f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}"
+        )
     is_pinned = algorithm is None and instance.network.discipline.routing == "pinned"
     algorithm, stretched = _algorithm_of(instance.network, algorithm)
     network = trusted_part(instance, plan, "route", part)
     family = network.family
     if failed_cores and family.tiers < 2:
-        raise InstanceError(f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0")
-    choice = Choice(algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s)
+        raise InstanceError(
+            f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0"
+        )
+    choice = Choice(
+        algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s
+    )
     collectives: list[CollectiveRoutes] = []
     links: list[LinkLoad] = []
     times = []
@@ -103,13 +115,22 @@ def route_plan(
         charged = _charged(network, split, run, stretched)
         flown = _flown(network, workload, run, choice)
         routes = [
-            _collective(workload.name, of_planes, charged, stretched, family.nic_planes, pinned=is_pinned)
+            _collective(
+                workload.name, of_planes, charged, stretched, family.nic_planes, pinned=is_pinned
+            )
             for of_planes in flown
         ]
         collectives += routes
         if with_links:
-            links += [load for pairs in flown for pair in pairs for load in _links(workload.name, network, *pair)]
-        times.append(_routed(network, workload, run, _routed_time_s(network, split, run, charged, routes)))
+            links += [
+                load
+                for pairs in flown
+                for pair in pairs
+                for load in _links(workload.name, network, *pair)
+            ]
+        times.append(
+            _routed(network, workload, run, _routed_time_s(network, split, run, charged, routes))
+        )
     return Routing(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         algorithm=algorithm,
@@ -126,15 +147,21 @@ def route_plan(
 def _flown(
     network: PartNetwork, workload: Workload, run: WorkloadPlan, choice: Choice
 ) -> list[list[tuple[LeafFlows, PlaneRoutes]]]:
-    """The routed flows of each round of each collective, plane by plane; none where leaves are all there is."""
+    """The routed flows of each round of each collective, plane by plane; none where leaves are all
+    there is.
+    """
     rounds: dict[tuple[str, str, str, int], list[tuple[LeafFlows, PlaneRoutes]]] = defaultdict(list)
     if network.family.tiers > 1:
-        for flows, routed in routed_flows(network.family, network.uplinks, demand(workload, run), choice):
+        for flows, routed in routed_flows(
+            network.family, network.uplinks, demand(workload, run), choice
+        ):
             rounds[flows.kind, flows.collective, flows.flows, flows.turn].append((flows, routed))
     return list(rounds.values())
 
 
-def _routed(network: PartNetwork, workload: Workload, run: WorkloadPlan, routed_s: float) -> RoutedWorkload:
+def _routed(
+    network: PartNetwork, workload: Workload, run: WorkloadPlan, routed_s: float
+) -> RoutedWorkload:
     """The iteration time with routes beside the planned one and its bound."""
     bound_s = allowed_s(network.question, network.family, network.uplinks, workload, run)
     return RoutedWorkload(
@@ -149,8 +176,9 @@ def _routed(network: PartNetwork, workload: Workload, run: WorkloadPlan, routed_
 def _algorithm_of(network: Network, algorithm: str | None) -> tuple[str, float]:
     """The algorithm, and what stretches flows on the links that it gives them.
 
-    Where none is asked for it is that of the discipline: flows are sprayed, which has an efficiency, spread so that the
-    busiest link has a factor more than the mean, pinned, or drawn once at random. The ratio of a leaf names none.
+    Where none is asked for it is that of the discipline: flows are sprayed, which has an
+    efficiency, spread so that the busiest link has a factor more than the mean, pinned, or drawn
+    once at random. The ratio of a leaf names none.
     """
     sprayed = SPRAY, 1.0 / network.spray_efficiency
     if algorithm is not None:
@@ -167,10 +195,11 @@ RoundOf = tuple[str, str, int]
 
 @dataclass(frozen=True, kw_only=True)
 class KindLoad:
-    """What links carry of a kind of traffic in NIC rates, spread over all of them, and stretched as they are used.
+    """What links carry of a kind of traffic in NIC rates, spread over all of them, and stretched as
+    they are used.
 
-    `charged` is the slowdown that the plan is charged, at least 1; `share` is that of the bytes, where rounds follow
-    each other.
+    `charged` is the slowdown that the plan is charged, at least 1; `share` is that of the bytes,
+    where rounds follow each other.
     """
 
     even: float
@@ -179,20 +208,28 @@ class KindLoad:
     share: float = 1.0
 
 
-def _charged(network: PartNetwork, split: RankGrid, run: WorkloadPlan, stretched: float) -> dict[RoundOf, KindLoad]:
-    """The loads of every kind of traffic round rings, and of every round of other ways that the plan names."""
+def _charged(
+    network: PartNetwork, split: RankGrid, run: WorkloadPlan, stretched: float
+) -> dict[RoundOf, KindLoad]:
+    """The loads of every kind of traffic round rings, and of every round of other ways that the
+    plan names.
+    """
     family, uplinks = network.family, max(network.uplinks, 1)
     groups = groups_of(split.workload, split.mapping, split.placement)
     # factors of 1: what links carry before the discipline stretches it
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
     layout, ways = context_of(family).layout, _named_ways(network, split, run).flows
     even, charged = (
-        crossings(layout, discipline, groups, ways=ways, exact=True) for discipline in (evenly, family.discipline)
+        crossings(layout, discipline, groups, ways=ways, exact=True)
+        for discipline in (evenly, family.discipline)
     )
     carried = [load.carried(uplinks)[:, 0].tolist() for load in (even, charged)]
     rings = {kind: (load, max(1.0, slow)) for kind, load, slow in zip(KINDS, *carried, strict=True)}
     loads = {(kind, "ring", 0): (*figures, 1.0) for kind, figures in rings.items()}
-    by_ways = [load.carried_by_ways(uplinks)[:, 0].tolist() if load.ways else [] for load in (even, charged)]
+    by_ways = [
+        load.carried_by_ways(uplinks)[:, 0].tolist() if load.ways else []
+        for load in (even, charged)
+    ]
     turns: Counter[tuple[str, str]] = Counter()
     for n, pattern in enumerate(way_patterns(groups, ways)):
         way = pattern.kind, pattern.flows
@@ -223,8 +260,8 @@ def _collective(
 ) -> CollectiveRoutes:
     """What a collective, or a round of one, comes to, over planes that are alike.
 
-    Each port of a NIC carries its share of every flow. Flows that are `pinned` keep to one link of a bundle each,
-    so that its busiest link has the next whole number.
+    Each port of a NIC carries its share of every flow. Flows that are `pinned` keep to one link of
+    a bundle each, so that its busiest link has the next whole number.
     """
     flows_of_plane = of_planes[0][0]
     alpha = max(routed.alpha for _, routed in of_planes)
@@ -232,10 +269,16 @@ def _collective(
     kind = CHARGED_AS.get(flows_of_plane.collective, flows_of_plane.collective)
     # two exchange as in a ring
     load = charged.get((kind, flows_of_plane.flows, flows_of_plane.turn), charged[kind, "ring", 0])
-    rates = np.concatenate([group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes])
-    weights = np.concatenate([np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes])
+    rates = np.concatenate(
+        [group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes]
+    )
+    weights = np.concatenate(
+        [np.full(len(np.unique(flows.group)), len(flows.planes)) for flows, _ in of_planes]
+    )
     # CLOSE keeps a load that rounding put above a whole number from counting as the next one
-    stretch = (math.ceil(alpha * (1 - CLOSE)) if pinned else alpha) / flows_of_plane.per_nic * stretched
+    stretch = (
+        (math.ceil(alpha * (1 - CLOSE)) if pinned else alpha) / flows_of_plane.per_nic * stretched
+    )
     return CollectiveRoutes(
         workload=workload,
         kind=flows_of_plane.kind,
@@ -243,7 +286,8 @@ def _collective(
         way=WAYS[flows_of_plane.flows],
         round=flows_of_plane.round,
         share=flows_of_plane.share,
-        flows=ports * sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
+        flows=ports
+        * sum(len(flows.planes) * int((flows.src != flows.dst).sum()) for flows, _ in of_planes),
         per_nic=flows_of_plane.per_nic,
         alpha=alpha,
         bound=bound,
@@ -256,7 +300,9 @@ def _collective(
     )
 
 
-def _links(workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneRoutes) -> Iterator[LinkLoad]:
+def _links(
+    workload: str, network: PartNetwork, flows: LeafFlows, routed: PlaneRoutes
+) -> Iterator[LinkLoad]:
     for level, loads in enumerate(routed.loads, start=2):
         for lower_switch, upper_switch in np.argwhere(loads.links > 0).tolist():
             yield LinkLoad(
@@ -281,7 +327,8 @@ def _routed_time_s(
     charged: dict[RoundOf, KindLoad],
     collectives: list[CollectiveRoutes],
 ) -> float:
-    """Iteration time where each kind of traffic waits for the worst of its collectives, in each of its rounds.
+    """Iteration time where each kind of traffic waits for the worst of its collectives, in each of
+    its rounds.
 
     Collectives go the ways that the plan names, whatever they take.
     """
@@ -308,7 +355,8 @@ def _routed_time_s(
 def with_routes(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     """The answer to a question, with the slowdowns of the routes that were found for it.
 
-    It is optimal where routes for the first plan meet all bounds. Another one is compared with the bound of the first.
+    It is optimal where routes for the first plan meet all bounds. Another one is compared with the
+    bound of the first.
     """
     first_plan = plan = answer(run)
     question = run.instance
@@ -325,7 +373,9 @@ def with_routes(run: Run, answer: Callable[[Run], Plan]) -> Plan:
 
 
 def _plan_with_routes(question: Instance, plan: Plan, run: Run) -> tuple[Plan, list[Part]]:
-    """The plan with slowdowns of routes, and the parts in which a workload misses its bound by them."""
+    """The plan with slowdowns of routes, and the parts in which a workload misses its bound by
+    them.
+    """
     parts, missed = [], []
     for part in plan.parts:
         if part.design is None or part.design.fabric.tiers < 2:
@@ -334,7 +384,10 @@ def _plan_with_routes(question: Instance, plan: Plan, run: Run) -> tuple[Plan, l
         run.tell("routes", f"paths of the flows of {part.name}")
         routing = route_plan(question, plan, part=part.name, with_links=False)
         slow = slowed_by(routing.collectives)
-        runs = tuple(workload.model_copy(update={"routes": slow.get(workload.name, {})}) for workload in part.workloads)
+        runs = tuple(
+            workload.model_copy(update={"routes": slow.get(workload.name, {})})
+            for workload in part.workloads
+        )
         parts.append(part.model_copy(update={"workloads": runs}))
         if not all(workload.within_bound for workload in routing.workloads):
             missed.append(part)
@@ -343,7 +396,9 @@ def _plan_with_routes(question: Instance, plan: Plan, run: Run) -> tuple[Plan, l
 
 
 def slowed_by(collectives: Iterable[CollectiveRoutes]) -> dict[str, dict[str, float]]:
-    """How far routes slow each kind of traffic of each workload: the slowest collective, over all of its rounds."""
+    """How far routes slow each kind of traffic of each workload: the slowest collective, over all
+    of its rounds.
+    """
     means: dict[tuple[str, str, str], float] = {}
     for routes in collectives:
         name = routes.workload, routes.kind, CHARGED_AS.get(routes.collective, routes.collective)
@@ -357,8 +412,15 @@ def slowed_by(collectives: Iterable[CollectiveRoutes]) -> dict[str, dict[str, fl
 
 def _with_more_uplinks(question: Instance, missed: Iterable[Part]) -> Instance | None:
     """The question without networks as tapered as these; None where none is left."""
-    tiers = [tier for part in missed if part.design for tier in part.design.fabric.tier if tier.uplinks_per_switch]
-    # a network as tapered as the worst of these may have the routes that miss: the limit goes just below its ratio
+    tiers = [
+        tier
+        for part in missed
+        if part.design
+        for tier in part.design.fabric.tier
+        if tier.uplinks_per_switch
+    ]
+    # a network as tapered as the worst of these may have the routes that miss: the limit goes just
+    # below its ratio
     ratio = max(tier.down_ports / tier.uplinks_per_switch for tier in tiers) * (1 - LESS_SHARE)
     ratios = question.network.oversubscription
     if isinstance(ratios, tuple):
@@ -367,11 +429,15 @@ def _with_more_uplinks(question: Instance, missed: Iterable[Part]) -> Instance |
         lower = min(ratios, ratio) if ratio >= 1 else ()
     if lower == ():
         return None
-    return question.model_copy(update={"network": question.network.model_copy(update={"oversubscription": lower})})
+    return question.model_copy(
+        update={"network": question.network.model_copy(update={"oversubscription": lower})}
+    )
 
 
 def _beside(run: Run, plan: Plan, first_plan: Plan) -> Plan:
-    """A plan of fewer networks as an answer to the whole question, whose bound is that of the first search."""
+    """A plan of fewer networks as an answer to the whole question, whose bound is that of the first
+    search.
+    """
     if plan.objective.value is None or first_plan.objective.bound is None:
         return _unmet(run, first_plan)
     claim = claim_of(plan.objective.kind, plan.objective.value, first_plan.objective.bound)
@@ -390,6 +456,8 @@ def _beside(run: Run, plan: Plan, first_plan: Plan) -> Plan:
 
 
 def _unmet(run: Run, first_plan: Plan) -> Plan:
-    """The answer that no plan was found whose routes meet all bounds, with what the first search proved."""
+    """The answer that no plan was found whose routes meet all bounds, with what the first search
+    proved.
+    """
     bound = first_plan.objective.bound
     return unknown(run, MISSED, -math.inf if bound is None else bound)

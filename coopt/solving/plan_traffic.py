@@ -1,6 +1,8 @@
-"""Who sends how much to whom in an iteration of a plan, on its network and on direct links in place of it.
+"""Who sends how much to whom in an iteration of a plan, on its network and on direct links in place
+of it.
 
-The mappings, placements and times of a plan are made those of its instance before anything is built on them.
+The mappings, placements and times of a plan are made those of its instance before anything is built
+on them.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ def traffic(
     part
         The part of the plan, where it has several.
     trees
-        Whether all-reduces of data parallelism take two binary trees across domains in place of a ring.
+        Whether all-reduces of data parallelism take two binary trees across domains in place of a
+        ring.
 
     Raises
     ------
@@ -85,23 +88,31 @@ def traffic(
 
 
 def train_on(
-    instance: Instance, plan: Plan, board: Board, schedule: Schedule, *, latency_s: float, part: str | None = None
+    instance: Instance,
+    plan: Plan,
+    board: Board,
+    schedule: Schedule,
+    *,
+    latency_s: float,
+    part: str | None = None,
 ) -> tuple[Trained, ...]:
     """Iteration times when data parallelism reduces and gathers over the links by a schedule.
 
-    All GPUs of a domain share its links. Both halves of the exchange are phases of the schedule, each with its bytes.
+    All GPUs of a domain share its links. Both halves of the exchange are phases of the schedule,
+    each with its bytes.
 
     Raises
     ------
     InstanceError
-        When the plan is not of this instance, the graph joins another number of domains, or anything but data
-        parallelism crosses domains.
+        When the plan is not of this instance, the graph joins another number of domains, or
+        anything but data parallelism crosses domains.
     """
     network = trusted_part(instance, plan, "training on a graph", part)
     family = network.family
     if family.domains != board.domains:
         raise InstanceError(
-            f"graph {board.name!r}: joins {board.domains} domains and the plan has {family.domains}, needs as many"
+            f"graph {board.name!r}: joins {board.domains} domains and the plan has"
+            f" {family.domains}, needs as many"
         )
     return tuple(_trained(network, board, schedule, latency_s, *pair) for pair in network.runs)
 
@@ -116,16 +127,20 @@ def _trained(
 ) -> Trained:
     question, family, split = network.question, network.family, split_of(workload, run)
     _refuse_other_traffic(split)
-    iteration_model = iteration(workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement)
+    iteration_model = iteration(
+        workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement
+    )
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
-        # at one second a byte seconds are bytes; from each of y domains goes (y - 1)/y of the data of one of the two
-        # phases of an all-reduce
+        # at one second a byte seconds are bytes; from each of y domains goes (y - 1)/y of the data
+        # of one of the two phases of an all-reduce
         sent_bytes = float(half.at(Reciprocals.everywhere(1.0)).sum() - half.at(NO_NETWORK).sum())
         data_bytes = family.active * sent_bytes * y / (y - 1)
         across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0
-    direct = replace(iteration_model, dp=AffineSeconds(iteration_model.dp.at(NO_NETWORK) + across_s))
+    direct = replace(
+        iteration_model, dp=AffineSeconds(iteration_model.dp.at(NO_NETWORK) + across_s)
+    )
     return Trained(
         name=workload.name,
         bound_s=allowed_s(question, family, network.uplinks, workload, run),
@@ -136,7 +151,9 @@ def _trained(
 
 
 def _refuse_other_traffic(split: RankGrid) -> None:
-    _, across, *_ = expert_ranks(split.mapping, split.placement, expert_tp=split.workload.options.expert_tp)
+    _, across, *_ = expert_ranks(
+        split.mapping, split.placement, expert_tp=split.workload.options.expert_tp
+    )
     crossing = {
         "TP": split.extent("tl") > 1,
         "CP": split.extent("cl") > 1,
@@ -146,18 +163,23 @@ def _refuse_other_traffic(split: RankGrid) -> None:
     names = [name for name, does in crossing.items() if does]
     if names:
         raise InstanceError(
-            f"workload {split.workload.name!r}: {both(names)} crosses domains, and only what data parallelism "
-            "takes on direct links is known: needs a plan whose other degrees stay inside (`mapping` in the instance)"
+            f"workload {split.workload.name!r}: {both(names)} crosses domains, and only what data"
+            " parallelism takes on direct links is known: needs a plan whose other degrees stay"
+            " inside (`mapping` in the instance)"
         )
 
 
-def trusted_part(instance: Instance, plan: Plan, purpose: str, part: str | None = None) -> PartNetwork:
-    """The network of the part that is named, or of the only one, once the model gives what the plan says of it.
+def trusted_part(
+    instance: Instance, plan: Plan, purpose: str, part: str | None = None
+) -> PartNetwork:
+    """The network of the part that is named, or of the only one, once the model gives what the plan
+    says of it.
 
     Raises
     ------
     InstanceError
-        As `part_network` does, and when the model does not give a mapping, placement or time that the plan says.
+        As `part_network` does, and when the model does not give a mapping, placement or time that
+        the plan says.
     """
     network = part_network(instance, plan, purpose, part)
     family, context = network.family, context_of(network.family)
@@ -171,7 +193,8 @@ def trusted_part(instance: Instance, plan: Plan, purpose: str, part: str | None 
 
 
 def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = None) -> None:
-    """Refuse a part, on switches or on direct links, of which the model does not give what the plan says.
+    """Refuse a part, on switches or on direct links, of which the model does not give what the plan
+    says.
 
     Raises
     ------
@@ -186,40 +209,54 @@ def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = 
     hb = next((hb for hb in question.network.hb_domains if hb.name == links.hb_domain.name), None)
     nic = next((nic for nic in question.network.nics if nic.name == links.nic.name), None)
     if hb is None or nic is None:
-        raise InstanceError(f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}")
+        raise InstanceError(
+            f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}"
+        )
     byte_s = nic.gbit_s * 1e9 / 8
     # all GPUs of a domain share its links: the seconds that each byte of one of them takes
-    seen = {phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases}
+    seen = {
+        phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases
+    }
 
     def time_s(pool: Pool, row: int) -> float:
         grids, position = grids_of(pool.workload, pool.mappings, pool.placements)
         return float(pool.iteration.time_s(grids[position[row]].reciprocals(seen))[row])
 
     _check_runs(
-        question, network_part, hb, DomainSet(gpus=links.gpus, hb=hb.name, domains=links.hb_domain.count), time_s
+        question,
+        network_part,
+        hb,
+        DomainSet(gpus=links.gpus, hb=hb.name, domains=links.hb_domain.count),
+        time_s,
     )
 
 
 def _check_runs(
-    question: Instance, part: Part, hb: HbDomain, site: DomainSet, time_s: Callable[[Pool, int], float]
+    question: Instance,
+    part: Part,
+    hb: HbDomain,
+    site: DomainSet,
+    time_s: Callable[[Pool, int], float],
 ) -> None:
     """Place every mapping as the plan says, and compare its time."""
     narrowed = pinned(question, [run.mapping for run in part.workloads])
     for workload, run in zip(narrowed, part.workloads, strict=True):
         choices, _ = every_mapping(workload, site.gpus)
-        pool = in_orders(place(workload, question.cluster.gpu, hb, site, choices), question.network.discipline)
+        pool = in_orders(
+            place(workload, question.cluster.gpu, hb, site, choices), question.network.discipline
+        )
         row = _row_of(pool, run)
         if row is None or not math.isclose(time_s(pool, row), run.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(
-                f"{question.name}: what the plan says of workload {workload.name!r} is not what this instance gives, "
-                f"{NEEDED}"
+                f"{question.name}: what the plan says of workload {workload.name!r} is not what"
+                f" this instance gives, {NEEDED}"
             )
         for kind, ways in pool.iteration.ways.take(np.array([row])).by_kind.items():
             names, name = [way.name for way in ways], run.collectives.get(kind, RINGS)
             if name not in names and name in (ONE_RING, HALVING, TREES):
                 raise InstanceError(
-                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r}, needs one of "
-                    f"{', '.join(map(repr, names))}, {NEEDED}"
+                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r},"
+                    f" needs one of {', '.join(map(repr, names))}, {NEEDED}"
                 )
 
 
@@ -227,6 +264,9 @@ def _row_of(pool: Pool, run: WorkloadPlan) -> int | None:
     """The row of a pool that is placed as a plan says; None where there is none."""
     for row in range(len(pool)):
         index = np.array([row])
-        if placement_of(pool.workload, pool.mappings.take(index), pool.placements.take(index)) == run.placement:
+        if (
+            placement_of(pool.workload, pool.mappings.take(index), pool.placements.take(index))
+            == run.placement
+        ):
             return row
     return None

@@ -1,6 +1,8 @@
-"""Published designs counted again, and beside each the cheapest network of the same end points and bandwidth.
+"""Published designs counted again, and beside each the cheapest network of the same end points and
+bandwidth.
 
-Which networks those are stands in docs/designs.md. All of them are gone through, so that the cheapest is proven.
+Which networks those are stands in docs/designs.md. All of them are gone through, so that the
+cheapest is proven.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ def reproduce(path: str | Path, *, cheapest: bool = False) -> Reproduction:
     path
         A TOML file of designs with what their sources count.
     cheapest
-        Whether to find, for each design that comes out, the cheapest network with its end points and its bandwidth.
+        Whether to find, for each design that comes out, the cheapest network with its end points
+        and its bandwidth.
 
     Raises
     ------
     InstanceError
-        With every complaint about the form of the file: file, design, key, value given, what is needed.
+        With every complaint about the form of the file: file, design, key, value given, what is
+        needed.
 
     Examples
     --------
@@ -56,7 +60,9 @@ def reproduce(path: str | Path, *, cheapest: bool = False) -> Reproduction:
     if not cheapest:
         return reproduction
     rows = zip(reproduction.rows, read_designs(path), strict=True)
-    return reproduction.model_copy(update={"rows": tuple(_compared(row, design) for row, design in rows)})
+    return reproduction.model_copy(
+        update={"rows": tuple(_compared(row, design) for row, design in rows)}
+    )
 
 
 def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
@@ -71,9 +77,12 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
     if rival_network is not None and rival_network.usd < usd:
         counts = _counts(rival_network.family, rival_network.uplinks)
         reason = (
-            f"{_words(rival_network.family, rival_network.uplinks)}; {_saved(row.counted, counts)}{_fixed_keys(design)}"
+            f"{_words(rival_network.family, rival_network.uplinks)};"
+            f" {_saved(row.counted, counts)}{_fixed_keys(design)}"
         )
-        answer = CheapestNetwork(published_usd=usd, usd=rival_network.usd, counted=counts, why=reason)
+        answer = CheapestNetwork(
+            published_usd=usd, usd=rival_network.usd, counted=counts, why=reason
+        )
     return row.model_copy(update={"cheapest": answer})
 
 
@@ -82,7 +91,11 @@ def _words(family: Family, uplinks: int) -> str:
     if family.tiers < 2:
         rails = "rails apart on " if family.fabric == "rail-only" else ""
         return f"{rails}one tier of {family.switch.radix} ports"
-    boxes = f", switches of {' below '.join(str(box.radix) for box in family.switches)} ports" if family.upper else ""
+    boxes = (
+        f", switches of {' below '.join(str(box.radix) for box in family.switches)} ports"
+        if family.upper
+        else ""
+    )
     return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf{boxes}"
 
 
@@ -97,7 +110,8 @@ def _saved(source_counts: Counts, ours: Counts) -> str:
     }
     plural = {"tier": "tiers", "switch": "switches", "cable": "cables"}
     words = [
-        f"{abs(count):,} {'fewer' if count > 0 else 'more'} {noun if abs(count) == 1 else plural[noun]}"
+        f"{abs(count):,} {'fewer' if count > 0 else 'more'}"
+        f" {noun if abs(count) == 1 else plural[noun]}"
         for noun, count in savings.items()
         if count
     ]
@@ -105,9 +119,20 @@ def _saved(source_counts: Counts, ours: Counts) -> str:
 
 
 def _fixed_keys(design: PublishedDesign) -> str:
-    """What the design fixes beside its products and its fabric, which the cheapest network need not keep."""
-    keys = [key for key in ("rails", "unit_domains", "leaf_domains", "pod") if getattr(design, key) is not None]
-    keys += [f"tiers[{n}].{key}" for n, tier in enumerate(design.tiers) for key in ("down", "up") if getattr(tier, key)]
+    """What the design fixes beside its products and its fabric, which the cheapest network need not
+    keep.
+    """
+    keys = [
+        key
+        for key in ("rails", "unit_domains", "leaf_domains", "pod")
+        if getattr(design, key) is not None
+    ]
+    keys += [
+        f"tiers[{n}].{key}"
+        for n, tier in enumerate(design.tiers)
+        for key in ("down", "up")
+        if getattr(tier, key)
+    ]
     return f"; the design fixes {', '.join(keys)}" if keys else ""
 
 
@@ -128,13 +153,17 @@ class PricedNetwork(NamedTuple):
 
 
 def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
-    """Every network of the space that joins the same end points with no less bandwidth, whatever its fabric.
+    """Every network of the space that joins the same end points with no less bandwidth, whatever
+    its fabric.
 
-    Where rails are apart, so they may be here; end points of one rail are joined in any case, and all others as well
-    where the design joins them. What makes a rail may be a GPU of a domain, or what the design says.
+    Where rails are apart, so they may be here; end points of one rail are joined in any case, and
+    all others as well where the design joins them. What makes a rail may be a GPU of a domain, or
+    what the design says.
     """
     needs, rails = bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
-    fabrics: list[tuple[SwitchedKind, int]] = [("rail-only", rails)] if design.fabric == "rail-only" else []
+    fabrics: list[tuple[SwitchedKind, int]] = (
+        [("rail-only", rails)] if design.fabric == "rail-only" else []
+    )
     fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, design.gpus_per_domain)))
     stacks = product(dict.fromkeys(tier.ports for tier in design.tiers), repeat=3)
     for (fabric, size), stack in product(fabrics, stacks):
@@ -149,13 +178,20 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
             family = parts.family(network, wiring, ends * wiring.tiers)
             for u in wiring.uplink_choices:
                 if _is_as_wide(family, u, needs):
-                    yield PricedNetwork(_usd(_counts(family, u), [box.radix for box in family.switches]), family, u)
+                    yield PricedNetwork(
+                        _usd(_counts(family, u), [box.radix for box in family.switches]), family, u
+                    )
 
 
-def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tuple[int, ...]) -> Parts:
-    """Domains of so many GPUs, NICs with a port on each plane, and switches with so many ports on each tier."""
+def _parts(
+    design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tuple[int, ...]
+) -> Parts:
+    """Domains of so many GPUs, NICs with a port on each plane, and switches with so many ports on
+    each tier.
+    """
     leaf, *upper_switches = (
-        Switch(name=f"{ports} ports", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0) for ports in stack
+        Switch(name=f"{ports} ports", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0)
+        for ports in stack
     )
     nic_gbit_s = NIC_PORT_GBIT_S * design.planes
     return Parts(
@@ -163,7 +199,14 @@ def _parts(design: PublishedDesign, fabric: SwitchedKind, size: int, stack: tupl
         hb=HbDomain(name="domain", size=size, gbyte_s=1.0, usd_per_gpu=0.0, w_per_gpu=0.0),
         domains=-(-design.gpus // size),
         fabric=fabric,
-        nic=Nic(name="nic", gbit_s=nic_gbit_s, ports=(design.planes,), cages=design.planes, usd=0.0, w=0.0),
+        nic=Nic(
+            name="nic",
+            gbit_s=nic_gbit_s,
+            ports=(design.planes,),
+            cages=design.planes,
+            usd=0.0,
+            w=0.0,
+        ),
         nics_per_gpu=design.nic_ports // design.planes,
         nic_planes=design.planes,
         switch=leaf,
@@ -185,7 +228,8 @@ def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
         switches=tuple(dict.fromkeys(parts.switches)),
         tier_switches="any",
         optics=(Optic(name="optic", gbit_s=NIC_PORT_GBIT_S, reach_m=1e6, usd=0.0, w=0.0),),
-        # the space compares ratios as floats, `_is_as_wide` as fractions: a hair more loses none that is as wide
+        # the space compares ratios as floats, `_is_as_wide` as fractions: a hair more loses none
+        # that is as wide
         oversubscription=math.nextafter(float(ratio), math.inf) if ratio > 1 else 1.0,
         bundles=design.bundles,
         leaf_fill="any",
@@ -203,16 +247,22 @@ def _is_as_wide(family: Family, uplinks: int, need: Bandwidth) -> bool:
 
 def _counts(family: Family, uplinks: int) -> Counts:
     tiers = levels(family, uplinks)
-    return Counts(switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers))
+    return Counts(
+        switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers)
+    )
 
 
 def _usd(counts: Counts, ports: Iterable[int]) -> float:
-    """Switches by their ports and two ends for each cable, at the prices of the Rail-only study (USD)."""
+    """Switches by their ports and two ends for each cable, at the prices of the Rail-only study
+    (USD).
+    """
     switch, end = find("switch", "64x400g"), find("optic", "400g-199")
     assert isinstance(switch, Switch)
     assert isinstance(end, Optic)
     assert counts.links is not None
-    total_ports = sum(switches * radix for switches, radix in zip(counts.switches, ports, strict=True))
+    total_ports = sum(
+        switches * radix for switches, radix in zip(counts.switches, ports, strict=True)
+    )
     return total_ports * switch.usd / switch.radix + 2 * sum(counts.links) * end.usd
 
 
@@ -222,13 +272,15 @@ def counted_again(path: str | Path) -> Reproduction:
     Raises
     ------
     InstanceError
-        With every complaint about the form of the file: file, design, key, value given, what is needed.
+        With every complaint about the form of the file: file, design, key, value given, what is
+        needed.
     """
     file, designs = Path(path).name, read_designs(path)
     uncounted = [design.id for design in designs if design.published is None]
     if uncounted:
         raise InstanceError(
-            f"{file}: design {name!r}: published is missing, needs the counts of its source" for name in uncounted
+            f"{file}: design {name!r}: published is missing, needs the counts of its source"
+            for name in uncounted
         )
     rows = tuple(_row(design, file) for design in designs)
     return Reproduction(rows=rows, exact=sum(row.ok for row in rows), of=len(rows))
@@ -241,19 +293,35 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
         tiers, bill = design_tiers(design, file), design_bill(design, file)
     except InstanceError as error:
         return ReproducedRow(
-            id=design.id, source=design.source, published=published, counted=None, ok=False, why=str(error)
+            id=design.id,
+            source=design.source,
+            published=published,
+            counted=None,
+            ok=False,
+            why=str(error),
         )
-    ours = Counts(switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers))
+    ours = Counts(
+        switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers)
+    )
     differences = [*_differences("switch", ours.switches, published.switches)]
     if published.links is not None:
         differences += _differences("link", ours.links or (), published.links)
     if published.optics is not None:
-        counts = {item.name: item.count for item in bill.items if item.kind == "optics" and not item.spare}
-        ours = ours.model_copy(update={"optics": {name: counts.get(name, 0) for name in published.optics | counts}})
+        counts = {
+            item.name: item.count for item in bill.items if item.kind == "optics" and not item.spare
+        }
+        ours = ours.model_copy(
+            update={"optics": {name: counts.get(name, 0) for name in published.optics | counts}}
+        )
         differences += _other_optics(counts, published.optics)
     reason = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
-        id=design.id, source=design.source, published=published, counted=ours, ok=not differences, why=reason
+        id=design.id,
+        source=design.source,
+        published=published,
+        counted=ours,
+        ok=not differences,
+        why=reason,
     )
 
 
@@ -262,12 +330,17 @@ def _other_optics(ours: dict[str, int], source_counts: dict[str, int]) -> Iterat
     for name in dict.fromkeys((*source_counts, *ours)):
         count, published = ours.get(name, 0), source_counts.get(name, 0)
         if count != published:
-            yield f"{errors.counted(count, 'module')} of {name} as counted and {published:,} as published"
+            yield (
+                f"{errors.counted(count, 'module')} of {name} as counted and {published:,} as"
+                " published"
+            )
 
 
 def _differences(noun: str, ours: tuple[int, ...], source_counts: tuple[int, ...]) -> Iterator[str]:
     """Tiers that are off, in words; a tier that one of both lacks has none."""
-    for tier, (count, rival_count) in enumerate(zip_longest(ours, source_counts, fillvalue=0), start=1):
+    for tier, (count, rival_count) in enumerate(
+        zip_longest(ours, source_counts, fillvalue=0), start=1
+    ):
         if count != rival_count:
             count_text = errors.counted(count, noun) if count else f"no {noun}"
             published = f"{rival_count:,}" if rival_count else "none"

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """One search: its proven bound in objective units, cuts added after recomputation, nodes, wall seconds."""
+    """One search: its proven bound in objective units, cuts added after recomputation, nodes, wall
+    seconds.
+    """
 
     bound: float
     cuts: int
@@ -63,7 +65,9 @@ class Toll:
 
 
 class Tally(Protocol):
-    """What was listed for a search: how many columns or options, how many dropped by cause, how many kept."""
+    """What was listed for a search: how many columns or options, how many dropped by cause, how
+    many kept.
+    """
 
     @property
     def enumerated(self) -> int: ...
@@ -98,7 +102,9 @@ class StoppedError(Exception):
 
 @dataclass(kw_only=True)
 class RunLog:
-    """What a run has listed and searched so far: wall seconds of listing, network families, mappings, searches."""
+    """What a run has listed and searched so far: wall seconds of listing, network families,
+    mappings, searches.
+    """
 
     model_s: float = 0.0
     columns_s: float = 0.0
@@ -111,8 +117,8 @@ class RunLog:
 class Run:
     """One call of `solve` or `pareto`.
 
-    What a run asks along the way, such as the same question with switches alone, is the run with another instance: it
-    shares clock and log.
+    What a run asks along the way, such as the same question with switches alone, is the run with
+    another instance: it shares clock and log.
     """
 
     instance: Instance
@@ -142,18 +148,34 @@ class Run:
         """Report a step to the caller."""
         if self.on_progress:
             s = self.elapsed_s()
-            step = Progress(stage=stage, message=message, elapsed_s=s, best=best, bound=bound, nodes=nodes, done=done)
+            step = Progress(
+                stage=stage,
+                message=message,
+                elapsed_s=s,
+                best=best,
+                bound=bound,
+                nodes=nodes,
+                done=done,
+            )
             self.on_progress(step)
 
     def tell_outcomes(self, done: int, total: int) -> None:
         """How many of the ways prices may turn out have their best plan."""
-        self.tell("solve", f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out", done=(done, total))
+        self.tell(
+            "solve",
+            f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out",
+            done=(done, total),
+        )
 
     def tell_standing(self, standing: SearchStanding) -> None:
-        """Report how far the solver is, in objective units; a caller that interrupts is not called again."""
+        """Report how far the solver is, in objective units; a caller that interrupts is not called
+        again.
+        """
         message = f"{standing.nodes:,} {'node' if standing.nodes == 1 else 'nodes'}"
         try:
-            self.tell("solve", message, best=standing.best, bound=standing.bound, nodes=standing.nodes)
+            self.tell(
+                "solve", message, best=standing.best, bound=standing.bound, nodes=standing.nodes
+            )
         except KeyboardInterrupt:
             self.on_progress = None
             raise
@@ -176,7 +198,9 @@ class Run:
             yield family
 
 
-def overridden(caller: str, instance: Instance, solver: dict[str, Any], objective: str | None) -> Instance:
+def overridden(
+    caller: str, instance: Instance, solver: dict[str, Any], objective: str | None
+) -> Instance:
     """The instance with the values that a caller gave in place of its own.
 
     Raises
@@ -192,7 +216,9 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
             "objective": Objective.model_validate({**instance.objective.model_dump(), **aim}),
         }
     except ValidationError as error:
-        raise InstanceError(f"{caller}: {sentence}" for sentence in sentences(error, Solver)) from None
+        raise InstanceError(
+            f"{caller}: {sentence}" for sentence in sentences(error, Solver)
+        ) from None
     question = instance.model_copy(update=parts)
     if instance.problem == "choice":
         if wrong := list(choice_complaints(question)):
@@ -206,7 +232,9 @@ def overridden(caller: str, instance: Instance, solver: dict[str, Any], objectiv
 
 
 def overrides_of(instance: Instance, question: Instance) -> Overrides:
-    """What a plan has to say where a run is asked for another objective or gap than the instance names."""
+    """What a plan has to say where a run is asked for another objective or gap than the instance
+    names.
+    """
     kind, gap = question.objective.minimize, question.solver.gap
     return Overrides(
         objective=None if kind == instance.objective.minimize else kind,
@@ -224,7 +252,9 @@ class Program:
 
 
 NamedPrograms = Callable[[str], Iterator[Program]]
-"""By the name of a formulation the programs of which the cheapest is the answer; none where nothing serves."""
+"""By the name of a formulation the programs of which the cheapest is the answer; none where nothing
+serves.
+"""
 
 
 def no_programs(name: str) -> Iterator[Program]:
@@ -234,8 +264,9 @@ def no_programs(name: str) -> Iterator[Program]:
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """How a kind of question is answered: its plan, its formulations, and the programs that these are before any
-    search."""
+    """How a kind of question is answered: its plan, its formulations, and the programs that these
+    are before any search.
+    """
 
     plan: Callable[[Run], Plan]
     programs: Callable[[Run], NamedPrograms]

@@ -1,12 +1,13 @@
 """Answer a question of one network that every workload has in turn.
 
-A formulation is solved for the networks that serve all workloads, what it decided is recomputed, and what does not
-hold is cut off.
+A formulation is solved for the networks that serve all workloads, what it decided is recomputed,
+and what does not hold is cut off.
 
 The next best designs after the best: what was found is taken out, and the rest is searched again.
 
-A design is one family at one number of uplinks, so taking it out splits the uplinks of its family in two runs, each a
-family of its own. That is exact, needs no cut in the formulation, and leaves both formulations as they are.
+A design is one family at one number of uplinks, so taking it out splits the uplinks of its family
+in two runs, each a family of its own. That is exact, needs no cut in the formulation, and leaves
+both formulations as they are.
 """
 
 from __future__ import annotations
@@ -46,7 +47,15 @@ from coopt.solving.outcome import (
 )
 from coopt.solving.runs import Method, NamedPrograms, Program, Run, Why, no_programs
 from coopt.solving.watching import OnStanding
-from formulations.shared import FORMULATIONS, UPLINKS, add_limit_cut, add_uplink_cut, build, cheapest_design, set_design
+from formulations.shared import (
+    FORMULATIONS,
+    UPLINKS,
+    add_limit_cut,
+    add_uplink_cut,
+    build,
+    cheapest_design,
+    set_design,
+)
 
 
 def shared_plan(run: Run) -> Plan:
@@ -54,7 +63,9 @@ def shared_plan(run: Run) -> Plan:
     field = field_of(run, run.instance, whole=run.instance.solver.top > 1)
     if not isinstance(field, Field):
         return infeasible(run, field)
-    run.tell("solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}")
+    run.tell(
+        "solve", f"formulation {run.instance.solver.formulation!r} handed to {run.backend.name}"
+    )
     result = searched(run, field)
     if result.found is None:
         return nothing_found(run, field, result)
@@ -65,10 +76,14 @@ def shared_plan(run: Run) -> Plan:
     if run.instance.solver.top > 1 and reason == "optimal":
         alternatives, stop = runners_up(run, field, result.found)
         runners = {"alternatives": alternatives, "alternatives_stop": stop}
-    return answered(run, reason, alternative.objective, cost=alternative.cost, parts=parts, **runners)
+    return answered(
+        run, reason, alternative.objective, cost=alternative.cost, parts=parts, **runners
+    )
 
 
-def runners_up(run: Run, field: Field, best: Candidate) -> tuple[tuple[Alternative, ...], AlternativesStop]:
+def runners_up(
+    run: Run, field: Field, best: Candidate
+) -> tuple[tuple[Alternative, ...], AlternativesStop]:
     """The `solver.top - 1` best designs after the `winner`, each proven, and why there are no more.
 
     The family of the `winner` is on the field.
@@ -81,7 +96,9 @@ def runners_up(run: Run, field: Field, best: Candidate) -> tuple[tuple[Alternati
     return tuple(alternatives), stop
 
 
-def _search(run: Run, field: Field, winner: Candidate, found: list[Alternative]) -> AlternativesStop:
+def _search(
+    run: Run, field: Field, winner: Candidate, found: list[Alternative]
+) -> AlternativesStop:
     """Append to `alternatives` until there are enough."""
     number, design = run.instance.solver.top - 1, winner
     while len(found) < number:
@@ -106,7 +123,13 @@ def _search(run: Run, field: Field, winner: Candidate, found: list[Alternative])
 
 def _stop_reason(stop: str) -> Literal["time limit", "interrupted", "not proven"]:
     """Why a search ended without a proof."""
-    return "time limit" if stop == "time limit" else "interrupted" if stop == "interrupted" else "not proven"
+    return (
+        "time limit"
+        if stop == "time limit"
+        else "interrupted"
+        if stop == "interrupted"
+        else "not proven"
+    )
 
 
 def without(families: Iterable[Family], design: Family, uplinks: int) -> Iterator[Family]:
@@ -125,7 +148,8 @@ def without(families: Iterable[Family], design: Family, uplinks: int) -> Iterato
 def identity(family: Family) -> tuple[object, ...]:
     """What two families share that build the same with the same uplinks.
 
-    A single domain buys no network, whatever is named; on one tier fabrics of as many planes are one and the same.
+    A single domain buys no network, whatever is named; on one tier fabrics of as many planes are
+    one and the same.
     """
     place = (family.gpus, family.hb.name, family.domains)
     if family.tiers == 0:
@@ -144,7 +168,9 @@ def identity(family: Family) -> tuple[object, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Field:
-    """Families that can serve every workload of an instance, at least one, and the mappings on them."""
+    """Families that can serve every workload of an instance, at least one, and the mappings on
+    them.
+    """
 
     instance: Instance
     families: tuple[Family, ...]
@@ -152,7 +178,8 @@ class Field:
 
 
 def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why:
-    """The field of an instance, or why nothing is on it; optics are compared by what the run's question depends on.
+    """The field of an instance, or why nothing is on it; optics are compared by what the run's
+    question depends on.
 
     Parameters
     ----------
@@ -173,7 +200,9 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         if not candidates:
             return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
         run.tell("columns", f"{len(candidates):,} network families")
-        table = columns_of(run, instance, candidates, None if all_count else Cheapest(instance, candidates))
+        table = columns_of(
+            run, instance, candidates, None if all_count else Cheapest(instance, candidates)
+        )
         serving = viable(instance, candidates, table)
     run.log.families, run.log.table = len(candidates), table
     run.tell(
@@ -182,7 +211,10 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         f"{len(serving):,} families can serve every workload",
     )
     if not serving:
-        return lambda: (*explain.no_design(instance, candidates, table), *explain.beyond_limits(instance, candidates))
+        return lambda: (
+            *explain.no_design(instance, candidates, table),
+            *explain.beyond_limits(instance, candidates),
+        )
     timely = in_days(instance, serving, table, run.check_clock)
     if not timely:
         return partial(explain.interrupted, instance, serving, table)
@@ -193,7 +225,12 @@ def searched(run: Run, field: Field) -> Drive[Candidate]:
     """Search a field for its cheapest network."""
     problem = assemble(field.instance, field.families, field.table)
     result = search(
-        field.instance, problem, field.table, run.backend, deadline=run.deadline, on_standing=run.tell_standing
+        field.instance,
+        problem,
+        field.table,
+        run.backend,
+        deadline=run.deadline,
+        on_standing=run.tell_standing,
     )
     run.log.searches.append(result)
     return result
@@ -203,7 +240,9 @@ def nothing_found(run: Run, field: Field, result: Drive[Candidate]) -> Plan:
     """The answer when a search of a field found no network."""
     outcome = result.outcome
     if outcome == "infeasible":
-        return infeasible(run, partial(explain.over_limits, field.instance, field.families, field.table))
+        return infeasible(
+            run, partial(explain.over_limits, field.instance, field.families, field.table)
+        )
     return unknown(run, outcome, result.bound)
 
 
@@ -216,7 +255,8 @@ def search(
     deadline: float,
     on_standing: OnStanding | None = None,
 ) -> Drive[Candidate]:
-    """The cheapest network, by the formulation of the instance; its search starts from what a pass over families finds.
+    """The cheapest network, by the formulation of the instance; its search starts from what a pass
+    over families finds.
 
     Parameters
     ----------
@@ -285,8 +325,12 @@ def subproblem(
     return Subproblem(build=build_model or unbuilt, read=read)
 
 
-def _cut_off(instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel) -> Candidate | None:
-    """What the rounded decisions amount to; None, with cuts added, where they break a bound or a limit."""
+def _cut_off(
+    instance: Instance, problem: SharedProblem, table: Columns, model: pyo.ConcreteModel
+) -> Candidate | None:
+    """What the rounded decisions amount to; None, with cuts added, where they break a bound or a
+    limit.
+    """
     f = max(model.F, key=lambda i: model.y[i].value)
     family = problem.families[f]
     candidate = recomputed(instance, table, family, family.most_offered(round(model.u[f].value)))
@@ -306,7 +350,9 @@ def field_programs(field: Field | Why) -> NamedPrograms:
     if not isinstance(field, Field):
         return no_programs
     problem = assemble(field.instance, field.families, field.table)
-    return lambda name: iter([Program(model=build(problem.data, FORMULATIONS[name]), unit=problem.scale)])
+    return lambda name: iter(
+        [Program(model=build(problem.data, FORMULATIONS[name]), unit=problem.scale)]
+    )
 
 
 SHARED = Method(

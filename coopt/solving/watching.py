@@ -23,7 +23,9 @@ POLL_S = 0.1
 
 
 def turn_came(deadline: float, cancel: threading.Event) -> bool:
-    """Wait for `ALONE` and take it; False where `cancel` is set or the deadline (`time.perf_counter`) passes before."""
+    """Wait for `ALONE` and take it; False where `cancel` is set or the deadline
+    (`time.perf_counter`) passes before.
+    """
     while not cancel.is_set():
         left_s = deadline - time.perf_counter()
         if ALONE.acquire(timeout=min(max(left_s, 0.0), POLL_S)):
@@ -34,7 +36,9 @@ def turn_came(deadline: float, cancel: threading.Event) -> bool:
 
 
 DEAF_S = 10.0
-"""Seconds that a search has to stop; one of HiGHS's may hear neither its time limit nor an interrupt."""
+"""Seconds that a search has to stop; one of HiGHS's may hear neither its time limit nor an
+interrupt.
+"""
 
 TELL_S = 0.5
 """Least seconds between two reports of how far a search is."""
@@ -42,7 +46,9 @@ TELL_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class SearchStanding:
-    """How far a search is, in the model's units: `best` is None without a solution, `bound` without a proof."""
+    """How far a search is, in the model's units: `best` is None without a solution, `bound` without
+    a proof.
+    """
 
     nodes: int
     best: float | None
@@ -53,12 +59,16 @@ OnStanding = Callable[[SearchStanding], None]
 
 
 def rescaled(on_standing: OnStanding | None, scale: float, past_nodes: int) -> OnStanding | None:
-    """The listener as one in the model's units; `past_nodes` were searched in the models before this one."""
+    """The listener as one in the model's units; `past_nodes` were searched in the models before
+    this one.
+    """
     if on_standing is None:
         return None
 
     def tell(standing: SearchStanding) -> None:
-        value, bound = (None if figure is None else figure * scale for figure in (standing.best, standing.bound))
+        value, bound = (
+            None if figure is None else figure * scale for figure in (standing.best, standing.bound)
+        )
         on_standing(SearchStanding(nodes=past_nodes + standing.nodes, best=value, bound=bound))
 
     return tell
@@ -68,9 +78,9 @@ def rescaled(on_standing: OnStanding | None, scale: float, past_nodes: int) -> O
 def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator[None]:
     """Let Ctrl-C set an event besides what it does otherwise, or in place of that.
 
-    A KeyboardInterrupt is lost where a callback of a library runs, and ends the process where that library cannot
-    stand one. Only the main thread may listen to signals, and a shell's background job is to ignore this one; there
-    nothing sets the event.
+    A KeyboardInterrupt is lost where a callback of a library runs, and ends the process where that
+    library cannot stand one. Only the main thread may listen to signals, and a shell's background
+    job is to ignore this one; there nothing sets the event.
     """
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
@@ -90,10 +100,11 @@ def interrupts_heard(heard: threading.Event, *, raised: bool = True) -> Iterator
 
 
 class Ending(NamedTuple):
-    """How a search came to its end; `abandoned` where it was told to stop, or should have, and was not waited for.
+    """How a search came to its end; `abandoned` where it was told to stop, or should have, and was
+    not waited for.
 
-    HiGHS then runs on in its thread, which a process need not wait for, and says no more than what it had told: how far
-    it was, and its best solution, column by column.
+    HiGHS then runs on in its thread, which a process need not wait for, and says no more than what
+    it had told: how far it was, and its best solution, column by column.
     """
 
     interrupted: bool
@@ -102,9 +113,11 @@ class Ending(NamedTuple):
     solution: NDArray[np.float64] | None
 
 
-def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event, deadline: float) -> Ending:
-    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; a search that has not ended `DEAF_S` after one of
-    them, or after its deadline (`time.perf_counter`), is left.
+def watched(
+    h: Any, on_standing: OnStanding | None, cancel: threading.Event, deadline: float
+) -> Ending:
+    """Run in HiGHS's own thread so that Ctrl-C and `cancel` reach us; a search that has not ended
+    `DEAF_S` after one of them, or after its deadline (`time.perf_counter`), is left.
 
     Ctrl-C sets `cancel`, so that searches to come hear it too where this one had just ended.
     """
@@ -112,17 +125,28 @@ def watched(h: Any, on_standing: OnStanding | None, cancel: threading.Event, dea
         return _watched(h, on_standing, cancel.is_set, deadline)
 
 
-def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool], deadline: float) -> Ending:
+def _watched(
+    h: Any, on_standing: OnStanding | None, cancelled: Callable[[], bool], deadline: float
+) -> Ending:
     h.HandleUserInterrupt = True
     latest, solutions = list[SearchStanding](), list[NDArray[np.float64]]()
     h.cbMipInterrupt.subscribe(lambda event: _put(latest, _standing_of(event.data_out)))
-    h.cbMipImprovingSolution.subscribe(lambda event: _put(solutions, np.array(event.data_out.mip_solution)))
-    search = threading.Thread(target=_run, args=(h,), daemon=True)  # highspy's own allows one search in a process
+    h.cbMipImprovingSolution.subscribe(
+        lambda event: _put(solutions, np.array(event.data_out.mip_solution))
+    )
+    search = threading.Thread(
+        target=_run, args=(h,), daemon=True
+    )  # highspy's own allows one search in a process
     search.start()
     interrupted, told_s = False, time.perf_counter()
 
     def ending(*, abandoned: bool) -> Ending:
-        return Ending(interrupted, abandoned, latest[0] if latest else None, solutions[0] if solutions else None)
+        return Ending(
+            interrupted,
+            abandoned,
+            latest[0] if latest else None,
+            solutions[0] if solutions else None,
+        )
 
     try:
         while True:
@@ -148,11 +172,15 @@ def _watched(h: Any, on_standing: OnStanding | None, cancelled: Callable[[], boo
 
 
 def _run(h: Any) -> None:
-    """Run HiGHS as highspy does in a thread, which ends its workers, or on Windows may wait for them for ever."""
+    """Run HiGHS as highspy does in a thread, which ends its workers, or on Windows may wait for
+    them for ever.
+    """
     try:
         h.run()
     finally:
-        ended = "resetThreadScheduler" if hasattr(h, "resetThreadScheduler") else "resetGlobalScheduler"
+        ended = (
+            "resetThreadScheduler" if hasattr(h, "resetThreadScheduler") else "resetGlobalScheduler"
+        )
         getattr(h, ended)(False)
 
 

@@ -43,14 +43,17 @@ STOOD_AS: dict[str, Lost] = {
     "plane": "plane",
     "HB domain": "domain",
 }
-"""The loss that a plan has to stand, if asked to, with which it stands that of a part: a link takes no more than its
-NIC, and a GPU no more than its domain."""
+"""The loss that a plan has to stand, if asked to, with which it stands that of a part: a link takes
+no more than its NIC, and a GPU no more than its domain.
+"""
 GONE = 0.001  # share of the GPUs that are gone in the published example (arXiv 2504.06095)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningJob:
-    """One workload on the whole network: its iteration, what it puts on links, which kinds of traffic cross domains."""
+    """One workload on the whole network: its iteration, what it puts on links, which kinds of
+    traffic cross domains.
+    """
 
     name: str
     bound_s: float
@@ -67,11 +70,16 @@ class RunningJob:
             0.0 in capacities and (self.loads.leaf + self.loads.pod)[self.crosses].any()
         ):
             return math.inf
-        # nothing may be left where no traffic crosses: the least positive number then keeps 0 / 0 away
+        # nothing may be left where no traffic crosses: the least positive number then keeps 0 / 0
+        # away
         uplinks, pod_share = (max(share, np.finfo(float).tiny) for share in capacities)
         r = self.loads.reciprocals(self.byte_s, self.uplinks * uplinks, pod_share)
-        crossing = [kind for kind, crosses in zip(KINDS, self.crosses.tolist(), strict=True) if crosses]
-        return float(self.iteration.time_s(r.slowed(dict.fromkeys(crossing, loss.domain_slowdown)))[0])
+        crossing = [
+            kind for kind, crosses in zip(KINDS, self.crosses.tolist(), strict=True) if crosses
+        ]
+        return float(
+            self.iteration.time_s(r.slowed(dict.fromkeys(crossing, loss.domain_slowdown)))[0]
+        )
 
 
 def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> Faults:
@@ -91,7 +99,8 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     --------
     >>> import coopt
     >>> instance = coopt.load("instances/tiny-64.toml")
-    >>> [fault.part for fault in coopt.faults(instance, coopt.solve(instance)).faults if fault.effect == "stops"]
+    >>> found = coopt.faults(instance, coopt.solve(instance)).faults
+    >>> [fault.part for fault in found if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
     if part in plan.couplings.shared_cores:
@@ -99,7 +108,9 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     network = trusted_part(instance, plan, "faults", part)
     family, uplinks = network.family, network.uplinks
     splits = [split_of(workload, run) for workload, run in network.runs]
-    running = [_running(network, split, run) for split, (_, run) in zip(splits, network.runs, strict=True)]
+    running = [
+        _running(network, split, run) for split, (_, run) in zip(splits, network.runs, strict=True)
+    ]
     filled = max((split.active for split in splits), default=family.active)
     idle = family.hb.size - filled
     parts = (*losses(family, uplinks), *_planes(family, instance.losses))
@@ -108,7 +119,9 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
         *(_fault(family, loss, running) for loss in parts),
         _stopped("HB domain", family.domains, running, _instead(family)),
     )
-    unaligned = [Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in network.runs]
+    unaligned = [
+        Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in network.runs
+    ]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         faults=tuple(_as_asked(fault, network, running, instance.losses) for fault in found),
@@ -125,7 +138,9 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
 
 
 def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults:
-    """What a link or a switch of a core takes from islands, whose iterations do not pass through it."""
+    """What a link or a switch of a core takes from islands, whose iterations do not pass through
+    it.
+    """
     require_decided(instance, "faults")
     check_same_question(instance, plan)
     core = coupling.core
@@ -137,19 +152,38 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
         for run in part.workloads
     ]
     workloads = tuple(
-        FaultedWorkload(name=run.name, iteration_time_s=run.iteration_time_s, bound_s=run.bound_s, within_bound=True)
+        FaultedWorkload(
+            name=run.name,
+            iteration_time_s=run.iteration_time_s,
+            bound_s=run.bound_s,
+            within_bound=True,
+        )
         for run in runs
     )
     single = [name for name, links in joined.items() if links == 1]
     link = "its island has others into the core"
     if single:
-        link = f"{both(single)}, with one link, {'is' if len(single) == 1 else 'are'} cut off from other islands by it"
+        link = (
+            f"{both(single)}, with one link, {'is' if len(single) == 1 else 'are'} cut off from"
+            " other islands by it"
+        )
     losses_of_core = {
         "link into the core": (core.ports, f"training goes on; {link}"),
-        "core switch": (core.switches, f"training goes on; {_without_switch(joined, core.switches)}"),
+        "core switch": (
+            core.switches,
+            f"training goes on; {_without_switch(joined, core.switches)}",
+        ),
     }
     found = tuple(
-        Fault(part=part, count=count, effect="none", slowdown=1.0, forwarded=False, workloads=workloads, remedy=remedy)
+        Fault(
+            part=part,
+            count=count,
+            effect="none",
+            slowdown=1.0,
+            forwarded=False,
+            workloads=workloads,
+            remedy=remedy,
+        )
         for part, (count, remedy) in losses_of_core.items()
     )
     identity = InstanceId(name=instance.name, sha256=instance.sha256)
@@ -159,7 +193,8 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
 def _without_switch(links: Mapping[str, int], switches: int) -> str:
     """What joins islands without a switch of their core.
 
-    Any two have as many switches in common as the smaller one has links, up to all (docs/partition.md).
+    Any two have as many switches in common as the smaller one has links, up to all
+    (docs/partition.md).
     """
     common = min(*links.values(), switches) - 1
     if len(links) == 1:
@@ -184,20 +219,28 @@ def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
                 for spares in (0, family.spare_domains)
             )
             yield Interrupted(
-                workload=workload.name, uptime=uptime, replicas_alone=without_spares, replicas_with_spares=spared
+                workload=workload.name,
+                uptime=uptime,
+                replicas_alone=without_spares,
+                replicas_with_spares=spared,
             )
 
 
 def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> RunningJob:
     workload = split.workload
-    context, groups = context_of(network.family), groups_of(workload, split.mapping, split.placement)
+    context, groups = (
+        context_of(network.family),
+        groups_of(workload, split.mapping, split.placement),
+    )
     gpu, hb = network.question.cluster.gpu, network.family.hb
     iteration_model = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     return RunningJob(
         name=workload.name,
         bound_s=allowed_s(network.question, network.family, network.uplinks, workload, run),
         iteration=delayed(iteration_model, network.waits_s.get(workload.name, 0.0)),
-        loads=crossings(context.layout, context.discipline, groups, ways=iteration_model.ways.flows, exact=True),
+        loads=crossings(
+            context.layout, context.discipline, groups, ways=iteration_model.ways.flows, exact=True
+        ),
         uplinks=max(network.uplinks, 1),
         byte_s=context.byte_s,
         crosses=np.isin(KINDS, iteration_model.pieces().kinds),
@@ -231,7 +274,9 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
 def _worst(running: Iterable[RunningJob], times_s: Iterable[float]) -> float:
     """How many times as long as without a loss the workload takes that suffers most."""
     usual_s = (job.time_s(NOTHING) for job in running)
-    return max((time_s / usual for time_s, usual in zip(times_s, usual_s, strict=True)), default=1.0)
+    return max(
+        (time_s / usual for time_s, usual in zip(times_s, usual_s, strict=True)), default=1.0
+    )
 
 
 def _effect(worst: float) -> Literal["none", "slower", "stops"]:
@@ -251,21 +296,35 @@ def _planes(family: Family, asked: Losses) -> Iterator[Loss]:
         )
 
 
-def _as_asked(fault: Fault, network: PartNetwork, running: list[RunningJob], asked: Losses) -> Fault:
-    """The loss in the bounds that `[robust]` has for it, by other mappings where those of the plan miss one."""
+def _as_asked(
+    fault: Fault, network: PartNetwork, running: list[RunningJob], asked: Losses
+) -> Fault:
+    """The loss in the bounds that `[robust]` has for it, by other mappings where those of the plan
+    miss one.
+    """
     part = STOOD_AS.get(fault.part)
     if part is None or part not in asked or not running:
         return fault
     slower = asked[part]
     workloads = tuple(_in_longer(workload, slower) for workload in fault.workloads)
     in_time, remedy = all(workload.within_bound for workload in workloads), fault.remedy
-    jobs = None if in_time else runs_without(network.question, network.family, network.uplinks, part, slower)
+    jobs = (
+        None
+        if in_time
+        else runs_without(network.question, network.family, network.uplinks, part, slower)
+    )
     if jobs is not None:
         workloads = tuple(
-            workload
-            if workload.within_bound
-            else workload.model_copy(
-                update={"iteration_time_s": run.iteration_time_s, "within_bound": True, "job": run}
+            (
+                workload
+                if workload.within_bound
+                else workload.model_copy(
+                    update={
+                        "iteration_time_s": run.iteration_time_s,
+                        "within_bound": True,
+                        "job": run,
+                    }
+                )
             )
             for workload, run in zip(workloads, jobs, strict=True)
         )
@@ -292,11 +351,15 @@ def _in_longer(workload: FaultedWorkload, slower: float) -> FaultedWorkload:
 
 def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "stops":
-        return "needs spare domains for all that hang on it, or leaves that hold part of a domain only"
+        return (
+            "needs spare domains for all that hang on it, or leaves that hold part of a domain only"
+        )
     if effect == "none":
         return "none needed"
     if loss.forwarded:
-        return "forwarded evenly through other GPUs of the domain" + (", on other rails" if family.planes > 1 else "")
+        return "forwarded evenly through other GPUs of the domain" + (
+            ", on other rails" if family.planes > 1 else ""
+        )
     return "spread over the links that are left"
 
 
@@ -306,7 +369,9 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
         if family.spare_domains:
             remedy = "restarted with a domain that stands by in place of its own"
         return _stopped("GPU", family.gpus, running, remedy)
-    on_rails = ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
+    on_rails = (
+        ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
+    )
     loss = Loss(part="GPU", count=family.gpus)
     return _fault(family, loss, running).model_copy(
         update={
@@ -324,7 +389,9 @@ def _instead(family: Family) -> str:
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:
     workloads = tuple(
-        FaultedWorkload(name=job.name, iteration_time_s=None, bound_s=job.bound_s, within_bound=False)
+        FaultedWorkload(
+            name=job.name, iteration_time_s=None, bound_s=job.bound_s, within_bound=False
+        )
         for job in running
     )
     return Fault(
@@ -340,7 +407,13 @@ def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> F
 
 
 def _domain_usd(instance: Instance, family: Family) -> float:
-    """One domain more: GPUs, their HB interconnect, servers and NICs; it takes the links of another one."""
-    host_usd = family.hb.host_usd_per_gpu or 0.0  # nothing where bills have it in the price of the interconnect
+    """One domain more: GPUs, their HB interconnect, servers and NICs; it takes the links of another
+    one.
+    """
+    host_usd = (
+        family.hb.host_usd_per_gpu or 0.0
+    )  # nothing where bills have it in the price of the interconnect
     nics = family.nics_per_gpu / family.gpus_per_nic if family.tiers else 0
-    return family.hb.size * (instance.cluster.gpu.usd + family.hb.usd_per_gpu + host_usd + nics * family.nic.usd)
+    return family.hb.size * (
+        instance.cluster.gpu.usd + family.hb.usd_per_gpu + host_usd + nics * family.nic.usd
+    )

@@ -1,1 +1,3 @@
-"""Many cases of one study: expand a grid, run every case once, keep the answers as rows. Knows nothing of pictures."""
+"""Many cases of one study: expand a grid, run every case once, keep the answers as rows. Knows
+nothing of pictures.
+"""

@@ -26,10 +26,11 @@ WRITE_S = 60.0  # between two versions of the table while a run goes on
 
 
 def work_through(cases: Iterable[Case], pool: WorkerPool, on_outcome: OnOutcome) -> None:
-    """Have every case answered; `on_outcome` hears each outcome in the caller's thread as soon as it is there.
+    """Have every case answered; `on_outcome` hears each outcome in the caller's thread as soon as
+    it is there.
 
-    When a pool breaks, one of the cases in it is to blame. Each of them is handed over again, alone: the one that
-    breaks the pool a second time is recorded as failed, and the others go on.
+    When a pool breaks, one of the cases in it is to blame. Each of them is handed over again,
+    alone: the one that breaks the pool a second time is recorded as failed, and the others go on.
 
     Raises
     ------
@@ -44,7 +45,9 @@ def work_through(cases: Iterable[Case], pool: WorkerPool, on_outcome: OnOutcome)
 
 
 def _hand_over(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) -> list[Case]:
-    """Hand over all that waits, a few at a time; ends early when the pool breaks, with the cases that were in it."""
+    """Hand over all that waits, a few at a time; ends early when the pool breaks, with the cases
+    that were in it.
+    """
     at_work: dict[Future[str], Case] = {}
     suspects: list[Case] = []
     while at_work or (waiting and not suspects):
@@ -88,8 +91,9 @@ def _failed(case: Case, reason: str) -> Outcome:
 class Summary:
     """What a run did.
 
-    `cases` are rows when all is done; `asked` are different questions among them, `kept` of which had an answer before
-    and `worked` were worked on now. `damaged` files could not be trusted. `stopped` says why the run ended early.
+    `cases` are rows when all is done; `asked` are different questions among them, `kept` of which
+    had an answer before and `worked` were worked on now. `damaged` files could not be trusted.
+    `stopped` says why the run ended early.
     """
 
     suite: str
@@ -112,13 +116,19 @@ class Summary:
 class Driver:
     """One run of a suite in its folder."""
 
-    def __init__(self, suite: str, cases: tuple[Case, ...], folder: RunFolder, on_progress: OnProgress) -> None:
+    def __init__(
+        self, suite: str, cases: tuple[Case, ...], folder: RunFolder, on_progress: OnProgress
+    ) -> None:
         self.suite, self.cases, self.folder, self.on_progress = suite, cases, folder, on_progress
         self.asked = {case.case_id: case for case in cases if not case.refusal}
         known_outcomes = {case_id: folder.outcome_of(case_id) for case_id in self.asked}
-        self.damaged = sum(outcome is None and folder.has(case_id) for case_id, outcome in known_outcomes.items())
+        self.damaged = sum(
+            outcome is None and folder.has(case_id) for case_id, outcome in known_outcomes.items()
+        )
         self.outcomes = {
-            i: outcome for i, outcome in known_outcomes.items() if outcome is not None and outcome.answered
+            i: outcome
+            for i, outcome in known_outcomes.items()
+            if outcome is not None and outcome.answered
         }
         self.kept = len(self.outcomes)
         self.worked: list[Outcome] = []
@@ -127,7 +137,9 @@ class Driver:
         self.started = self.written = time.perf_counter()
 
     def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
-        """Work on what has no answer and write the table; Ctrl-C ends it with everything that is finished."""
+        """Work on what has no answer and write the table; Ctrl-C ends it with everything that is
+        finished.
+        """
         stop_reason = None
         open_cases = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
         try:
@@ -171,20 +183,37 @@ class Driver:
         elapsed_s = time.perf_counter() - self.started
         parts = [f"{answered:,} of {all_of_them:,}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
-        parts += [f"about {_duration(elapsed_s / worked_now * (all_of_them - answered))} left"] if worked_now else []
+        parts += (
+            [f"about {_duration(elapsed_s / worked_now * (all_of_them - answered))} left"]
+            if worked_now
+            else []
+        )
         self.on_progress(
-            Progress(stage="cases", message=", ".join(parts), elapsed_s=elapsed_s, done=(answered, all_of_them))
+            Progress(
+                stage="cases",
+                message=", ".join(parts),
+                elapsed_s=elapsed_s,
+                done=(answered, all_of_them),
+            )
         )
 
     def _answered(self) -> Iterator[tuple[Case, Outcome]]:
         for case in self.cases:
             if case.refusal:
-                yield case, Outcome(case_id=case.case_id, action=case.action, status="refused", why=case.refusal)
+                yield (
+                    case,
+                    Outcome(
+                        case_id=case.case_id, action=case.action, status="refused", why=case.refusal
+                    ),
+                )
             elif case.case_id in self.outcomes:
                 yield case, self.outcomes[case.case_id]
 
     def _write(self) -> None:
-        write_rows(self.folder.results, [row_of(self.suite, case, outcome) for case, outcome in self._answered()])
+        write_rows(
+            self.folder.results,
+            [row_of(self.suite, case, outcome) for case, outcome in self._answered()],
+        )
         self.written = time.perf_counter()
 
 
@@ -221,11 +250,13 @@ def run_suite(
     output
         The folder; None for `out/NAME`.
     workers
-        Processes of this machine, each with one solver thread; None for one for each core this process may use.
+        Processes of this machine, each with one solver thread; None for one for each core this
+        process may use.
     scheduler
         Address of a Dask scheduler whose workers do the work instead.
     resume
-        Whether the folder may hold results of this suite; what is answered there is not asked again.
+        Whether the folder may hold results of this suite; what is answered there is not asked
+        again.
 
     Raises
     ------

@@ -1,4 +1,5 @@
-"""The folder of a run: one writer at a time, every answer in a file of its own, trusted only when whole.
+"""The folder of a run: one writer at a time, every answer in a file of its own, trusted only when
+whole.
 
 What came of a case is one row of a table.
 
@@ -41,8 +42,8 @@ def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[Run
     Raises
     ------
     InstanceError
-        When another run is at work there, when it holds something and `resume` is not asked for, or when what it holds
-        is another suite.
+        When another run is at work there, when it holds something and `resume` is not asked for, or
+        when what it holds is another suite.
     """
     folder = RunFolder(Path(place))
     folder.check(study, resume=resume)
@@ -50,7 +51,9 @@ def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[Run
         folder.cases.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder.root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise InstanceError(f"{place}: cannot be written ({error.strerror}), needs a folder one may write to") from None
+        raise InstanceError(
+            f"{place}: cannot be written ({error.strerror}), needs a folder one may write to"
+        ) from None
     try:
         _lock(lock, place)
         folder.sweep()
@@ -67,7 +70,9 @@ def _lock(handle: int, place: str | Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InstanceError(f"{place}: another run is at work here, needs its end or another folder") from None
+        raise InstanceError(
+            f"{place}: another run is at work here, needs its end or another folder"
+        ) from None
 
 
 def read_kept_study(place: str | Path) -> Study:
@@ -77,7 +82,9 @@ def read_kept_study(place: str | Path) -> Study:
     try:
         return Study.model_validate_json(text)
     except ValidationError:
-        raise InstanceError(f"{file}: not what `coopt suite run` writes, needs another folder") from None
+        raise InstanceError(
+            f"{file}: not what `coopt suite run` writes, needs another folder"
+        ) from None
 
 
 def read_results(place: str | Path) -> tuple[Study, list[Row]]:
@@ -101,15 +108,21 @@ class RunFolder:
         if not self.root.is_dir() or not self._holds_something():
             return
         if not resume:
-            raise InstanceError(f"{self.root}: is not empty, needs --resume to go on there, or another folder")
+            raise InstanceError(
+                f"{self.root}: is not empty, needs --resume to go on there, or another folder"
+            )
         name = read_kept_study(self.root).suite.name
         if name != study.suite.name:
-            raise InstanceError(f"{self.root}: holds suite {name!r}, needs the folder of {study.suite.name!r}")
+            raise InstanceError(
+                f"{self.root}: holds suite {name!r}, needs the folder of {study.suite.name!r}"
+            )
 
     def _holds_something(self) -> bool:
         """Whether there is more than a run leaves that was ended before its first answer."""
         names = {path.name for path in self.root.iterdir() if not path.name.startswith(".")}
-        if names - {SUITE, self.cases.name} or (self.cases.is_dir() and any(self.cases.glob("[!.]*"))):
+        if names - {SUITE, self.cases.name} or (
+            self.cases.is_dir() and any(self.cases.glob("[!.]*"))
+        ):
             return True
         if SUITE in names:
             read_kept_study(self.root)
@@ -135,25 +148,33 @@ class RunFolder:
 
     def keep(self, outcome: Outcome) -> None:
         """Write what came of a case, then say so in the journal."""
-        write_text(self.cases / f"{outcome.case_id}.json", outcome.model_dump_json(by_alias=True, indent=1) + "\n")
+        write_text(
+            self.cases / f"{outcome.case_id}.json",
+            outcome.model_dump_json(by_alias=True, indent=1) + "\n",
+        )
         line = {"case_id": outcome.case_id, "status": outcome.status, "cpu_s": outcome.cpu_s}
         try:
             with open(self.root / JOURNAL, "a", encoding="utf-8") as journal:
                 journal.write(json.dumps(line) + "\n")
         except OSError as error:
             place = self.root / JOURNAL
-            raise InstanceError(f"{place}: cannot be written ({error.strerror}), needs a place for a file") from None
+            raise InstanceError(
+                f"{place}: cannot be written ({error.strerror}), needs a place for a file"
+            ) from None
 
 
 class AnyToAny(Record):
-    """Switches and optics of the cheapest full-bandwidth any-to-any network for the same domains."""
+    """Switches and optics of the cheapest full-bandwidth any-to-any network for the same
+    domains.
+    """
 
     network_usd: float
     network_w: float
 
 
 class Outcome(Record):
-    """The answer to one case: a plan, an evaluation of the fastest design, or sentences that say why there is none.
+    """The answer to one case: a plan, an evaluation of the fastest design, or sentences that say
+    why there is none.
 
     `cpu_s` and `wall_s` are those of the process that worked on it.
     """
@@ -172,18 +193,25 @@ class Outcome(Record):
 
     @property
     def answered(self) -> bool:
-        """Whether this is an answer for good; a case that failed may succeed when it is asked again."""
+        """Whether this is an answer for good; a case that failed may succeed when it is asked
+        again.
+        """
         return self.status != "failed"
 
 
 def network_of(cost: Cost) -> dict[str, float]:
     """Purchase (USD) and power (W) of switches and optics alone."""
     items = [item for item in cost.items if item.kind in ("switch", "optics")]
-    return {"network_usd": sum(item.usd for item in items), "network_w": sum(item.w for item in items)}
+    return {
+        "network_usd": sum(item.usd for item in items),
+        "network_w": sum(item.w for item in items),
+    }
 
 
 def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
-    """The row of a case: its axes, the columns of `COLUMNS` with None where nothing is known, all workloads."""
+    """The row of a case: its axes, the columns of `COLUMNS` with None where nothing is known, all
+    workloads.
+    """
     answer = outcome.plan or outcome.fastest
     row: Row = dict(case.axes) | dict.fromkeys(COLUMNS)
     row |= {
@@ -211,7 +239,9 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
 
 
 def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
-    """How every workload runs, on an island that grows in the end; one on several sites runs on each of them."""
+    """How every workload runs, on an island that grows in the end; one on several sites runs on
+    each of them.
+    """
     if not isinstance(answer, Plan):
         yield from answer.workloads
     elif answer.together is not None:
@@ -240,12 +270,21 @@ def _search_row(plan: Plan) -> Row:
 def _cost_row(cost: Cost, outcome: Outcome) -> Row:
     """What the plan costs, and what its switches and optics save against any-to-any."""
     network = network_of(cost)
-    row: Row = {"capex_usd": cost.capex_usd, "power_w": cost.power_w, "tco_usd": cost.tco_usd, **network}
+    row: Row = {
+        "capex_usd": cost.capex_usd,
+        "power_w": cost.power_w,
+        "tco_usd": cost.tco_usd,
+        **network,
+    }
     baseline = outcome.any_to_any
     if baseline is not None:
         row |= {"any_to_any_usd": baseline.network_usd, "any_to_any_w": baseline.network_w}
-        row["saving"] = 1.0 - network["network_usd"] / baseline.network_usd if baseline.network_usd else None
-        row["power_saving"] = 1.0 - network["network_w"] / baseline.network_w if baseline.network_w else None
+        row["saving"] = (
+            1.0 - network["network_usd"] / baseline.network_usd if baseline.network_usd else None
+        )
+        row["power_saving"] = (
+            1.0 - network["network_w"] / baseline.network_w if baseline.network_w else None
+        )
     return row
 
 

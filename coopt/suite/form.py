@@ -1,4 +1,5 @@
-"""The form of a suite file: grids of cases, tables and pictures that show them, and the published figures it names.
+"""The form of a suite file: grids of cases, tables and pictures that show them, and the published
+figures it names.
 
 Every combination of a grid is a case, with its instance resolved and an identity.
 """
@@ -60,16 +61,25 @@ class CaseGrid(Table):
     """Cases: every instance with every combination of the values of `vary`, each key once."""
 
     name: Word
-    instances: Annotated[tuple[str, ...], one_or_many, Field(min_length=1, description="TOML files, from the suite's")]
-    action: Annotated[Action, Field(description="the cheapest design, or the fastest whatever it costs")] = "solve"
+    instances: Annotated[
+        tuple[str, ...],
+        one_or_many,
+        Field(min_length=1, description="TOML files, from the suite's"),
+    ]
+    action: Annotated[
+        Action, Field(description="the cheapest design, or the fastest whatever it costs")
+    ] = "solve"
     set: Annotated[
-        dict[str, Any], Field(default_factory=dict, description="values that all cases share, by dotted key")
+        dict[str, Any],
+        Field(default_factory=dict, description="values that all cases share, by dotted key"),
     ]
     vary: Annotated[
         dict[str, Annotated[list[Any], Field(min_length=1)]],
         Field(
             default_factory=dict,
-            description="values of each dotted key, or of an axis of any name with tables of label and set",
+            description=(
+                "values of each dotted key, or of an axis of any name with tables of label and set"
+            ),
         ),
     ]
 
@@ -81,9 +91,14 @@ class CaseGrid(Table):
             if not column or column[0].isdigit():
                 raise ValueError(f"vary.{axis!r}: needs a name that begins with a letter")
             if column in COLUMNS:
-                raise ValueError(f"vary.{axis}: {column!r} is a column of every result, needs another name")
+                raise ValueError(
+                    f"vary.{axis}: {column!r} is a column of every result, needs another name"
+                )
             if column in axes_of_columns:
-                raise ValueError(f"vary.{axis}: has the column of {axes_of_columns[column]!r}, needs another name")
+                raise ValueError(
+                    f"vary.{axis}: has the column of {axes_of_columns[column]!r}, needs another"
+                    " name"
+                )
             axes_of_columns[column] = axis
         return self
 
@@ -95,10 +110,14 @@ class View(Table):
     title: Name
     grid: Annotated[str, Field(description="the grid whose cases are shown")]
     where: Annotated[
-        dict[str, Label], Field(default_factory=dict, description="only cases with these values in these columns")
+        dict[str, Label],
+        Field(default_factory=dict, description="only cases with these values in these columns"),
     ]
     published: Annotated[
-        str | None, Field(description="CSV with columns of the same names, a source, and for pictures a series")
+        str | None,
+        Field(
+            description="CSV with columns of the same names, a source, and for pictures a series"
+        ),
     ] = None
 
 
@@ -114,7 +133,9 @@ class FigureView(View):
     x: str
     y: str
     group: str | None = None
-    group_label: Annotated[str, Field(description="what stands before the value of a group in the legend")] = ""
+    group_label: Annotated[
+        str, Field(description="what stands before the value of a group in the legend")
+    ] = ""
     log_x: bool = False
     x_label: str = ""
     y_label: str = ""
@@ -122,10 +143,14 @@ class FigureView(View):
         dict[str, Label],
         Field(
             default_factory=dict,
-            description="y becomes that of the case with these values, all other axes equal, over y",
+            description=(
+                "y becomes that of the case with these values, all other axes equal, over y"
+            ),
         ),
     ]
-    knee: Annotated[bool, Field(description="mark the point of each line furthest from the chord of its ends")] = False
+    knee: Annotated[
+        bool, Field(description="mark the point of each line furthest from the chord of its ends")
+    ] = False
 
     @property
     def published_column(self) -> str:
@@ -167,17 +192,21 @@ class Suite(Table):
         grids = {grid.name: grid for grid in self.grid}
         for view in (*self.table, *self.figure):
             if view.grid not in grids:
-                complaints.append(f"{view.name}: grid = {view.grid!r}: no such grid, needs one of {', '.join(grids)}")
+                complaints.append(
+                    f"{view.name}: grid = {view.grid!r}: no such grid, needs one of"
+                    f" {', '.join(grids)}"
+                )
                 continue
             axes = [column_of(axis) for axis in grids[view.grid].vary]
             for column in columns_named(view):
                 if column not in (*axes, *COLUMNS):
                     complaints.append(
-                        f"{view.name}: column {column!r} is not there, needs an axis ({', '.join(axes)}) or a "
-                        "column of docs/suites.md"
+                        f"{view.name}: column {column!r} is not there, needs an axis"
+                        f" ({', '.join(axes)}) or a column of docs/suites.md"
                     )
             complaints += [
-                f"{view.name}: share_of.{key}: is no axis of the grid, needs one of {', '.join(axes)}"
+                f"{view.name}: share_of.{key}: is no axis of the grid, needs one of"
+                f" {', '.join(axes)}"
                 for key in getattr(view, "share_of", {})
                 if key not in axes
             ]
@@ -195,7 +224,9 @@ def columns_named(view: View) -> list[str]:
 
 
 class Study(Record):
-    """All that a report of the results needs beside them; `published` has the rows of each view by its name."""
+    """All that a report of the results needs beside them; `published` has the rows of each view by
+    its name.
+    """
 
     suite: Suite
     published: dict[str, tuple[PublishedRow, ...]]
@@ -208,23 +239,40 @@ def read_study(path: str | Path) -> Study:
     try:
         suite = Suite.model_validate(table)
     except ValidationError as error:
-        raise InstanceError(f"{file.name}: {sentence}" for sentence in sentences(error, Suite)) from None
+        raise InstanceError(
+            f"{file.name}: {sentence}" for sentence in sentences(error, Suite)
+        ) from None
     views = [view for view in (*suite.table, *suite.figure) if view.published is not None]
-    return Study(suite=suite, published={view.name: _published(file.parent, view) for view in views})
+    return Study(
+        suite=suite, published={view.name: _published(file.parent, view) for view in views}
+    )
 
 
 def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     """The rows of a CSV: numbers where they can be, None where empty."""
     assert view.published is not None
     file = folder / view.published
-    reader = csv.DictReader(StringIO(read_text(file, "a CSV file", "the published figures of a view")))
+    reader = csv.DictReader(
+        StringIO(read_text(file, "a CSV file", "the published figures of a view"))
+    )
     needed_columns = ["source"]
     if isinstance(view, FigureView):
-        needed_columns += ["series", view.x, view.published_column, *([view.group] if view.group else [])]
-    absent = [name for name in dict.fromkeys(needed_columns) if name not in (reader.fieldnames or ())]
+        needed_columns += [
+            "series",
+            view.x,
+            view.published_column,
+            *([view.group] if view.group else []),
+        ]
+    absent = [
+        name for name in dict.fromkeys(needed_columns) if name not in (reader.fieldnames or ())
+    ]
     if absent:
-        raise InstanceError(f"{file.name}: no column {', '.join(absent)}, needs one (view {view.name!r} names it)")
-    return tuple({name: _cell(text) for name, text in row.items() if name is not None} for row in reader)
+        raise InstanceError(
+            f"{file.name}: no column {', '.join(absent)}, needs one (view {view.name!r} names it)"
+        )
+    return tuple(
+        {name: _cell(text) for name, text in row.items() if name is not None} for row in reader
+    )
 
 
 def _cell(text: str | None) -> float | str | None:
@@ -238,8 +286,8 @@ def _cell(text: str | None) -> float | str | None:
 class Case:
     """One question of a suite.
 
-    `axes` has the value of each axis by column; `question` is the resolved instance as JSON, empty where `refusal`
-    says why there is none. Cases that ask the same have the same `case_id`.
+    `axes` has the value of each axis by column; `question` is the resolved instance as JSON, empty
+    where `refusal` says why there is none. Cases that ask the same have the same `case_id`.
     """
 
     case_id: str
@@ -263,8 +311,8 @@ def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
     Raises
     ------
     InstanceError
-        When a key leads nowhere, or a grid has no case that can be asked. A combination that cannot be asked becomes a
-        case with a refusal.
+        When a key leads nowhere, or a grid has no case that can be asked. A combination that cannot
+        be asked becomes a case with a refusal.
     """
     cases: list[Case] = []
     complaints: list[str] = []
@@ -275,7 +323,9 @@ def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
             complaints += [f"grid {grid.name!r}: {complaint}" for complaint in error.complaints]
             continue
         if all(case.refusal for case in grid_cases):
-            complaints.append(f"grid {grid.name!r}: every case is refused; the first: {grid_cases[0].refusal[0]}")
+            complaints.append(
+                f"grid {grid.name!r}: every case is refused; the first: {grid_cases[0].refusal[0]}"
+            )
         cases += grid_cases
     if complaints:
         raise InstanceError(complaints)
@@ -290,7 +340,10 @@ def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
             overrides = dict(grid.set)
             for _, changes in combination:
                 overrides |= changes
-            labels = {column_of(axis): label for axis, (label, _) in zip(grid.vary, combination, strict=True)}
+            labels = {
+                column_of(axis): label
+                for axis, (label, _) in zip(grid.vary, combination, strict=True)
+            }
             yield _case(grid, table, folder / name, labels, overrides)
 
 
@@ -300,19 +353,30 @@ def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
         try:
             linked_value = LinkedValue.model_validate(value)
         except ValidationError as error:
-            raise InstanceError(f"vary.{axis}: {text}" for text in sentences(error, LinkedValue)) from None
+            raise InstanceError(
+                f"vary.{axis}: {text}" for text in sentences(error, LinkedValue)
+            ) from None
         return linked_value.label, linked_value.set
     label = value if isinstance(value, str | int | float | bool) else json.dumps(value, default=str)
     return label, {axis: value}
 
 
 def _case(
-    grid: CaseGrid, table: Mapping[str, Any], place: Path, axes: Mapping[str, Label], overrides: Mapping[str, Any]
+    grid: CaseGrid,
+    table: Mapping[str, Any],
+    place: Path,
+    axes: Mapping[str, Label],
+    overrides: Mapping[str, Any],
 ) -> Case:
     file = place.name
     changed_table = overridden(table, overrides, file)
     name = str(table.get("name", file))
-    parts: dict[str, Any] = {"grid": grid.name, "action": grid.action, "axes": axes, "overrides": overrides}
+    parts: dict[str, Any] = {
+        "grid": grid.name,
+        "action": grid.action,
+        "axes": axes,
+        "overrides": overrides,
+    }
     try:
         instance = one_thread(validated(Instance, changed_table, place.parent))
     except ValidationError as error:
@@ -323,7 +387,9 @@ def _case(
         identity = _identity(grid.action, json.dumps(changed_table, sort_keys=True, default=str))
         return Case(case_id=identity, instance=name, question="", refusal=refusal, **parts)
     question = instance.model_dump_json(by_alias=True)
-    return Case(case_id=_identity(grid.action, question), instance=instance.name, question=question, **parts)
+    return Case(
+        case_id=_identity(grid.action, question), instance=instance.name, question=question, **parts
+    )
 
 
 def one_thread(instance: Instance) -> Instance:

@@ -1,4 +1,6 @@
-"""Where cases are worked on: processes of this machine, or a Dask cluster. Both through `concurrent.futures`."""
+"""Where cases are worked on: processes of this machine, or a Dask cluster. Both through
+`concurrent.futures`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from coopt.instance.errors import InstanceError
 from coopt.suite.form import Case
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Read as numpy is imported, which nothing here does: a worker imports this file first, and sets them."""
+"""Read as numpy is imported, which nothing here does: a worker imports this file first, and sets
+them.
+"""
 
 
 class PoolLostError(Exception):
@@ -38,7 +42,9 @@ class WorkerPool(Protocol):
         """Cases to hand over at once, so that no worker waits for the next."""
 
     def submit(self, case: Case) -> Future[str]:
-        """Hand a case over; the result is its outcome as JSON, or BrokenExecutor when a worker died."""
+        """Hand a case over; the result is its outcome as JSON, or BrokenExecutor when a worker
+        died.
+        """
 
     def renew(self) -> None:
         """Start new workers in place of those of a broken pool."""
@@ -57,7 +63,9 @@ def available_cores() -> int:
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Processes started here never hear Ctrl-C, not even while they import: they keep the mask they start with."""
+    """Processes started here never hear Ctrl-C, not even while they import: they keep the mask they
+    start with.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -66,7 +74,9 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 class LocalPool:
-    """Processes of this machine, started anew and not forked: a solver with threads does not survive a fork."""
+    """Processes of this machine, started anew and not forked: a solver with threads does not
+    survive a fork.
+    """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -75,7 +85,9 @@ class LocalPool:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         worker_end, self._lifeline = context.Pipe(duplex=False)
-        self._executor = ProcessPoolExecutor(self.workers, context, initializer=begin_worker, initargs=(worker_end,))
+        self._executor = ProcessPoolExecutor(
+            self.workers, context, initializer=begin_worker, initargs=(worker_end,)
+        )
         with _ignoring_interrupts():
             self._first = self._executor.submit(os.getpid)
 
@@ -112,7 +124,8 @@ class LocalPool:
 def begin_worker(lifeline: Connection) -> None:
     """Prepare a worker: one thread, rarely a look for cycles, and gone when its starter is.
 
-    It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its lifeline.
+    It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its
+    lifeline.
 
     Parameters
     ----------
@@ -137,7 +150,9 @@ def _end_with(lifeline: Connection) -> None:
 
 
 class DaskPool:
-    """A Dask cluster that runs already. It hands a case on when a worker dies, and blames a case after some deaths."""
+    """A Dask cluster that runs already. It hands a case on when a worker dies, and blames a case
+    after some deaths.
+    """
 
     START_S = 10.0  # until a scheduler has to answer
     COUNT_S = 2.0  # between two counts of the workers
@@ -146,20 +161,27 @@ class DaskPool:
         try:
             distributed: Any = import_module("distributed")
         except ImportError:
-            raise InstanceError("--scheduler: Dask is not installed, needs `pip install 'coopt[dask]'`") from None
+            raise InstanceError(
+                "--scheduler: Dask is not installed, needs `pip install 'coopt[dask]'`"
+            ) from None
         try:
             self._client = distributed.Client(address, timeout=self.START_S, set_as_default=False)
         except (OSError, ValueError, TypeError):
             raise InstanceError(
-                f"--scheduler {address}: no scheduler answers, needs an address such as tcp://host:8786"
+                f"--scheduler {address}: no scheduler answers, needs an address such as"
+                " tcp://host:8786"
             ) from None
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # a lost scheduler is told by us
+        logging.getLogger("distributed.client").setLevel(
+            logging.CRITICAL
+        )  # a lost scheduler is told by us
         self._threads, self._counted = 0, -math.inf
         self._executor: Executor = self._client.get_executor(pure=False)
 
     @property
     def slots(self) -> int:
-        """Two for each thread of the workers there are, which may come and go; what it was last where nobody says."""
+        """Two for each thread of the workers there are, which may come and go; what it was last
+        where nobody says.
+        """
         moment = time.monotonic()
         if moment - self._counted > self.COUNT_S:
             with suppress(OSError, RuntimeError):

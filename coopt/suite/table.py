@@ -1,6 +1,7 @@
 """The table of results: the columns of every row, and the Parquet file they are kept in.
 
-`docs/suites.md` says what each column means. Axes of a grid become columns of their own, before these.
+`docs/suites.md` says what each column means. Axes of a grid become columns of their own, before
+these.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    axes = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS and name not in LATER)
+    axes = dict.fromkeys(
+        name for row in rows for name in row if name not in COLUMNS and name not in LATER
+    )
     fields = [pa.field(name, _type(kind)) for name, kind in COLUMNS.items()]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
     axis_columns = {name: _alike([row.get(name) for row in rows]) for name in axes}
@@ -106,7 +109,10 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
             *fields[:4],
             *(pa.field(name, _type(kind)) for name, (kind, _) in axis_columns.items()),
             *fields[4:],
-            pa.field("workloads", pa.list_(pa.struct([pa.field(n, _type(COLUMNS[n])) for n in OF_A_WORKLOAD]))),
+            pa.field(
+                "workloads",
+                pa.list_(pa.struct([pa.field(n, _type(COLUMNS[n])) for n in OF_A_WORKLOAD])),
+            ),
             pa.field("overrides", pa.string()),
         ]
     )
@@ -129,7 +135,9 @@ def read_rows(path: Path) -> list[Row]:
             f"{path}: no such file, needs results (`coopt suite run ... --resume` writes them)"
         ) from None
     except (ArrowException, OSError) as error:
-        raise InstanceError(f"{path}: cannot be read ({error}), needs the results of a suite") from None
+        raise InstanceError(
+            f"{path}: cannot be read ({error}), needs the results of a suite"
+        ) from None
     return rows
 
 
@@ -138,13 +146,17 @@ def _alike(values: list[Any]) -> tuple[ColumnType | None, list[Any]]:
     present = [value for value in values if value is not None]
     if present and all(isinstance(value, bool) for value in present):
         return None, values
-    numbers = [value for value in present if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = [
+        value for value in present if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
     if len(numbers) == len(present):
         # a column of whole numbers has 64 bits
         if all(isinstance(value, int) and abs(value) < 2**63 for value in present):
             return "whole", values
         return "real", [None if value is None else float(value) for value in values]
-    return "text", [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return "text", [
+        value if value is None or isinstance(value, str) else json.dumps(value) for value in values
+    ]
 
 
 def _type(kind: ColumnType | None) -> pa.DataType:

@@ -31,14 +31,18 @@ def outcome_json(version: str, case_id: str, action: Action, question: str) -> s
     except InstanceError as error:
         outcome = Outcome(case_id=case_id, action=action, status="refused", why=error.complaints)
     except Exception as error:
-        outcome = Outcome(case_id=case_id, action=action, status="failed", why=(_error_text(error),))
+        outcome = Outcome(
+            case_id=case_id, action=action, status="failed", why=(_error_text(error),)
+        )
     seconds = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
     return outcome.model_copy(update=seconds).model_dump_json(by_alias=True)
 
 
 def _answered(version: str, case_id: str, action: Action, question: str) -> Outcome:
     if version != __version__:
-        reason = f"the worker has coopt {__version__}, needs {version} as where the suite was started"
+        reason = (
+            f"the worker has coopt {__version__}, needs {version} as where the suite was started"
+        )
         return Outcome(case_id=case_id, action=action, status="failed", why=(reason,))
     instance = Instance.model_validate_json(question)
     if action == "fastest":
@@ -50,7 +54,12 @@ def _answered(version: str, case_id: str, action: Action, question: str) -> Outc
     full_network = any_to_any(instance, plan)
     baseline = None if full_network is None else AnyToAny(**network_of(full_network[1]))
     return Outcome(
-        case_id=case_id, action=action, status=plan.status, why=plan.explanation, plan=plan, any_to_any=baseline
+        case_id=case_id,
+        action=action,
+        status=plan.status,
+        why=plan.explanation,
+        plan=plan,
+        any_to_any=baseline,
     )
 
 

@@ -28,11 +28,12 @@ SIZED_GROUPS: dict[str, Group] = {"tp": "tp", "dp": "dp", "edp": "copies"}
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an iteration.
+    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an
+    iteration.
 
-    `group[i]` numbers the ring, tree, all-to-all or pipeline a flow belongs to. Arrays of shape (flows,). Rounds of
-    halving and doubling follow each other: number `turn` reaches to the distance 2^turn, with the part `share` of what
-    crosses domains.
+    `group[i]` numbers the ring, tree, all-to-all or pipeline a flow belongs to. Arrays of shape
+    (flows,). Rounds of halving and doubling follow each other: number `turn` reaches to the
+    distance 2^turn, with the part `share` of what crosses domains.
     """
 
     kind: TrafficClass
@@ -49,16 +50,21 @@ class Stream:
     def take(self, rows: Bools) -> Stream:
         """The chosen flows."""
         return replace(
-            self, src=self.src[rows], dst=self.dst[rows], group=self.group[rows], size_bytes=self.size_bytes[rows]
+            self,
+            src=self.src[rows],
+            dst=self.dst[rows],
+            group=self.group[rows],
+            size_bytes=self.size_bytes[rows],
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrafficDemand:
-    """The streams of one workload between GPUs by their number, domain · `active` + GPU in it; `gpus` are in training.
+    """The streams of one workload between GPUs by their number, domain · `active` + GPU in it;
+    `gpus` are in training.
 
-    `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces, `collectives` what
-    the plan names for each kind of traffic, if anything.
+    `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces,
+    `collectives` what the plan names for each kind of traffic, if anything.
     """
 
     workload: str
@@ -81,26 +87,39 @@ class TrafficDemand:
 
 def tree_edges(ranks: int) -> tuple[Ints, Ints]:
     """Child and parent of every edge, the first tree before the second; shape (2·(ranks - 1),)."""
-    edges = [(child, parent) for tree in two_trees(ranks) for parent, children in tree.items() for child in children]
+    edges = [
+        (child, parent)
+        for tree in two_trees(ranks)
+        for parent, children in tree.items()
+        for child in children
+    ]
     child, parent = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     return child, parent
 
 
-def demand(workload: Workload, workload_plan: WorkloadPlan, *, trees: bool = False) -> TrafficDemand:
+def demand(
+    workload: Workload, workload_plan: WorkloadPlan, *, trees: bool = False
+) -> TrafficDemand:
     """What one workload of a plan sends in an iteration.
 
-    Collectives take the ways that the plan names, else rings. With `trees`, all-reduces of data parallelism (ZeRO 0)
-    take two binary trees across domains, whatever is named.
+    Collectives take the ways that the plan names, else rings. With `trees`, all-reduces of data
+    parallelism (ZeRO 0) take two binary trees across domains, whatever is named.
 
-    Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares neither rail nor domain
-    goes by the GPU of its own domain that is on the rail of the other.
+    Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares
+    neither rail nor domain goes by the GPU of its own domain that is on the rail of the other.
     """
     split = split_of(workload, workload_plan)
     volumes = tuple(collective_volumes(split))
-    ways = {SIZED_GROUPS[kind]: way for kind, way in workload_plan.collectives.items() if kind in SIZED_GROUPS}
+    ways = {
+        SIZED_GROUPS[kind]: way
+        for kind, way in workload_plan.collectives.items()
+        if kind in SIZED_GROUPS
+    }
     ways |= dict.fromkeys(("dp", "copies"), TREES) if trees else {}
     streams = _streams(split, volumes, ways)
-    legs = tuple(leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src))
+    legs = tuple(
+        leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src)
+    )
     added = [
         ADDED_BY.get(ways.get(volume.group, RINGS), "ring")
         for volume in volumes
@@ -118,13 +137,19 @@ def demand(workload: Workload, workload_plan: WorkloadPlan, *, trees: bool = Fal
 
 
 def unaligned_classes(workload: Workload, workload_plan: WorkloadPlan) -> tuple[TrafficClass, ...]:
-    """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where rails are apart."""
+    """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where
+    rails are apart.
+    """
     split = split_of(workload, workload_plan)
     streams = _streams(split, tuple(collective_volumes(split)), {})
-    return tuple(dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any()))
+    return tuple(
+        dict.fromkeys(stream.kind for stream in streams if _oblique(stream, split.active).any())
+    )
 
 
-def _streams(split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, str]) -> Iterator[Stream]:
+def _streams(
+    split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, str]
+) -> Iterator[Stream]:
     yield from _collectives(split, volumes, ways)
     yield from _hops(split)
     yield from _embedding(split)
@@ -144,21 +169,28 @@ def forwarding_legs(stream: Stream, per_domain: int) -> tuple[Stream, ...]:
     if not oblique.any():
         return (stream,)
     bent = stream.take(oblique)
-    # by the GPU of the sender's domain that is on the receiver's rail, so that only the leg across needs a link
+    # by the GPU of the sender's domain that is on the receiver's rail, so that only the leg across
+    # needs a link
     via = bent.src // per_domain * per_domain + bent.dst % per_domain
     return stream.take(~oblique), replace(bent, dst=via), replace(bent, src=via)
 
 
-def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, str]) -> Iterator[Stream]:
+def _collectives(
+    split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, str]
+) -> Iterator[Stream]:
     shares = _shares(split)
     for volume in volumes:
         table, way = groups(split, volume.group), ways.get(volume.group, RINGS)
         if way == TREES and table.shape[1] > 1 and (volume.all_reduce or volume.kind != "dp"):
-            yield from (_weighed(tree_stream(half, table), shares[volume.share]) for half in _halves(volume))
+            yield from (
+                _weighed(tree_stream(half, table), shares[volume.share]) for half in _halves(volume)
+            )
             # what trees carry across is done; ranks inside a domain still go round rings
             volume = replace(volume, across_bytes=0.0)
         elif way == HALVING and not volume.exchange:
-            yield from (_weighed(stream, shares[volume.share]) for stream in halving_streams(volume, table))
+            yield from (
+                _weighed(stream, shares[volume.share]) for stream in halving_streams(volume, table)
+            )
             volume = replace(volume, inside_bytes=0.0, across_bytes=0.0)
         volume = _sent_round(volume, way, table)
         for axis, size_bytes, ranks in _parts(split, volume, table):
@@ -179,9 +211,11 @@ def _collectives(split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group
 
 
 def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, float, Ints]]:
-    """The axis along which ranks pass data on, the bytes of each, and the groups: across domains, then inside.
+    """The axis along which ranks pass data on, the bytes of each, and the groups: across domains,
+    then inside.
 
-    Where domains hold more replicas than others, those that every domain has pass all of it on between domains.
+    Where domains hold more replicas than others, those that every domain has pass all of it on
+    between domains.
     """
     if split.placement.dp_domains is None or volume.group not in ("dp", "copies"):
         yield from ((1, volume.across_bytes, table), (2, volume.inside_bytes, table))
@@ -198,8 +232,8 @@ def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, 
 def tree_stream(volume: Volume, table: Ints) -> Stream:
     """One half of an all-reduce across domains on two trees, each for half of the data.
 
-    `table` has shape (groups, domains, ranks in a domain); ranks of one column are on one rail and share their trees.
-    Each tree is a group of flows.
+    `table` has shape (groups, domains, ranks in a domain); ranks of one column are on one rail and
+    share their trees. Each tree is a group of flows.
     """
     child, parent = tree_edges(table.shape[1])
     src, dst = (child, parent) if volume.all_reduce == "up" else (parent, child)
@@ -213,14 +247,17 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
         phase=volume.phase,
         src=flows,
         dst=table[:, dst].ravel(),
-        group=2 * (np.arange(len(flows)) // (len(flows) // len(table))) + np.tile(second, len(table)),
+        group=2 * (np.arange(len(flows)) // (len(flows) // len(table)))
+        + np.tile(second, len(table)),
         size_bytes=np.full(len(flows), data / 2),
         flows="trees",
     )
 
 
 def _halves(volume: Volume) -> tuple[Volume, ...]:
-    """A volume as halves of all-reduces; of those that are not told apart, as of TP, half of the bytes each."""
+    """A volume as halves of all-reduces; of those that are not told apart, as of TP, half of the
+    bytes each.
+    """
     if volume.all_reduce:
         return (volume,)
     half = replace(volume, across_bytes=volume.across_bytes / 2)
@@ -230,9 +267,9 @@ def _halves(volume: Volume) -> tuple[Volume, ...]:
 def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
     """Halving and doubling between domains and inside them, a stream for each round.
 
-    In round j, y domains, or ranks of one, exchange floor((floor((y - 1)/2^j) + 1)/2) of y parts at the distance 2^j,
-    each with a partner where y is a power of two. A scatter begins with the neighbour and the most, a gather ends with
-    them.
+    In round j, y domains, or ranks of one, exchange floor((floor((y - 1)/2^j) + 1)/2) of y parts at
+    the distance 2^j, each with a partner where y is a power of two. A scatter begins with the
+    neighbour and the most, a gather ends with them.
     """
     scatters = volume.phase == "gradients" and volume.all_reduce != "down"
     for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
@@ -256,10 +293,11 @@ def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
 
 
 def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
-    """The volume with the bytes of a way round rings: through all n = x y ranks, or with switches that add them up.
+    """The volume with the bytes of a way round rings: through all n = x y ranks, or with switches
+    that add them up.
 
-    A ring through all ranks passes on (n - 1)/n of the data, (x - 1)/x of that inside domains. Switches of the network
-    get all of it once for both halves of a sum.
+    A ring through all ranks passes on (n - 1)/n of the data, (x - 1)/x of that inside domains.
+    Switches of the network get all of it once for both halves of a sum.
     """
     y, x = table.shape[1:]
     if y == 1 or volume.exchange:
@@ -267,7 +305,9 @@ def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
     if way == ONE_RING:
         ring_share = 1 - 1 / (x * y)
         across_bytes = volume.across_bytes * ring_share * y / (y - 1)
-        return replace(volume, inside_bytes=volume.inside_bytes * ring_share, across_bytes=across_bytes)
+        return replace(
+            volume, inside_bytes=volume.inside_bytes * ring_share, across_bytes=across_bytes
+        )
     if way == SWITCHES:
         return replace(volume, across_bytes=volume.across_bytes * y / (y - 1) / 2)
     return volume
@@ -279,7 +319,9 @@ def _weighed(stream: Stream, shares: Floats) -> Stream:
 
 
 def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
-    """Distances in a group and the share of the bytes that go that far: the next one of a ring, or all others."""
+    """Distances in a group and the share of the bytes that go that far: the next one of a ring, or
+    all others.
+    """
     if size == 1:
         return []
     if not volume.exchange:
@@ -297,7 +339,8 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     if p > 1:
         layers[0] -= p * fullest - split.workload.model.layers - last_missing
         layers[-1] -= last_missing
-    # one hop for each chunk and direction, but none forward to the first chunk and none back to the last
+    # one hop for each chunk and direction, but none forward to the first chunk and none back to the
+    # last
     arriving = np.full(p, float(v))
     forward, backward = arriving.copy(), arriving.copy()
     forward[0] -= 1
@@ -314,7 +357,9 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
 
 
 def _hops(split: RankGrid) -> Iterator[Stream]:
-    """Activations to the next stage and their gradients back; from the last to the first where chunks interleave."""
+    """Activations to the next stage and their gradients back; from the last to the first where
+    chunks interleave.
+    """
     order, model, m = stages(split), split.workload.model, split.mapping
     p, v = int(m.pp[0]), int(m.interleave[0])
     if p == 1:
@@ -329,12 +374,25 @@ def _hops(split: RankGrid) -> Iterator[Stream]:
 
 
 def _twins(split: RankGrid) -> Iterator[Stream]:
-    """GPUs of a pipeline that hold the same stages: gradients of one there, then what has come of the other."""
-    model, options, m, order = split.workload.model, split.workload.options, split.mapping, stages(split)
+    """GPUs of a pipeline that hold the same stages: gradients of one there, then what has come of
+    the other.
+    """
+    model, options, m, order = (
+        split.workload.model,
+        split.workload.options,
+        split.mapping,
+        stages(split),
+    )
     experts = held_expert_parameters(model, m, expert_tp=options.expert_tp)
-    parameters, gradient = float((held_parameters(model, m) + experts)[0]), options.software.gradient_bytes
+    parameters, gradient = (
+        float((held_parameters(model, m) + experts)[0]),
+        options.software.gradient_bytes,
+    )
     shards = bool(m.zero[0] >= 1)
-    phases: tuple[tuple[IterationPhase, int], ...] = (("gradients", gradient), ("parameters", BYTES))
+    phases: tuple[tuple[IterationPhase, int], ...] = (
+        ("gradients", gradient),
+        ("parameters", BYTES),
+    )
     for phase, each_bytes in (phases[0], phases[shards]):
         for src, dst in zip(order, order[::-1], strict=True):
             yield _between("dp", "pair", phase, src, dst, each_bytes * parameters)

@@ -1,4 +1,6 @@
-"""The traffic of a plan on its network: what workloads send, and the flows as the switches of a plane see them."""
+"""The traffic of a plan on its network: what workloads send, and the flows as the switches of a
+plane see them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import numpy as np
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.part_networks import network_of, part_named, part_network, question_of, require_workload
+from coopt.network.part_networks import (
+    network_of,
+    part_named,
+    part_network,
+    question_of,
+    require_workload,
+)
 from coopt.network.wiring import leaf_numbers, rails_of
 from coopt.perf.affine import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
@@ -24,12 +32,14 @@ CHECK = "needs a plan that `coopt verify` accepts"
 
 @dataclass(frozen=True, kw_only=True)
 class LeafFlows:
-    """Flows of one collective that run at the same time on each of `planes`, from leaf `src[i]` to leaf `dst[i]`.
+    """Flows of one collective that run at the same time on each of `planes`, from leaf `src[i]` to
+    leaf `dst[i]`.
 
-    `group[i]` numbers the ring, tree or all-to-all; `per_nic` flows at most share a NIC in one direction. `flows`,
-    `turn` and `share` are those of their streams. Arrays of shape (flows,); planes with the same flows stand together.
-    What tells these planes apart has shape (planes, flows): GPU `src_gpu` sends `size_bytes` in an iteration to
-    `dst_gpu`, both by their NIC number `adapter`.
+    `group[i]` numbers the ring, tree or all-to-all; `per_nic` flows at most share a NIC in one
+    direction. `flows`, `turn` and `share` are those of their streams. Arrays of shape (flows,);
+    planes with the same flows stand together. What tells these planes apart has shape (planes,
+    flows): GPU `src_gpu` sends `size_bytes` in an iteration to `dst_gpu`, both by their NIC number
+    `adapter`.
     """
 
     kind: TrafficClass
@@ -60,7 +70,9 @@ def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
     """
     streams_by_flows: dict[tuple[str, str, str, int], list[Stream]] = {}
     for stream in demand.streams:
-        streams_by_flows.setdefault((stream.kind, stream.collective, stream.flows, stream.turn), []).append(stream)
+        streams_by_flows.setdefault(
+            (stream.kind, stream.collective, stream.flows, stream.turn), []
+        ).append(stream)
     for streams in streams_by_flows.values():
         table, size_bytes = _pairs(streams, demand.active)
         if len(table) and family.tiers:
@@ -68,7 +80,9 @@ def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
 
 
 def _pairs(streams: Sequence[Stream], per_domain: int) -> tuple[Ints, Floats]:
-    """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes of an iteration."""
+    """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes
+    of an iteration.
+    """
     rows, sizes = [], []
     for stream in streams:
         across = stream.src // per_domain != stream.dst // per_domain
@@ -83,21 +97,30 @@ def _on_planes(
     family: Family, per_domain: int, streams: Sequence[Stream], table: Ints, size_bytes: Floats
 ) -> Iterator[LeafFlows]:
     stream, *_ = (
-        candidate for candidate in streams if (candidate.src // per_domain != candidate.dst // per_domain).any()
+        candidate
+        for candidate in streams
+        if (candidate.src // per_domain != candidate.dst // per_domain).any()
     )
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
     rows = rails_of(family) // family.planes
     src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
     # every NIC of a GPU carries an equal part, on the rail of its number
-    adapter, sizes = np.tile(np.arange(per_gpu), len(table)), np.repeat(size_bytes / per_gpu, per_gpu)
+    adapter, sizes = (
+        np.tile(np.arange(per_gpu), len(table)),
+        np.repeat(size_bytes / per_gpu, per_gpu),
+    )
     rail = (src % per_domain * per_gpu + adapter) // family.gpus_per_nic
     plane, row = rail // rows, rail % rows
     ends = np.stack([leaves[row, src // per_domain], leaves[row, dst // per_domain], group], axis=1)
     per_nic = max(
-        int(np.unique(gpu // family.gpus_per_nic, return_counts=True)[1].max()) for gpu in (table[:, 0], table[:, 1])
+        int(np.unique(gpu // family.gpus_per_nic, return_counts=True)[1].max())
+        for gpu in (table[:, 0], table[:, 1])
     )
     for plane_ends, planes in _planes_alike(ends, plane):
-        (a, b, g), flows = plane_ends.T, np.stack([numbers_of_plane for _, numbers_of_plane in planes])
+        (a, b, g), flows = (
+            plane_ends.T,
+            np.stack([numbers_of_plane for _, numbers_of_plane in planes]),
+        )
         yield LeafFlows(
             kind=stream.kind,
             collective=stream.collective,
@@ -117,7 +140,8 @@ def _on_planes(
 
 
 def _planes_alike(ends: Ints, plane: Ints) -> Iterator[tuple[Ints, list[tuple[int, Ints]]]]:
-    """Leaves and group of the flows of planes that carry the same, with each such plane and the numbers of its flows.
+    """Leaves and group of the flows of planes that carry the same, with each such plane and the
+    numbers of its flows.
 
     `ends` has shape (flows, 3), `plane` (flows,).
     """
@@ -126,7 +150,8 @@ def _planes_alike(ends: Ints, plane: Ints) -> Iterator[tuple[Ints, list[tuple[in
     planes_by_flows: dict[bytes, tuple[Ints, list[tuple[int, Ints]]]] = {}
     for number, numbers_of_plane in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
         plane_ends = ends[numbers_of_plane]
-        # groups are numbered anew in each plane, so that planes with the same flows have the same key
+        # groups are numbered anew in each plane, so that planes with the same flows have the same
+        # key
         plane_ends[:, 2] = np.unique(plane_ends[:, 2], return_inverse=True)[1]
         _, planes = planes_by_flows.setdefault(plane_ends.tobytes(), (plane_ends, []))
         planes.append((number, numbers_of_plane))
@@ -141,14 +166,16 @@ def demands(
     trees: bool = False,
     part: str | None = None,
 ) -> tuple[Family | None, tuple[TrafficDemand, ...]]:
-    """What every workload of a part of a plan sends, or the one that is named; no family where links are direct.
+    """What every workload of a part of a plan sends, or the one that is named; no family where
+    links are direct.
 
     Collectives take the ways that the plan names.
 
     Parameters
     ----------
     trees
-        Whether all-reduces of data parallelism take two binary trees across domains in place of a ring.
+        Whether all-reduces of data parallelism take two binary trees across domains in place of a
+        ring.
     part
         The name of the part, where the plan has several.
 
@@ -158,13 +185,16 @@ def demands(
         As `workload_splits` does.
     """
     family, splits = workload_splits(instance, plan, workload=workload, part=part)
-    return family, tuple(demand(split.workload, workload_plan, trees=trees) for split, workload_plan in splits)
+    return family, tuple(
+        demand(split.workload, workload_plan, trees=trees) for split, workload_plan in splits
+    )
 
 
 def workload_splits(
     instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
 ) -> tuple[Family | None, tuple[tuple[RankGrid, WorkloadPlan], ...]]:
-    """How every workload of a part of a plan is split over its GPUs, or the one that is named; as `demands` says.
+    """How every workload of a part of a plan is split over its GPUs, or the one that is named; as
+    `demands` says.
 
     Raises
     ------
@@ -178,20 +208,24 @@ def workload_splits(
         family = part_network(instance, plan, "the split of a workload over GPUs", part).family
     require_workload(plan, workload, chosen_part)
     splits, domains = [], network.hb_domain.count
-    for question_workload, workload_plan in zip(question.workload, chosen_part.workloads, strict=True):
+    for question_workload, workload_plan in zip(
+        question.workload, chosen_part.workloads, strict=True
+    ):
         if workload in (None, question_workload.name):
             split = split_of(question_workload, workload_plan)
             if (split.ranks, split.domains) != (network.gpus, domains):
                 raise InstanceError(
-                    f"{instance.name}: workload {question_workload.name!r} is split over {split.ranks} GPUs in "
-                    f"{split.domains} domains, and the plan has {network.gpus} in {domains}, {CHECK}"
+                    f"{instance.name}: workload {question_workload.name!r} is split over"
+                    f" {split.ranks} GPUs in {split.domains} domains, and the plan has"
+                    f" {network.gpus} in {domains}, {CHECK}"
                 )
             splits.append((split, workload_plan))
     return family, tuple(splits)
 
 
 def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
-    """Of the parts of these names those that train a workload; all where none is named, or none of these trains it.
+    """Of the parts of these names those that train a workload; all where none is named, or none of
+    these trains it.
 
     Raises
     ------
@@ -200,7 +234,9 @@ def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[
     """
     if plan.parts:  # what has none is refused for that
         require_workload(plan, workload)
-    training_parts = [part.name for part in plan.parts if workload in [run.name for run in part.workloads]]
+    training_parts = [
+        part.name for part in plan.parts if workload in [run.name for run in part.workloads]
+    ]
     return tuple(name for name in names if name in training_parts) or tuple(names)
 
 
@@ -214,7 +250,9 @@ def single_demand(all_demands: tuple[TrafficDemand, ...], option: str) -> Traffi
     """
     require_one_workload([demand.workload for demand in all_demands], option)
     if not all_demands:
-        raise InstanceError(f"{option}: nothing trains on this part, needs --part with one that trains a workload")
+        raise InstanceError(
+            f"{option}: nothing trains on this part, needs --part with one that trains a workload"
+        )
     return all_demands[0]
 
 
@@ -228,4 +266,7 @@ def require_one_workload(workloads: Sequence[str], option: str) -> None:
     """
     if len(workloads) > 1:
         names = alternatives(workloads)
-        raise InstanceError(f"{option}: holds one workload and the plan has {len(workloads)}, needs --workload {names}")
+        raise InstanceError(
+            f"{option}: holds one workload and the plan has {len(workloads)}, needs --workload"
+            f" {names}"
+        )

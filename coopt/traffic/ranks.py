@@ -1,8 +1,10 @@
-"""How a workload is split over ranks, the groups of ranks that talk, and the order in which Megatron-LM numbers them.
+"""How a workload is split over ranks, the groups of ranks that talk, and the order in which
+Megatron-LM numbers them.
 
-Ranks are numbered TP fastest, then CP, DP, PP, first inside the domain and then across domains, where PP may come
-before CP and DP (docs/network.md). The stages of a pipeline run through a domain in one direction and through the next
-one in the other, so that the hop between them stays on its rail.
+Ranks are numbered TP fastest, then CP, DP, PP, first inside the domain and then across domains,
+where PP may come before CP and DP (docs/network.md). The stages of a pipeline run through a domain
+in one direction and through the next one in the other, so that the hop between them stays on its
+rail.
 """
 
 from __future__ import annotations
@@ -15,21 +17,39 @@ from typing import Literal
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import Bools, Ints, Mappings, Placements, expert_ranks, replicas_together, uneven_replicas
+from coopt.perf.mapping import (
+    Bools,
+    Ints,
+    Mappings,
+    Placements,
+    expert_ranks,
+    replicas_together,
+    uneven_replicas,
+)
 from coopt.plan.schema import WorkloadPlan
 
-GRID = ("pl", "dl", "cl", "tl", "ph", "dh", "ch", "th")  # slowest first: rank = domain · K + rank in the domain
+GRID = (
+    "pl",
+    "dl",
+    "cl",
+    "tl",
+    "ph",
+    "dh",
+    "ch",
+    "th",
+)  # slowest first: rank = domain · K + rank in the domain
 TURNED = ("dl", "cl", "pl", "tl", *GRID[4:])  # replicas outermost
 Group = Literal["tp", "cp", "dp", "ep", "copies"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankGrid:
-    """A workload, its mapping and placement as one row each, and the extents of the grid of places, slowest first.
+    """A workload, its mapping and placement as one row each, and the extents of the grid of places,
+    slowest first.
 
-    Every place has a rank where HB domains are filled alike. Where they are not, the grid is that of the fullest: of
-    the domains that hold the replicas of a stage the first ones have `dh` of them, the others `fewest`, and the last
-    places of those are empty.
+    Every place has a rank where HB domains are filled alike. Where they are not, the grid is that
+    of the fullest: of the domains that hold the replicas of a stage the first ones have `dh` of
+    them, the others `fewest`, and the last places of those are empty.
     """
 
     workload: Workload
@@ -68,8 +88,12 @@ class RankGrid:
         """Which places have a rank; shape (places,)."""
         at = dict(zip(self.names, np.indices(self.extents, sparse=True), strict=True))
         surplus = self.extent("dh") - self.fewest
-        full_domains = (int(self.mapping.dp[0]) - self.fewest * self.extent("dl")) // surplus if surplus else 0
-        is_present = np.broadcast_to((at["dh"] < self.fewest) | (at["dl"] < full_domains), self.extents)
+        full_domains = (
+            (int(self.mapping.dp[0]) - self.fewest * self.extent("dl")) // surplus if surplus else 0
+        )
+        is_present = np.broadcast_to(
+            (at["dh"] < self.fewest) | (at["dl"] < full_domains), self.extents
+        )
         return np.asarray(is_present.ravel(), dtype=np.bool_)
 
     def extent(self, name: str) -> int:
@@ -109,10 +133,12 @@ def _row(value: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
 
 
 def groups(split: RankGrid, group: Group) -> Ints:
-    """The places of every group of a kind; shape (groups, domains a group spans, its places in a domain).
+    """The places of every group of a kind; shape (groups, domains a group spans, its places in a
+    domain).
 
-    Replicas that every domain has come first in a domain. Groups without a rank are left out. `dp` holds the replicas
-    of a stage with their context ranks, `ep` the ranks that share experts, `copies` those that hold the same ones.
+    Replicas that every domain has come first in a domain. Groups without a rank are left out. `dp`
+    holds the replicas of a stage with their context ranks, `ep` the ranks that share experts,
+    `copies` those that hold the same ones.
     """
     if group in ("tp", "cp"):
         return _with_ranks(split, _table(split, [f"{group[0]}l"], [f"{group[0]}h"]))
@@ -123,7 +149,8 @@ def groups(split: RankGrid, group: Group) -> Ints:
     x_h, x_l, copies_inside, copies_across = (
         int(n[0]) for n in expert_ranks(split.mapping, split.placement, expert_tp=not tensor)
     )
-    # expert groups take neighbours, inside a domain and then domain by domain; the copies of an expert follow
+    # expert groups take neighbours, inside a domain and then domain by domain; the copies of an
+    # expert follow
     table = _table(split, across, inside).reshape(-1, copies_across, x_l, copies_inside, x_h)
     if group == "ep":
         return _with_ranks(split, table.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
@@ -131,7 +158,9 @@ def groups(split: RankGrid, group: Group) -> Ints:
 
 
 def _with_ranks(split: RankGrid, table: Ints) -> Ints:
-    """The groups that have ranks: where domains differ, a group lies in one and has all its ranks or none."""
+    """The groups that have ranks: where domains differ, a group lies in one and has all its ranks
+    or none.
+    """
     return table[split.present[table[:, 0, 0]]]
 
 
@@ -152,7 +181,8 @@ def stages(split: RankGrid) -> Ints:
     order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
     ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
-    # every second block of domains runs the stages backwards, so that a hop between domains stays on its rail
+    # every second block of domains runs the stages backwards, so that a hop between domains stays
+    # on its rail
     snake[1::2] = snake[1::2, ::-1]
     pipelines = snake.reshape(int(split.mapping.pp[0]), -1)
     return pipelines[:, split.present[pipelines[0]]]
@@ -165,13 +195,15 @@ class RankTable:
     Attributes
     ----------
     gpu
-        Number of the GPU: domain · K + GPU in the domain, of which not all train where domains are not filled alike.
+        Number of the GPU: domain · K + GPU in the domain, of which not all train where domains are
+        not filled alike.
     tp, cp, dp, pp, ep
         Place in the groups of each dimension.
     expert_group
         Number of the group that shares experts, as the plan places it.
     pp_last
-        Whether ranks run TP fastest, then CP, DP, PP (tp-cp-ep-dp-pp), or with DP slowest (tp-cp-ep-pp-dp).
+        Whether ranks run TP fastest, then CP, DP, PP (tp-cp-ep-dp-pp), or with DP slowest
+        (tp-cp-ep-pp-dp).
     """
 
     gpu: Ints
@@ -185,12 +217,16 @@ class RankTable:
 
     @property
     def in_place(self) -> bool:
-        """Whether rank i runs on GPU i, so that a launcher that fills hosts one by one places all ranks."""
+        """Whether rank i runs on GPU i, so that a launcher that fills hosts one by one places all
+        ranks.
+        """
         return bool((self.gpu == np.arange(len(self.gpu))).all())
 
 
 def rank_table(split: RankGrid) -> RankTable:
-    """The ranks in the order of Megatron-LM; with DP slowest where only that puts rank i on GPU i."""
+    """The ranks in the order of Megatron-LM; with DP slowest where only that puts rank i on GPU
+    i.
+    """
     pp_slowest = _rank_table(split, pp_last=True)
     if pp_slowest.in_place or not _may_end_with_dp(split):
         return pp_slowest
@@ -199,17 +235,25 @@ def rank_table(split: RankGrid) -> RankTable:
 
 
 def _may_end_with_dp(split: RankGrid) -> bool:
-    """Megatron-LM numbers expert groups in that order only where DP groups of experts are those of the other layers."""
+    """Megatron-LM numbers expert groups in that order only where DP groups of experts are those of
+    the other layers.
+    """
     mapping = split.mapping
     tp_of_experts = mapping.tp[0] if split.workload.options.expert_tp else 1
-    return not split.workload.model.experts or bool(mapping.ep[0] * tp_of_experts == mapping.tp[0] * mapping.cp[0])
+    return not split.workload.model.experts or bool(
+        mapping.ep[0] * tp_of_experts == mapping.tp[0] * mapping.cp[0]
+    )
 
 
 def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
     place = dict(zip(split.names, np.indices(split.extents).reshape(len(GRID), -1), strict=True))
     at = {d: place[f"{d}l"] * split.extent(f"{d}h") + place[f"{d}h"] for d in ("t", "c", "d")}
     t, c, p = (int(getattr(split.mapping, name)[0]) for name in ("tp", "cp", "pp"))
-    stage, order, d = np.zeros(split.places, dtype=np.int64), stages(split), split.extent("dl") * split.extent("dh")
+    stage, order, d = (
+        np.zeros(split.places, dtype=np.int64),
+        stages(split),
+        split.extent("dl") * split.extent("dh"),
+    )
     stage[order] = np.arange(p)[:, None]
     stage_and_replica = stage * d + at["d"] if pp_last else at["d"] * p + stage
     present = np.flatnonzero(split.present)
@@ -243,7 +287,8 @@ def _expert_places(split: RankGrid) -> tuple[Ints, Ints]:
 def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
     """The group in which Megatron-LM lets every rank share experts; shape (ranks,).
 
-    Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ones, split by TP where TP splits experts.
+    Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ones, split by TP where TP
+    splits experts.
     """
     mapping = split.mapping
     t, c, x = int(mapping.tp[0]), int(mapping.cp[0]), int(mapping.ep[0])

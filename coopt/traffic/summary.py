@@ -22,7 +22,10 @@ from coopt.traffic.volumes import IterationPhase, TrafficClass
 Place = Literal["domain", "leaf", "above"]
 PLACES: tuple[Place, ...] = ("domain", "leaf", "above")
 ABOVE = len(PLACES) - 1
-MOST_GPUS, MOST_CELLS = 512, 256  # GPUs drawn one by one at most, and cells along an axis beyond that
+MOST_GPUS, MOST_CELLS = (
+    512,
+    256,
+)  # GPUs drawn one by one at most, and cells along an axis beyond that
 HEAD = "src_gpu,dst_gpu,bytes"
 MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 
@@ -30,18 +33,23 @@ MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 def talking_pairs(demand: TrafficDemand) -> int:
     """Ordered pairs of GPUs of which one sends to the other."""
     # one number for each pair of GPUs
-    keys = [(s.src * demand.active * demand.domains + s.dst)[s.size_bytes > 0] for s in demand.streams]
+    keys = [
+        (s.src * demand.active * demand.domains + s.dst)[s.size_bytes > 0] for s in demand.streams
+    ]
     return len(np.unique(np.concatenate(keys))) if keys else 0
 
 
 def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
-    """The demand as a sparse matrix: source, destination and bytes of every pair that talks, sorted; shape (pairs,).
+    """The demand as a sparse matrix: source, destination and bytes of every pair that talks,
+    sorted; shape (pairs,).
 
     GPUs that train are numbered from 0 through the first HB domain, then through the next.
     """
     if not demand.streams:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
-    keys = np.concatenate([demand.rank_of(s.src) * demand.ranks + demand.rank_of(s.dst) for s in demand.streams])
+    keys = np.concatenate(
+        [demand.rank_of(s.src) * demand.ranks + demand.rank_of(s.dst) for s in demand.streams]
+    )
     sizes = np.concatenate([s.size_bytes for s in demand.streams])
     pairs, place = np.unique(keys[sizes > 0], return_inverse=True)
     totals = np.bincount(place, weights=sizes[sizes > 0], minlength=len(pairs))
@@ -51,24 +59,32 @@ def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
 def tiers_crossed(family: Family, per_domain: int, stream: Stream, leaves: Ints) -> Ints:
     """How far up every flow goes: 0 inside a domain, 1 on its leaf, 2 or 3 above; shape (flows,).
 
-    `leaves` are the `leaf_numbers` of the family, which all streams share; GPUs have `per_domain` numbers a domain. A
-    flow leaves by the first NIC of its GPU; the other NICs, each on its own rail, do likewise.
+    `leaves` are the `leaf_numbers` of the family, which all streams share; GPUs have `per_domain`
+    numbers a domain. A flow leaves by the first NIC of its GPU; the other NICs, each on its own
+    rail, do likewise.
     """
     src_domain, dst_domain = stream.src // per_domain, stream.dst // per_domain
     if family.tiers == 0:
         return np.zeros(len(stream.src), dtype=np.int64)
     rows = rails_of(family) // family.planes
-    src = leaves[stream.src % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, src_domain]
-    dst = leaves[stream.dst % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, dst_domain]
+    src = leaves[
+        stream.src % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, src_domain
+    ]
+    dst = leaves[
+        stream.dst % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, dst_domain
+    ]
     top = np.full(len(src), family.tiers, dtype=np.int64)
     if family.pods is not None:
         top[src // family.pods.leaves == dst // family.pods.leaves] = 2
     return np.where(src_domain == dst_domain, 0, np.where(src == dst, 1, top))
 
 
-def traffic_figures(instance: Instance, family: Family | None, demands: Iterable[TrafficDemand]) -> TrafficReport:
-    """The figures of every demand on the network of a family; None for direct links, over which all goes that leaves
-    a domain."""
+def traffic_figures(
+    instance: Instance, family: Family | None, demands: Iterable[TrafficDemand]
+) -> TrafficReport:
+    """The figures of every demand on the network of a family; None for direct links, over which all
+    goes that leaves a domain.
+    """
     return TrafficReport(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         workloads=tuple(_workload(family, demand) for demand in demands),
@@ -82,10 +98,16 @@ def _places(family: Family | None, demand: TrafficDemand, stream: Stream, leaves
 
 
 def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
-    by_class: dict[tuple[TrafficClass, IterationPhase], Floats] = defaultdict(lambda: np.zeros(len(PLACES)))
+    by_class: dict[tuple[TrafficClass, IterationPhase], Floats] = defaultdict(
+        lambda: np.zeros(len(PLACES))
+    )
     numbers = demand.active * demand.domains
     sent_bytes, received_bytes = np.zeros((2, len(PLACES), numbers))
-    leaves = leaf_numbers(family) if family is not None and family.tiers else np.zeros((0, 0), dtype=np.int64)
+    leaves = (
+        leaf_numbers(family)
+        if family is not None and family.tiers
+        else np.zeros((0, 0), dtype=np.int64)
+    )
     for stream in demand.streams:
         place = _places(family, demand, stream, leaves)
         by_class[stream.kind, stream.phase] += np.bincount(place, stream.size_bytes, len(PLACES))
@@ -104,14 +126,23 @@ def _workload(family: Family | None, demand: TrafficDemand) -> WorkloadTraffic:
         whole_bytes=float(sent_bytes.sum()),
         classes=tuple(_class(*names, sums) for names, sums in by_class.items() if sums.any()),
         per_gpu=tuple(
-            _gpus(*row) for row in zip(PLACES, sent_bytes[:, demand.gpus], received_bytes[:, demand.gpus], strict=True)
+            _gpus(*row)
+            for row in zip(
+                PLACES, sent_bytes[:, demand.gpus], received_bytes[:, demand.gpus], strict=True
+            )
         ),
     )
 
 
 def _class(kind: TrafficClass, phase: IterationPhase, sums: Floats) -> ClassBytes:
     domain_bytes, leaf_bytes, above_bytes = sums.tolist()
-    return ClassBytes(kind=kind, phase=phase, domain_bytes=domain_bytes, leaf_bytes=leaf_bytes, above_bytes=above_bytes)
+    return ClassBytes(
+        kind=kind,
+        phase=phase,
+        domain_bytes=domain_bytes,
+        leaf_bytes=leaf_bytes,
+        above_bytes=above_bytes,
+    )
 
 
 def _gpus(place: Place, sent_bytes: Floats, received_bytes: Floats) -> GpuBytes:
@@ -136,7 +167,8 @@ class Cells:
     size_bytes
         Shape (kinds, cells, cells).
     end, ends, per_cell
-        What is counted along an axis, how many there are, and how many share a cell; the last may hold fewer.
+        What is counted along an axis, how many there are, and how many share a cell; the last may
+        hold fewer.
     """
 
     kinds: tuple[TrafficClass, ...]
@@ -146,7 +178,9 @@ class Cells:
     per_cell: int
 
 
-def cells_of(demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS) -> Cells:
+def cells_of(
+    demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS
+) -> Cells:
     """GPUs by GPUs where they are few, else domains by domains, as many to a cell as it takes."""
     small = demand.ranks <= most_gpus
     ends = demand.ranks if small else demand.domains
@@ -157,8 +191,16 @@ def cells_of(demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: i
     for stream in demand.streams:
         src, dst = (demand.rank_of(gpus) if small else gpus for gpus in (stream.src, stream.dst))
         place = src // width * cells + dst // width
-        sizes[kinds.index(stream.kind)] += np.bincount(place, stream.size_bytes, cells * cells).reshape(cells, cells)
-    return Cells(kinds=kinds, size_bytes=sizes, end="GPU" if small else "HB domain", ends=ends, per_cell=per_cell)
+        sizes[kinds.index(stream.kind)] += np.bincount(
+            place, stream.size_bytes, cells * cells
+        ).reshape(cells, cells)
+    return Cells(
+        kinds=kinds,
+        size_bytes=sizes,
+        end="GPU" if small else "HB domain",
+        ends=ends,
+        per_cell=per_cell,
+    )
 
 
 def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MOST_PAIRS) -> str:
@@ -174,9 +216,13 @@ def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MOST_PAIRS) -> str:
     src, dst, sizes = sparse_matrix(demand)
     if len(src) > most_pairs:
         raise InstanceError(
-            f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most_pairs:,} (--heat-map draws any number)"
+            f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most_pairs:,} (--heat-map"
+            " draws any number)"
         )
-    lines = (f"{a},{b},{_plain(c)}" for a, b, c in zip(src.tolist(), dst.tolist(), sizes.tolist(), strict=True))
+    lines = (
+        f"{a},{b},{_plain(c)}"
+        for a, b, c in zip(src.tolist(), dst.tolist(), sizes.tolist(), strict=True)
+    )
     return "\n".join([HEAD, *lines]) + "\n"
 
 

@@ -27,11 +27,13 @@ UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # no latency: seconds are bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """Bytes a rank sends inside its domain and across domains in an iteration, for each unit of `share`.
+    """Bytes a rank sends inside its domain and across domains in an iteration, for each unit of
+    `share`.
 
-    `share` is a property of the rank's stage: its layers, whether it is the last one, the hops that arrive there.
-    `exchange` marks an all-to-all; everything else goes round rings. `all_reduce` says of which half of an all-reduce
-    these are the bytes: `up` while gradients are added, `down` while the sums come back.
+    `share` is a property of the rank's stage: its layers, whether it is the last one, the hops that
+    arrive there. `exchange` marks an all-to-all; everything else goes round rings. `all_reduce`
+    says of which half of an all-reduce these are the bytes: `up` while gradients are added, `down`
+    while the sums come back.
     """
 
     kind: TrafficClass
@@ -47,9 +49,15 @@ class Volume:
 def collective_volumes(split: RankGrid) -> Iterator[Volume]:
     """Everything but sends from stage to stage and the gradients of a tied embedding."""
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
-    traffic = StageTraffic(workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement)
+    traffic = StageTraffic(
+        workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement
+    )
     repeats = bool(split.mapping.recompute[0] == FULL)
-    for volume in (*_tensor(split, traffic, m), *_context(traffic, m, repeats), *_experts(traffic, m)):
+    for volume in (
+        *_tensor(split, traffic, m),
+        *_context(traffic, m, repeats),
+        *_experts(traffic, m),
+    ):
         if volume.inside_bytes or volume.across_bytes:
             yield volume
     yield from _replicas(split)
@@ -63,7 +71,13 @@ def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
         ("forward", "backward"), _gathers(traffic, sequence), predicting, strict=True
     ):
         yield _volume("tp", phase, "tp", gather * (m * times), "layers")
-        yield _volume("tp", phase, "tp", gather * (m * (1 + further + further * further_gathers)), "last stage")
+        yield _volume(
+            "tp",
+            phase,
+            "tp",
+            gather * (m * (1 + further + further * further_gathers)),
+            "last stage",
+        )
     if split.mapping.pp[0] > 1 and not sequence:
         yield _volume("pp", "forward", "tp", gather * m, "forward hops")
         yield _volume("pp", "backward", "tp", gather * m, "backward hops")
@@ -75,33 +89,50 @@ def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
     repeated_gathers = float(np.ravel(traffic.repeated_gathers)[0])
-    return fraction * 4.0 * blocks, fraction * (repeated_gathers + 4 * blocks * backward) + 2 * blocks * sequence
+    return (
+        fraction * 4.0 * blocks,
+        fraction * (repeated_gathers + 4 * blocks * backward) + 2 * blocks * sequence,
+    )
 
 
 def _context(traffic: StageTraffic, m: int, repeats: bool) -> Iterator[Volume]:
     one_pass = traffic.ring * (m / (RING_PASSES + repeats))
     further = traffic.workload.model.extra_predictions
-    for phase, ring in (("forward", one_pass), ("backward", one_pass * (RING_PASSES - 1 + repeats))):
+    for phase, ring in (
+        ("forward", one_pass),
+        ("backward", one_pass * (RING_PASSES - 1 + repeats)),
+    ):
         yield _volume("cp", phase, "cp", ring, "layers")
         yield _volume("cp", phase, "cp", ring * further, "last stage")
 
 
 def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
     model, repeats = traffic.workload.model, bool(traffic.repeats_experts[0])
-    # half of the exchanges are forward; those that recomputation repeats belong to the pass backward
+    # half of the exchanges are forward; those that recomputation repeats belong to the pass
+    # backward
     share = EXCHANGES / 2 / (EXCHANGES + 2 * repeats)
     for phase, part in (("forward", share), ("backward", 1 - share)):
         for exchange_s, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
             once = exchange_s * (m * part)
             yield _volume("ep", phase, group, once, "layers", exchange=group == "ep")
-            yield _volume("ep", phase, group, once * further_exchanges(model), "last stage", exchange=group == "ep")
+            yield _volume(
+                "ep",
+                phase,
+                group,
+                once * further_exchanges(model),
+                "last stage",
+                exchange=group == "ep",
+            )
 
 
 def _replicas(split: RankGrid) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
     is_unsharded = bool(split.mapping.zero[0] == 0)
     return_phase = "gradients" if is_unsharded else "parameters"
-    for group, (scatter, back) in (("dp", replicas.shared_exchange()), ("copies", replicas.expert_exchange())):
+    for group, (scatter, back) in (
+        ("dp", replicas.shared_exchange()),
+        ("copies", replicas.expert_exchange()),
+    ):
         for phase, half_s, half in (("gradients", scatter, "up"), (return_phase, back, "down")):
             volume = _volume("dp", phase, group, half_s, "once")
             if volume.inside_bytes or volume.across_bytes:
@@ -109,7 +140,12 @@ def _replicas(split: RankGrid) -> Iterator[Volume]:
 
 
 def _volume(
-    kind: TrafficClass, phase: str, group: str, moved: AffineSeconds, share: Share, exchange: bool = False
+    kind: TrafficClass,
+    phase: str,
+    group: str,
+    moved: AffineSeconds,
+    share: Share,
+    exchange: bool = False,
 ) -> Volume:
     across = sum(np.asarray(part, dtype=np.float64).sum() for part in moved.parts[1:])
     return Volume(

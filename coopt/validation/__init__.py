@@ -1,1 +1,3 @@
-"""The performance model against published measurements: how far it is off, and what its few parameters should be."""
+"""The performance model against published measurements: how far it is off, and what its few
+parameters should be.
+"""

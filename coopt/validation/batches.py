@@ -63,7 +63,8 @@ def predicted_s(batches: Sequence[Batch], hardware: Hardware, framework: Framewo
     Parameters
     ----------
     hardware, framework
-        What to change about the GPU and the software of a run; they return what they are given to change nothing.
+        What to change about the GPU and the software of a run; they return what they are given to
+        change nothing.
     """
     times = np.empty(sum(len(batch.position) for batch in batches))
     for batch in batches:
@@ -81,9 +82,13 @@ def breakdowns_s(batches: Sequence[Batch]) -> list[dict[str, float]]:
     """The seconds of every run by cause."""
     seconds_of_runs: dict[int, dict[str, float]] = {}
     for batch in batches:
-        parts = batch.evaluated(batch.gpu, batch.workload.options.software).breakdown_s(batch.reciprocals)
+        parts = batch.evaluated(batch.gpu, batch.workload.options.software).breakdown_s(
+            batch.reciprocals
+        )
         for row, index in enumerate(batch.position):
-            seconds_of_runs[int(index)] = {name: float(seconds[row]) for name, seconds in parts.items()}
+            seconds_of_runs[int(index)] = {
+                name: float(seconds[row]) for name, seconds in parts.items()
+            }
     return [seconds_of_runs[index] for index in range(len(seconds_of_runs))]
 
 
@@ -91,7 +96,14 @@ def _question(run: MeasuredRun) -> object:
     """What two runs must share to be evaluated together."""
     workload = run.workload
     model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
-    return model, workload.global_batch, workload.precision, workload.options, run.gpu.name, run.hb_gbyte_s
+    return (
+        model,
+        workload.global_batch,
+        workload.precision,
+        workload.options,
+        run.gpu.name,
+        run.hb_gbyte_s,
+    )
 
 
 def _batch(runs: Sequence[MeasuredRun], position: Sequence[int]) -> Batch:
@@ -112,12 +124,22 @@ class Ranking(Table):
     """How well predictions order the mappings of runs that are alike in everything else."""
 
     groups: Annotated[int, Field(description="groups of at least two mappings")]
-    pairs: Annotated[int, Field(description="pairs of mappings of one group that took different times")]
-    in_order: Annotated[float | None, Field(description="share of the pairs that predictions put in order")]
-    spearman: Annotated[float | None, Field(description="rank correlation, the mean over the groups")]
+    pairs: Annotated[
+        int, Field(description="pairs of mappings of one group that took different times")
+    ]
+    in_order: Annotated[
+        float | None, Field(description="share of the pairs that predictions put in order")
+    ]
+    spearman: Annotated[
+        float | None, Field(description="rank correlation, the mean over the groups")
+    ]
     regret_mean: Annotated[
         float | None,
-        Field(description="time of the mapping predicted to be fastest over that of the fastest, less 1; mean"),
+        Field(
+            description=(
+                "time of the mapping predicted to be fastest over that of the fastest, less 1; mean"
+            )
+        ),
     ]
     regret_max: Annotated[float | None, Field(description="the largest regret of a group")]
 
@@ -129,7 +151,9 @@ class _RankedGroup(NamedTuple):
     predicted_s: list[float]
 
 
-def ranking_of(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats) -> Ranking:
+def ranking_of(
+    rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats
+) -> Ranking:
     """How well predictions order mappings, and what it costs to follow them.
 
     Parameters
@@ -148,18 +172,24 @@ def ranking_of(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predict
     return Ranking(
         groups=len(groups),
         pairs=len(pairs),
-        in_order=fmean(measured * predicted > 0 for measured, predicted in pairs) if pairs else None,
+        in_order=(
+            fmean(measured * predicted > 0 for measured, predicted in pairs) if pairs else None
+        ),
         spearman=fmean(map(_spearman, groups)) if groups else None,
         regret_mean=fmean(regrets) if regrets else None,
         regret_max=max(regrets, default=None),
     )
 
 
-def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats) -> list[_RankedGroup]:
+def _groups(
+    rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats
+) -> list[_RankedGroup]:
     """Groups of at least two mappings whose times are not all the same."""
     runs_by_mapping: dict[object, dict[object, list[int]]] = {}
     for index, (row, run) in enumerate(zip(rows, runs, strict=True)):
-        runs_by_mapping.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(index)
+        runs_by_mapping.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(
+            index
+        )
     groups = [
         _RankedGroup(
             [median(runs[i].measured_s for i in repeats) for repeats in mappings.values()],
@@ -172,10 +202,23 @@ def _groups(rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_
 
 
 def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
-    """Source, model, GPUs, network, batch, sequence, precision, software and its release of a row."""
-    model = (row.model, *(getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq")))
+    """Source, model, GPUs, network, batch, sequence, precision, software and its release of a
+    row.
+    """
+    model = (
+        row.model,
+        *(getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq")),
+    )
     hardware = (row.gpu, run.gpus, run.hb_size, run.nic_gbit_s)
-    return row.group, model, hardware, row.global_batch, row.precision, run.software.name, row.release
+    return (
+        row.group,
+        model,
+        hardware,
+        row.global_batch,
+        row.precision,
+        run.software.name,
+        row.release,
+    )
 
 
 def _regret(group: _RankedGroup) -> float:
@@ -184,7 +227,9 @@ def _regret(group: _RankedGroup) -> float:
 
 
 def _spearman(group: _RankedGroup) -> float:
-    """Correlation of ranks, equal times sharing theirs; 0 where the predictions are all the same."""
+    """Correlation of ranks, equal times sharing theirs; 0 where the predictions are all the
+    same.
+    """
     ranks = [_ranks(times) for times in group]
     spread = [float(np.std(rank)) for rank in ranks]
     return 0.0 if 0.0 in spread else float(np.corrcoef(ranks[0], ranks[1])[0, 1])

@@ -1,4 +1,6 @@
-"""Fit a few parameters to published runs, and say what they are worth on runs that were not used."""
+"""Fit a few parameters to published runs, and say what they are worth on runs that were not
+used.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Parameter(Table):
 
 
 class Fit(Table):
-    """One set of fitted parameters with its errors on rows that were used and on rows that were not."""
+    """One set of fitted parameters with its errors on rows that were used and on rows that were
+    not.
+    """
 
     name: str
     generation: str
@@ -49,8 +53,12 @@ class Fit(Table):
     groups: tuple[str, ...]
     before: Annotated[Score, Field(description="the rows with the catalog's values")]
     fitted: Annotated[Score, Field(description="the rows with the fitted values")]
-    held_out: Annotated[Score | None, Field(description="rows of this generation and precision no fit used")]
-    leave_one_group_out: Annotated[Score | None, Field(description="each group by a fit without it")]
+    held_out: Annotated[
+        Score | None, Field(description="rows of this generation and precision no fit used")
+    ]
+    leave_one_group_out: Annotated[
+        Score | None, Field(description="each group by a fit without it")
+    ]
 
 
 class ArchitectureFit(Table):
@@ -75,16 +83,25 @@ class Calibration(Table):
     """All fits, in the order they were made."""
 
     fits: tuple[Fit, ...]
-    before: Annotated[Score, Field(description="all rows that were used, with the catalog's values")]
+    before: Annotated[
+        Score, Field(description="all rows that were used, with the catalog's values")
+    ]
     fitted: Annotated[Score, Field(description="the same rows with the fitted values")]
     leave_one_group_out: Annotated[
-        Score | None, Field(description="the same rows, each group by fits without it; none where nothing can say")
+        Score | None,
+        Field(
+            description="the same rows, each group by fits without it; none where nothing can say"
+        ),
     ]
     architecture: Annotated[
-        tuple[ArchitectureFit, ...], Field(description="the same rows: dense models, mixtures of experts")
+        tuple[ArchitectureFit, ...],
+        Field(description="the same rows: dense models, mixtures of experts"),
     ]
     left_out: Annotated[tuple[str, ...], Field(description="sets without enough rows")]
-    unseen: Annotated[tuple[UnseenError, ...], Field(description="rows that were used, each by fits without its group")]
+    unseen: Annotated[
+        tuple[UnseenError, ...],
+        Field(description="rows that were used, each by fits without its group"),
+    ]
 
 
 def calibration_of(
@@ -109,10 +126,14 @@ def calibration_of(
         report(f"fitting {set_name(fit_set)} to {len(rows)} row{'s' if len(rows) > 1 else ''}")
         settings = fitted_settings(fit_set, rows, settings, FIRST)
     unseen_errors = left_out_errors(runs, feasible, settings, report)
-    used_rows = [i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in feasible)]
+    used_rows = [
+        i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in feasible)
+    ]
     used_runs = [runs[i] for i in used_rows]
     return Calibration(
-        fits=tuple(_summary(fit_set, runs, settings, used_rows, unseen_errors) for fit_set in feasible),
+        fits=tuple(
+            _summary(fit_set, runs, settings, used_rows, unseen_errors) for fit_set in feasible
+        ),
         before=_certain(score_of(errors_of(used_runs, Settings()))),
         fitted=_certain(score_of(errors_of(used_runs, settings))),
         leave_one_group_out=_unseen_score(unseen_errors, used_rows),
@@ -130,11 +151,14 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
     InstanceError
         When there is none.
     """
-    feasible = [fit_set for fit_set in sets if len(runs_used(fit_set, runs)) >= len(fit_set.parameters)]
+    feasible = [
+        fit_set for fit_set in sets if len(runs_used(fit_set, runs)) >= len(fit_set.parameters)
+    ]
     if not feasible:
         needs = ", ".join(f"{len(fit_set.parameters)} of {set_name(fit_set)}" for fit_set in sets)
         raise InstanceError(
-            f"too few rows to fit anything, needs at least as many as parameters: {needs}; --posterior takes fewer"
+            f"too few rows to fit anything, needs at least as many as parameters: {needs};"
+            " --posterior takes fewer"
         )
     return feasible
 
@@ -148,15 +172,21 @@ def _summary(
 ) -> Fit:
     places = [i for i, run in enumerate(runs) if is_used(fit_set, run)]
     rows = [runs[i] for i in places]
-    values_before, values_after = Settings().values_of(fit_set, rows[0]), settings.values_of(fit_set, rows[0])
-    unused_runs = [run for i, run in enumerate(runs) if acts_on(fit_set, run) and i not in used_rows]
+    values_before, values_after = (
+        Settings().values_of(fit_set, rows[0]),
+        settings.values_of(fit_set, rows[0]),
+    )
+    unused_runs = [
+        run for i, run in enumerate(runs) if acts_on(fit_set, run) and i not in used_rows
+    ]
     return Fit(
         name=set_name(fit_set),
         generation=fit_set.generation,
         precision="" if fit_set.software else fit_set.precision,
         software=fit_set.software,
         parameters=tuple(
-            Parameter(name=name, before=values_before[name], after=values_after[name]) for name in fit_set.parameters
+            Parameter(name=name, before=values_before[name], after=values_after[name])
+            for name in fit_set.parameters
         ),
         rows=tuple(run.id for run in rows),
         groups=tuple(dict.fromkeys(run.group for run in rows)),
@@ -173,14 +203,19 @@ def _unseen(run: MeasuredRun, error: float) -> UnseenError:
 
 
 def _kinds(
-    runs: Sequence[MeasuredRun], settings: Settings, used_rows: Sequence[int], unseen_errors: Mapping[int, float]
+    runs: Sequence[MeasuredRun],
+    settings: Settings,
+    used_rows: Sequence[int],
+    unseen_errors: Mapping[int, float],
 ) -> Iterator[ArchitectureFit]:
     """Errors of dense models and of mixtures of experts."""
     for name in dict.fromkeys(architecture_of(runs[i]) for i in used_rows):
         places = [i for i in used_rows if architecture_of(runs[i]) == name]
         errors = errors_of([runs[i] for i in places], settings)
         yield ArchitectureFit(
-            name=name, fitted=_certain(score_of(errors)), leave_one_group_out=_unseen_score(unseen_errors, places)
+            name=name,
+            fitted=_certain(score_of(errors)),
+            leave_one_group_out=_unseen_score(unseen_errors, places),
         )
 
 

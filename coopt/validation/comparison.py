@@ -24,7 +24,8 @@ from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
 from coopt.validation.splits import mappings_of, recomputed_of
 
-CAPPED = 0.6  # a row that is further off than this is one the model has no words for, and pulls at no parameter
+# a row that is further off than this is one the model has no words for, and pulls at no parameter
+CAPPED = 0.6
 FITTED = re.compile(r"\bfitted\b")
 NOT_FITTED = re.compile(r"\b(not|never|nothing) (been )?fitted\b")
 
@@ -36,7 +37,9 @@ class Score(Table):
     mean_abs_error: Annotated[float, Field(description="mean size of the errors")]
     median_abs_error: Annotated[float, Field(description="median size of the errors")]
     max_abs_error: Annotated[float, Field(description="largest size of an error")]
-    bias: Annotated[float, Field(description="median error with its sign: below 0 is predicted too fast")]
+    bias: Annotated[
+        float, Field(description="median error with its sign: below 0 is predicted too fast")
+    ]
 
 
 def score_of(errors: Floats) -> Score | None:
@@ -54,18 +57,28 @@ def score_of(errors: Floats) -> Score | None:
 
 
 def loss_of(kind: str, predicted_s: Floats, measured_s: Floats) -> float:
-    """What a fit makes small: the mean capped size of log(predicted / measured), or the mean square of errors."""
+    """What a fit makes small: the mean capped size of log(predicted / measured), or the mean square
+    of errors.
+    """
     if kind == "square":
         return float(np.mean((predicted_s / measured_s - 1.0) ** 2))
     return float(np.mean(np.minimum(CAPPED, np.abs(np.log(predicted_s / measured_s)))))
 
 
 def fitted_parameters(runs: Iterable[MeasuredRun]) -> frozenset[str]:
-    """Names of the fitted parameters that predictions of `runs` rest on; 16-bit ones count for every precision."""
+    """Names of the fitted parameters that predictions of `runs` rest on; 16-bit ones count for
+    every precision.
+    """
     kinds = {(run.generation, precision) for run in runs for precision in ("16-bit", run.precision)}
     frameworks = {run.software.name for run in runs}
-    hardware = {name for generation, precision in kinds for name in fitted_of_hardware(generation, precision)}
-    return frozenset(hardware | {name for framework in frameworks for name in fitted_of_software(framework)})
+    hardware = {
+        name
+        for generation, precision in kinds
+        for name in fitted_of_hardware(generation, precision)
+    }
+    return frozenset(
+        hardware | {name for framework in frameworks for name in fitted_of_software(framework)}
+    )
 
 
 def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
@@ -79,7 +92,9 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
         for field in _marked(gpu)
     }
     # a source may stand for a whole table of figures
-    fitted_names = {name for name in names if f"{table}.{name}" in fitted_fields or table in fitted_fields}
+    fitted_names = {
+        name for name in names if f"{table}.{name}" in fitted_fields or table in fitted_fields
+    }
     return frozenset(f"{generation} {precision} {name}" for name in fitted_names)
 
 
@@ -107,19 +122,33 @@ class RowResult(Table):
     predicted_s: float | None = None
     error: Annotated[float | None, Field(description="predicted / measured - 1")] = None
     hfu_points: Annotated[
-        float | None, Field(description="HFU predicted less HFU measured, in points; where the source counts FLOPs")
+        float | None,
+        Field(
+            description="HFU predicted less HFU measured, in points; where the source counts FLOPs"
+        ),
     ] = None
     gpu: str = ""
     precision: str = ""
     software: str = ""
-    assumptions: Annotated[tuple[str, ...], Field(description="what was not published, and taken instead")] = ()
+    assumptions: Annotated[
+        tuple[str, ...], Field(description="what was not published, and taken instead")
+    ] = ()
     breakdown_s: Annotated[dict[str, float], Field(description="predicted seconds by cause")]
-    memory_gib: Annotated[float | None, Field(description="memory that the fullest GPU needs, as predicted")] = None
+    memory_gib: Annotated[
+        float | None, Field(description="memory that the fullest GPU needs, as predicted")
+    ] = None
     memory_limit_gib: Annotated[float | None, Field(description="memory of a GPU")] = None
     states_mapping: Annotated[
-        bool, Field(description="the source states degrees and micro-batch, and how much its recipe offloads")
+        bool,
+        Field(
+            description=(
+                "the source states degrees and micro-batch, and how much its recipe offloads"
+            )
+        ),
     ] = False
-    doubt: Annotated[str, Field(description="why a row is doubted that ran and is predicted not to fit")] = ""
+    doubt: Annotated[
+        str, Field(description="why a row is doubted that ran and is predicted not to fit")
+    ] = ""
 
     @property
     def refused(self) -> bool:
@@ -130,10 +159,18 @@ class RowResult(Table):
 
 
 class MemoryResult(Table):
-    """Runs whose mapping is published, and those of them that are said not to fit, though they ran."""
+    """Runs whose mapping is published, and those of them that are said not to fit, though they
+    ran.
+    """
 
     stated: Annotated[
-        int, Field(description="evaluated rows that state degrees and micro-batch, and how much their recipes offload")
+        int,
+        Field(
+            description=(
+                "evaluated rows that state degrees and micro-batch, and how much their recipes"
+                " offload"
+            )
+        ),
     ]
     refused: Annotated[int, Field(description="those predicted to need more memory than a GPU has")]
 
@@ -143,15 +180,21 @@ class GroupResult(Score):
 
     name: str
     mean_abs_hfu_points: float | None
-    fitted_parameters: Annotated[int, Field(description="fitted parameters that its predictions rest on")]
+    fitted_parameters: Annotated[
+        int, Field(description="fitted parameters that its predictions rest on")
+    ]
 
 
 class Comparison(Table):
     """Everything `coopt validate` found."""
 
     rows: tuple[RowResult, ...]
-    groups: Annotated[tuple[GroupResult, ...], Field(description="by source: the id up to its first hyphen")]
-    hardware: Annotated[tuple[GroupResult, ...], Field(description="by GPU generation and precision, hybrids apart")]
+    groups: Annotated[
+        tuple[GroupResult, ...], Field(description="by source: the id up to its first hyphen")
+    ]
+    hardware: Annotated[
+        tuple[GroupResult, ...], Field(description="by GPU generation and precision, hybrids apart")
+    ]
     architecture: Annotated[
         tuple[GroupResult, ...], Field(description="dense models, mixtures of experts, and hybrids")
     ]
@@ -167,7 +210,9 @@ class Comparison(Table):
         return tuple(group for group in self.groups if group.mean_abs_error > limit)
 
     def fails(self, limit: float) -> bool:
-        """Whether a source is over the limit, or nothing was predicted that could show the contrary."""
+        """Whether a source is over the limit, or nothing was predicted that could show the
+        contrary.
+        """
         return not self.evaluated or bool(self.sources_over(limit))
 
 
@@ -176,26 +221,38 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
     predicted_rows = [
-        corrected(row) for row, outcome in zip(rows, outcomes, strict=True) if isinstance(outcome, MeasuredRun)
+        corrected(row)
+        for row, outcome in zip(rows, outcomes, strict=True)
+        if isinstance(outcome, MeasuredRun)
     ]
     batches = batches_of(runs)
     predicted, parts = unchanged_s(batches), breakdowns_s(batches)
-    results = [_result(predicted_rows[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)]
+    results = [
+        _result(predicted_rows[i], run, float(predicted[i]), parts[i]) for i, run in enumerate(runs)
+    ]
     in_turn = iter(results)
     groups = _grouped(runs, results, lambda run: run.group)
     return Comparison(
-        rows=tuple(_left_out(outcome) if isinstance(outcome, SkippedRow) else next(in_turn) for outcome in outcomes),
+        rows=tuple(
+            _left_out(outcome) if isinstance(outcome, SkippedRow) else next(in_turn)
+            for outcome in outcomes
+        ),
         groups=groups,
         hardware=_grouped(runs, results, _hardware_of),
         architecture=_grouped(runs, results, architecture_of),
         overall=next(iter(_grouped(runs, results, lambda run: "all")), None),
         ranking=ranking_of(predicted_rows, runs, predicted),
         memory=MemoryResult(
-            stated=sum(result.states_mapping for result in results), refused=sum(result.refused for result in results)
+            stated=sum(result.states_mapping for result in results),
+            refused=sum(result.refused for result in results),
         ),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
-        peers=tuple(peer for peer in published_facts().peer if {group.name for group in groups} & set(peer.groups)),
+        peers=tuple(
+            peer
+            for peer in published_facts().peer
+            if {group.name for group in groups} & set(peer.groups)
+        ),
     )
 
 
@@ -212,11 +269,18 @@ def _hardware_of(run: MeasuredRun) -> str:
 
 def _left_out(row: SkippedRow) -> RowResult:
     return RowResult(
-        id=row.id, group=row.group, status="skipped", why=row.why, measured_s=row.measured_s, breakdown_s={}
+        id=row.id,
+        group=row.group,
+        status="skipped",
+        why=row.why,
+        measured_s=row.measured_s,
+        breakdown_s={},
     )
 
 
-def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]) -> RowResult:
+def _result(
+    row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]
+) -> RowResult:
     needed_gib = float(memory_bytes(run.workload, mappings_of([run.split]))[0]) / GIB
     shown_gib = run.gpu.hbm_gb * 1e9 / GIB
     return RowResult(
@@ -240,8 +304,9 @@ def _result(row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[
 
 
 def _offloads(row: Measurement) -> bool:
-    """Whether its recipe keeps activations in the memory of the host and nobody knows how many, so that nothing follows
-    for that of the GPU."""
+    """Whether its recipe keeps activations in the memory of the host and nobody knows how many, so
+    that nothing follows for that of the GPU.
+    """
     recipe = recomputed_of(row)
     return recipe is not None and recipe.offloads
 
@@ -250,10 +315,15 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     """What a row leaves open that decides how much memory it needs."""
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
-        return f"recomputation {kind} is published: parts of it, or of what is offloaded, may not be"
+        return (
+            f"recomputation {kind} is published: parts of it, or of what is offloaded, may not be"
+        )
     recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
     least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
-    return f"its table does not say what is recomputed, its recipe has {kind}; with all of it {least_gib:.1f} GiB"
+    return (
+        f"its table does not say what is recomputed, its recipe has {kind}; with all of it"
+        f" {least_gib:.1f} GiB"
+    )
 
 
 def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:
@@ -270,7 +340,8 @@ def _grouped(
     for index, run in enumerate(runs):
         members.setdefault(name_of(run), []).append(index)
     return tuple(
-        _group(name, [runs[i] for i in places], [results[i] for i in places]) for name, places in members.items()
+        _group(name, [runs[i] for i in places], [results[i] for i in places])
+        for name, places in members.items()
     )
 
 

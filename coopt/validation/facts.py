@@ -49,8 +49,12 @@ class RowFact(Fact):
 
     def holds_for_row(self, row: WordedRow) -> bool:
         """Whether this row is meant."""
-        name_fits = self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
-        return name_fits and all(getattr(row, column) == value for column, value in self.printed.items())
+        name_fits = (
+            self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
+        )
+        return name_fits and all(
+            getattr(row, column) == value for column, value in self.printed.items()
+        )
 
 
 class Correction(RowFact):
@@ -60,13 +64,17 @@ class Correction(RowFact):
 
 
 class Release(RowFact):
-    """Rows of one state of software and machine, which their source says not to compare with others."""
+    """Rows of one state of software and machine, which their source says not to compare with
+    others.
+    """
 
     name: str
 
 
 class PublishedGpu(Fact):
-    """The catalog entry of a GPU that is published under other names, and what it is usually joined by."""
+    """The catalog entry of a GPU that is published under other names, and what it is usually joined
+    by.
+    """
 
     names: Words
     gpu: str
@@ -108,7 +116,9 @@ class ShapeFact(Fact):
     window_every: int = 0
     expert_groups: int = 0
     top_groups: int = 0
-    neighbours: Annotated[bool, Field(description="the experts of a token stand side by side")] = False
+    neighbours: Annotated[bool, Field(description="the experts of a token stand side by side")] = (
+        False
+    )
     extra_predictions: int = 0
 
 
@@ -126,13 +136,22 @@ class RecomputeFact(Fact):
     published: str = ""
     kind: Recompute
     offload_percent: Annotated[
-        int, Field(ge=0, le=100, description="share of the activations that goes to the memory of the host (%)")
+        int,
+        Field(
+            ge=0,
+            le=100,
+            description="share of the activations that goes to the memory of the host (%)",
+        ),
     ] = 0
-    offloads: Annotated[bool, Field(description="activations go there, how many is not known")] = False
+    offloads: Annotated[bool, Field(description="activations go there, how many is not known")] = (
+        False
+    )
 
 
 class Recipe(Fact):
-    """What a recipe switches on, of the options of a workload and of its software; rules that fit add up."""
+    """What a recipe switches on, of the options of a workload and of its software; rules that fit
+    add up.
+    """
 
     model: str = ""
     options: Annotated[dict[str, int | float | bool | str], Field(default_factory=dict)]
@@ -165,8 +184,9 @@ def _pair(value: object) -> object:
 class FitSet(Table):
     """Which parameters are fitted to which rows by default, and the values they are held to.
 
-    `prior` gives these values, or `after` the generation and precision whose fitted values they are; `weight` says how
-    strongly they hold, in rows that lie a loss of 1 off when a parameter is a step away.
+    `prior` gives these values, or `after` the generation and precision whose fitted values they
+    are; `weight` says how strongly they hold, in rows that lie a loss of 1 off when a parameter is
+    a step away.
     """
 
     generation: str = ""

@@ -1,4 +1,6 @@
-"""Fit one set of parameters to its rows by Nelder and Mead's simplex, and predict every source without it."""
+"""Fit one set of parameters to its rows by Nelder and Mead's simplex, and predict every source
+without it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ class BoundedObjective:
 def minimise(box: BoundedObjective, start: Vector, step: Vector, evaluations: int = 200) -> Corner:
     """The smallest value found and where.
 
-    Where the simplex has shrunk to nothing, a new one is laid around the best point, until that gains nothing.
+    Where the simplex has shrunk to nothing, a new one is laid around the best point, until that
+    gains nothing.
 
     Parameters
     ----------
@@ -66,7 +69,10 @@ def minimise(box: BoundedObjective, start: Vector, step: Vector, evaluations: in
 
 def _descended(box: BoundedObjective, start: Vector, step: Vector, evaluations: int) -> Corner:
     """One descent from a simplex around `start`."""
-    simplex = [box.corner(start), *(box.corner(_beside(box, start, step, i)) for i in range(len(start)))]
+    simplex = [
+        box.corner(start),
+        *(box.corner(_beside(box, start, step, i)) for i in range(len(start))),
+    ]
     while True:
         simplex.sort(key=lambda corner: corner[0])
         if box.evaluations >= evaluations or _has_settled(simplex, step):
@@ -80,7 +86,9 @@ def _descended(box: BoundedObjective, start: Vector, step: Vector, evaluations: 
 
 
 def _improved(box: BoundedObjective, simplex: list[Corner]) -> Corner | None:
-    """A corner to take the place of the worst: mirrored at the others, further out, or nearer in."""
+    """A corner to take the place of the worst: mirrored at the others, further out, or nearer
+    in.
+    """
     centre = np.mean([point for _, point in simplex[:-1]], axis=0)
     worst = simplex[-1]
     mirrored = box.corner(2.0 * centre - worst[1])
@@ -97,7 +105,9 @@ def _beside(box: BoundedObjective, start: Vector, step: Vector, direction: int) 
     """A corner next to the start, on the other side where the box ends."""
     point = start.astype(np.float64)
     target = point[direction] + step[direction]
-    point[direction] += step[direction] * (1.0 if box.low[direction] <= target <= box.high[direction] else -1.0)
+    point[direction] += step[direction] * (
+        1.0 if box.low[direction] <= target <= box.high[direction] else -1.0
+    )
     return point
 
 
@@ -132,13 +142,19 @@ def runs_used(fit_set: FitSet, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]
 def errors_of(runs: Sequence[MeasuredRun], settings: Settings) -> Floats:
     """Predicted / measured - 1 of every run."""
     measured = np.array([run.measured_s for run in runs])
-    return np.asarray(predicted_s(batches_of(runs), settings.gpu, settings.framework) / measured - 1.0)
+    return np.asarray(
+        predicted_s(batches_of(runs), settings.gpu, settings.framework) / measured - 1.0
+    )
 
 
-def fitted_settings(fit_set: FitSet, rows: Sequence[MeasuredRun], settings: Settings, evaluations: int) -> Settings:
-    """The settings with the values of one set that suit `rows` best, held to its prior; without enough rows just that.
+def fitted_settings(
+    fit_set: FitSet, rows: Sequence[MeasuredRun], settings: Settings, evaluations: int
+) -> Settings:
+    """The settings with the values of one set that suit `rows` best, held to its prior; without
+    enough rows just that.
 
-    The search starts from the prior where there is one, so that a fit does not depend on what the catalog has.
+    The search starts from the prior where there is one, so that a fit does not depend on what the
+    catalog has.
     """
     prior = settings.prior_of(fit_set)
     if not has_enough_rows(fit_set, rows):
@@ -151,27 +167,36 @@ def fitted_settings(fit_set: FitSet, rows: Sequence[MeasuredRun], settings: Sett
     start = np.array([values[name] for name in names])
 
     def with_values(point: Floats) -> Settings:
-        return settings.replaced(fit_set, {name: float(x) for name, x in zip(names, point, strict=True)})
+        return settings.replaced(
+            fit_set, {name: float(x) for name, x in zip(names, point, strict=True)}
+        )
 
     def objective(point: Floats) -> float:
         candidate = with_values(point)
         # the loss is a mean over rows: the more there are, the less the prior counts
         penalty = fit_set.weight / len(rows) * float((((point - start) / step) ** 2).sum())
-        return penalty + loss_of(fit_set.loss, predicted_s(batches, candidate.gpu, candidate.framework), measured)
+        return penalty + loss_of(
+            fit_set.loss, predicted_s(batches, candidate.gpu, candidate.framework), measured
+        )
 
-    _, best_point = minimise(BoundedObjective(objective=objective, low=lowest, high=highest), start, step, evaluations)
+    _, best_point = minimise(
+        BoundedObjective(objective=objective, low=lowest, high=highest), start, step, evaluations
+    )
     return with_values(best_point)
 
 
 def has_enough_rows(fit_set: FitSet, rows: Sequence[MeasuredRun]) -> bool:
-    """Whether some rows can say anything about a set: one where a prior holds the rest, else one per parameter."""
+    """Whether some rows can say anything about a set: one where a prior holds the rest, else one
+    per parameter.
+    """
     return len(rows) >= (1 if fit_set.weight else len(fit_set.parameters))
 
 
 def left_out_errors(
     runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, report: Report
 ) -> dict[int, float]:
-    """Errors of the rows that some set uses, by their position among `runs`, each group by fits without it.
+    """Errors of the rows that some set uses, by their position among `runs`, each group by fits
+    without it.
 
     A row is missing where without its group nothing at all says what a parameter should be.
     """
@@ -180,7 +205,9 @@ def left_out_errors(
     for group in dict.fromkeys(runs[i].group for i in used_rows):
         without, unknown = _fitted_without(group, runs, sets, settings, report)
         blind = [
-            i for i in used_rows if runs[i].group == group and not any(is_used(fit_set, runs[i]) for fit_set in unknown)
+            i
+            for i in used_rows
+            if runs[i].group == group and not any(is_used(fit_set, runs[i]) for fit_set in unknown)
         ]
         if blind:
             errors = errors_of([runs[i] for i in blind], without)
@@ -189,7 +216,11 @@ def left_out_errors(
 
 
 def _fitted_without(
-    group: str, runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, report: Report
+    group: str,
+    runs: Sequence[MeasuredRun],
+    sets: Sequence[FitSet],
+    settings: Settings,
+    report: Report,
 ) -> tuple[Settings, list[FitSet]]:
     """The fits without a group, and the sets of which nothing is known without it."""
     runs_of_group, other_runs = (
@@ -197,8 +228,13 @@ def _fitted_without(
     )
     refitted, unknown = set[str](), list[FitSet]()
     for fit_set in sets:
-        # a set builds on those before it: one whose prior was fitted anew is too, and software after any hardware
-        upstream = " ".join(fit_set.after) in refitted if fit_set.after else bool(fit_set.software and refitted)
+        # a set builds on those before it: one whose prior was fitted anew is too, and software
+        # after any hardware
+        upstream = (
+            " ".join(fit_set.after) in refitted
+            if fit_set.after
+            else bool(fit_set.software and refitted)
+        )
         if runs_used(fit_set, runs_of_group) or upstream:
             report(f"fitting {set_name(fit_set)} without {group}")
             rows = runs_used(fit_set, other_runs)

@@ -1,12 +1,15 @@
-r"""What runs of one's own say, and which mapping to run next: the one whose time, once known, is expected to save most.
+r"""What runs of one's own say, and which mapping to run next: the one whose time, once known, is
+expected to save most.
 
-The logarithms of the times of mappings are taken for jointly normal with mean :math:`\mu` and covariance
-:math:`C = A \Sigma A^T + \sigma^2 I`: common by the parameters, and each of its own. Once that of mapping j is known,
+The logarithms of the times of mappings are taken for jointly normal with mean :math:`\mu` and
+covariance
+:math:`C = A \Sigma A^T + \sigma^2 I`: common by the parameters, and each of its own. Once that of
+mapping j is known,
 
 .. math:: \mu_k(n) = \mu_k + \frac{C_{kj}}{\sqrt{C_{jj}}} n, \qquad n \sim N(0, 1)
 
-and the fastest mapping by then is chosen (Frazier, Powell, Dayanik: The Knowledge-Gradient Policy for Correlated Normal
-Beliefs, INFORMS Journal on Computing 21, 2009).
+and the fastest mapping by then is chosen (Frazier, Powell, Dayanik: The Knowledge-Gradient Policy
+for Correlated Normal Beliefs, INFORMS Journal on Computing 21, 2009).
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.splits import mappings_of, ranks_inside
 
 FASTEST = 64  # mappings that may be chosen; slower ones by the catalog are out of the question
-DRAWS = np.array([NormalDist().inv_cdf((i + 0.5) / 400) for i in range(400)])  # equally likely values of n
+DRAWS = np.array(
+    [NormalDist().inv_cdf((i + 0.5) / 400) for i in range(400)]
+)  # equally likely values of n
 SHOWN = 5
 
 
@@ -45,23 +50,33 @@ class Proposal(Table):
     predicted_s: float
     low_s: Annotated[float, Field(description="nine of ten times lie between low and high")]
     high_s: float
-    changes: Annotated[float, Field(description="probability that its time changes which mapping is chosen")]
-    saves: Annotated[float, Field(description="share of the time of an iteration it is expected to save")]
+    changes: Annotated[
+        float, Field(description="probability that its time changes which mapping is chosen")
+    ]
+    saves: Annotated[
+        float, Field(description="share of the time of an iteration it is expected to save")
+    ]
 
 
 class NextRun(Table):
-    """The question which mapping is fastest for one model, batch and number of GPUs, and what would settle it."""
+    """The question which mapping is fastest for one model, batch and number of GPUs, and what would
+    settle it.
+    """
 
     like: Annotated[str, Field(description="the run that trains it")]
     gpus: int
     mappings: Annotated[int, Field(description="that fit into memory")]
     chosen: dict[str, int | bool | str]
     chosen_s: float
-    proposals: Annotated[tuple[Proposal, ...], Field(description="what saves most first; empty: nothing would")]
+    proposals: Annotated[
+        tuple[Proposal, ...], Field(description="what saves most first; empty: nothing would")
+    ]
 
 
 class OwnCalibration(Table):
-    """What runs of one's own say: parameters with intervals, and what to run next, one for each posterior."""
+    """What runs of one's own say: parameters with intervals, and what to run next, one for each
+    posterior.
+    """
 
     posteriors: tuple[Posterior, ...]
     next_runs: tuple[NextRun, ...]
@@ -96,15 +111,21 @@ def own_calibration_of(
     skipped = {outcome.id: outcome.why for outcome in outcomes if isinstance(outcome, SkippedRow)}
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
     members = [
-        (fit_set, set_runs) for fit_set in sets if not fit_set.software and (set_runs := runs_used(fit_set, runs))
+        (fit_set, set_runs)
+        for fit_set in sets
+        if not fit_set.software and (set_runs := runs_used(fit_set, runs))
     ]
     if not members:
         places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
         reasons = "; ".join([*(f"{name}: {reason}" for name, reason in skipped.items()), *places])
-        raise InstanceError(f"no run to fit anything to ({reasons}), needs one; --set adds what a log leaves out")
+        raise InstanceError(
+            f"no run to fit anything to ({reasons}), needs one; --set adds what a log leaves out"
+        )
     posteriors, following = [], []
     for fit_set, set_runs in members:
-        report(f"fitting {set_name(fit_set)} to {len(set_runs)} row{'s' if len(set_runs) > 1 else ''}")
+        report(
+            f"fitting {set_name(fit_set)} to {len(set_runs)} row{'s' if len(set_runs) > 1 else ''}"
+        )
         posterior, belief = posterior_of(set_runs, fit_set)
         posteriors.append(posterior)
         largest_run = max(set_runs, key=lambda run: (run.gpus, run.measured_s))
@@ -114,7 +135,8 @@ def own_calibration_of(
 
 
 def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) -> NextRun:
-    """What to run next for the question of `run`: its model, batch, GPUs and network with any mapping.
+    """What to run next for the question of `run`: its model, batch, GPUs and network with any
+    mapping.
 
     Parameters
     ----------
@@ -124,10 +146,14 @@ def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) 
     all_mappings, _ = mappings(run.workload, run.gpus)
     fits = all_mappings.take(memory_bytes(run.workload, all_mappings) <= run.gpu.hbm_gb * 1e9)
     known_runs = [known_run for known_run in measured if _question(known_run) == _question(run)]
-    candidates = _fastest_mappings(run, fits, mappings_of([known_run.split for known_run in known_runs]))
+    candidates = _fastest_mappings(
+        run, fits, mappings_of([known_run.split for known_run in known_runs])
+    )
     rows = _batch(run, candidates)
     slopes = belief.slopes([rows], belief.mean)
-    covariance = slopes @ belief.covariance @ slopes.T + belief.own_error**2 * np.eye(len(candidates))
+    covariance = slopes @ belief.covariance @ slopes.T + belief.own_error**2 * np.eye(
+        len(candidates)
+    )
     prediction = Prediction(mean=belief.log_times([rows], belief.mean), covariance=covariance)
     for place, known_run in enumerate(known_runs):
         prediction = conditioned(prediction, place, float(np.log(known_run.measured_s)))
@@ -155,7 +181,9 @@ def conditioned(prediction: Prediction, place: int, log_s: float) -> Prediction:
 
 
 def worth(prediction: Prediction, place: int) -> tuple[float, float]:
-    """Seconds that the time of a mapping is expected to save, and the probability that it changes the choice."""
+    """Seconds that the time of a mapping is expected to save, and the probability that it changes
+    the choice.
+    """
     variance = float(prediction.covariance[place, place])
     if variance <= 0.0:
         return 0.0, 0.0
@@ -169,7 +197,10 @@ def worth(prediction: Prediction, place: int) -> tuple[float, float]:
 
 def _proposals(prediction: Prediction, candidates: Mappings, known_count: int) -> list[Proposal]:
     """Mappings that were not run, by what they save."""
-    expected_s, spread = prediction.expected_s, NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0))
+    expected_s, spread = (
+        prediction.expected_s,
+        NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0)),
+    )
     proposals = []
     for place in range(known_count, len(candidates)):
         saved, changes = worth(prediction, place)
@@ -189,13 +220,18 @@ def _proposals(prediction: Prediction, candidates: Mappings, known_count: int) -
 def _fastest_mappings(run: MeasuredRun, fits: Mappings, known_mappings: Mappings) -> Mappings:
     """Mappings that were run, and the fastest by the catalog of those that were not."""
     ran = {_row(known_mappings, i) for i in range(len(known_mappings))}
-    unmeasured = fits.take(np.array([i for i in range(len(fits)) if _row(fits, i) not in ran], dtype=np.int64))
+    unmeasured = fits.take(
+        np.array([i for i in range(len(fits)) if _row(fits, i) not in ran], dtype=np.int64)
+    )
     order = (
-        np.argsort(unchanged_s([_batch(run, unmeasured)]))[:FASTEST] if len(unmeasured) else np.zeros(0, dtype=np.int64)
+        np.argsort(unchanged_s([_batch(run, unmeasured)]))[:FASTEST]
+        if len(unmeasured)
+        else np.zeros(0, dtype=np.int64)
     )
     quickest = unmeasured.take(order)
     table = {
-        f.name: np.concatenate([getattr(known_mappings, f.name), getattr(quickest, f.name)]) for f in fields(Mappings)
+        f.name: np.concatenate([getattr(known_mappings, f.name), getattr(quickest, f.name)])
+        for f in fields(Mappings)
     }
     return Mappings(**table)
 
@@ -206,7 +242,10 @@ def _row(rows: Mappings, i: int) -> tuple[int, ...]:
 
 def _question(run: MeasuredRun) -> object:
     """What runs share whose mappings compete."""
-    workload, model = run.workload, run.workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
+    workload, model = (
+        run.workload,
+        run.workload.model.model_copy(update={"name": "", "description": "", "sources": ()}),
+    )
     place = (run.gpu.name, run.gpus, run.hb_size, run.hb_gbyte_s, run.nic_gbit_s)
     return model, workload.global_batch, workload.precision, workload.options, place
 
@@ -215,7 +254,8 @@ def _batch(run: MeasuredRun, rows: Mappings) -> Batch:
     """Mappings on the machine of a run."""
     degrees = zip(rows.tp, rows.cp, rows.dp, rows.pp, strict=True)
     inside = np.array(
-        [ranks_inside((int(t), int(c), int(d), int(p)), run.hb_size) for t, c, d, p in degrees], dtype=np.int64
+        [ranks_inside((int(t), int(c), int(d), int(p)), run.hb_size) for t, c, d, p in degrees],
+        dtype=np.int64,
     ).reshape(-1, 4)
     return Batch(
         workload=run.workload,

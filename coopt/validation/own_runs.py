@@ -1,4 +1,5 @@
-"""Files of one's own runs as measurements: tables, logs, traces of Kineto, summaries of Nsight Systems.
+"""Files of one's own runs as measurements: tables, logs, traces of Kineto, summaries of Nsight
+Systems.
 
 docs/measurements.md says what each of them tells (Runs of your own).
 """
@@ -30,11 +31,15 @@ LATEST = 1e18  # microseconds or nanoseconds: later ones are no times
 KIND = "a text file: a table, a log, a trace or a summary"
 REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or a trace of a run"
 
-MEGATRON = re.compile(r"iteration +\d+/ *\d+ \|.*elapsed time per iteration \(ms\): *(\d+(?:\.\d+)?)")
+MEGATRON = re.compile(
+    r"iteration +\d+/ *\d+ \|.*elapsed time per iteration \(ms\): *(\d+(?:\.\d+)?)"
+)
 NEMO = re.compile(r"train_step_timing in s[:=] ?(\d+(?:\.\d+)?)")
 BATCH = re.compile(r"global.batch.size: *(\d+)")
 DOTTED = re.compile(r"(\w+) \.{2,} (.*?)\s*$")  # the block of arguments that Megatron-LM prints
-LISTED = re.compile(r"^(?:\[?\w+\]?:)?\s*(\w+): ([^\s#]+)\s*$")  # the configuration that NeMo prints, as YAML
+LISTED = re.compile(
+    r"^(?:\[?\w+\]?:)?\s*(\w+): ([^\s#]+)\s*$"
+)  # the configuration that NeMo prints, as YAML
 PADDED = re.compile(r"padded vocab \(size: \d+\).*\(new size: (\d+)\)")
 WORLD = re.compile(r"using world size: (\d+)")
 
@@ -65,15 +70,35 @@ COUNTS = {
 """Arguments whose value a column takes as it is."""
 
 OTHERS = (
-    "group_query_attention", "moe_ffn_hidden_size", "fp4", "fp8", "bf16", "fp16", "precision", "recompute_granularity",
-    "activations_checkpoint_granularity", "recompute_modules", "use_distributed_optimizer", "use_torch_fsdp2",
-    "use_megatron_fsdp", "use_custom_fsdp", "data_parallel_sharding_strategy", "overlap_moe_expert_parallel_comm",
-    "expert_tensor_parallel_size", "devices", "num_nodes", "swiglu",
-)  # fmt: skip
+    "group_query_attention",
+    "moe_ffn_hidden_size",
+    "fp4",
+    "fp8",
+    "bf16",
+    "fp16",
+    "precision",
+    "recompute_granularity",
+    "activations_checkpoint_granularity",
+    "recompute_modules",
+    "use_distributed_optimizer",
+    "use_torch_fsdp2",
+    "use_megatron_fsdp",
+    "use_custom_fsdp",
+    "data_parallel_sharding_strategy",
+    "overlap_moe_expert_parallel_comm",
+    "expert_tensor_parallel_size",
+    "devices",
+    "num_nodes",
+    "swiglu",
+)
 KNOWN = frozenset((*COUNTS, *OTHERS))
 NOTHING = ("None", "null", "False", "false", "~", "")
 SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_params": "3"}
-RECOMPUTED = {"core_attn": "selective", "layernorm,moe_act": "norm+act", "layernorm,moe": "norm+ffn"}
+RECOMPUTED = {
+    "core_attn": "selective",
+    "layernorm,moe_act": "norm+act",
+    "layernorm,moe": "norm+ffn",
+}
 
 
 def measurements_of(
@@ -104,17 +129,23 @@ def measurements_of(
         else:
             log_rows.append(_row(path, {**stated, **read_cells(text, Path(path).name)}))
     if stated and not log_rows:
-        raise InstanceError("--set: says what logs leave out, needs a log or a trace among the files")
+        raise InstanceError(
+            "--set: says what logs leave out, needs a log or a trace among the files"
+        )
     return table_rows + log_rows, log_rows
 
 
 def table_of(rows: Sequence[Measurement]) -> str:
-    """The rows as a CSV table that `coopt validate` and `coopt calibrate` read, without columns that are all empty."""
+    """The rows as a CSV table that `coopt validate` and `coopt calibrate` read, without columns
+    that are all empty.
+    """
     names = [name for name in COLUMNS if any(getattr(row, name) not in (None, "") for row in rows)]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([["" if (value := getattr(row, name)) is None else value for name in names] for row in rows])
+    writer.writerows(
+        [["" if (value := getattr(row, name)) is None else value for name in names] for row in rows]
+    )
     return stream.getvalue()
 
 
@@ -122,7 +153,8 @@ def _check_stated(stated: Mapping[str, str]) -> None:
     unknown = [name for name in stated if name not in COLUMNS or name == "id"]
     if unknown:
         raise InstanceError(
-            f"--set: {', '.join(unknown)}: no such column, needs some of {', '.join(n for n in COLUMNS if n != 'id')}"
+            f"--set: {', '.join(unknown)}: no such column, needs some of"
+            f" {', '.join(n for n in COLUMNS if n != 'id')}"
         )
 
 
@@ -142,7 +174,9 @@ def _text(file: Path) -> str:
         with gzip.open(file, "rt", encoding="utf-8") as stream:
             return stream.read()
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InstanceError(f"{file}: cannot be read ({error}), needs a trace compressed by gzip") from None
+        raise InstanceError(
+            f"{file}: cannot be read ({error}), needs a trace compressed by gzip"
+        ) from None
 
 
 def _reader(text: str, nvtx_range: str | None) -> Callable[[str, str], Cells] | None:
@@ -159,12 +193,15 @@ def _cells_of_trace(text: str, name: str) -> Cells:
     try:
         trace = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InstanceError(f"{name}: not JSON ({error}), needs a trace of PyTorch's profiler") from None
+        raise InstanceError(
+            f"{name}: not JSON ({error}), needs a trace of PyTorch's profiler"
+        ) from None
     events = trace.get("traceEvents")
     starts = _steps(events if isinstance(events, list) else [])
     if not starts:
         raise InstanceError(
-            f"{name}: no step of the profiler, needs events named ProfilerStep#N: call prof.step() at each iteration"
+            f"{name}: no step of the profiler, needs events named ProfilerStep#N: call prof.step()"
+            " at each iteration"
         )
     cells = {"iter_time_s": f"{_step_us(starts) * 1e-6:.6g}", "notes": "read from a trace"}
     gpu = GPU_NAME.search(_word(trace, "deviceProperties", "name"))
@@ -190,14 +227,18 @@ def _is_time(value: object) -> TypeGuard[float]:
 
 
 def _step_us(steps: Mapping[int, tuple[float, float]]) -> float:
-    """From one start to the next, so that what lies between two steps counts; the length of a single step."""
+    """From one start to the next, so that what lies between two steps counts; the length of a
+    single step.
+    """
     numbers = sorted(steps)
     between = [steps[b][0] - steps[a][0] for a, b in pairwise(numbers) if b == a + 1]
     return median(between) if between else median(length for _, length in steps.values())
 
 
 def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
-    """A value of a table at the head of a trace, or of the first table of a list; empty where there is none."""
+    """A value of a table at the head of a trace, or of the first table of a list; empty where there
+    is none.
+    """
     value = trace.get(table)
     entry = value[0] if isinstance(value, list) and value else value
     return str(entry.get(key, "")) if isinstance(entry, dict) else ""
@@ -210,7 +251,10 @@ def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
     rows = [row for row in csv.DictReader(lines[head:]) if row.get("Range")]
     names = [row["Range"].lstrip(":") for row in rows]
     if nvtx_range is None:
-        raise InstanceError(f"{name}: needs --range with the range that is an iteration, one of {_first_names(names)}")
+        raise InstanceError(
+            f"{name}: needs --range with the range that is an iteration, one of"
+            f" {_first_names(names)}"
+        )
     medians = sorted(
         (_number(row["Med (ns)"], name), _number(row.get("Instances") or "1", name))
         for row, label in zip(rows, names, strict=True)
@@ -218,11 +262,14 @@ def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
     )
     if not medians:
         raise InstanceError(
-            f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of {_first_names(names)}"
+            f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of"
+            f" {_first_names(names)}"
         )
     # of each range a summary has the median and the count: their median, each as often as it ran
     upto = list(accumulate(count for _, count in medians))
-    median_ns = next(ns for (ns, _), count in zip(medians, upto, strict=True) if 2 * count >= upto[-1])
+    median_ns = next(
+        ns for (ns, _), count in zip(medians, upto, strict=True) if 2 * count >= upto[-1]
+    )
     return {"iter_time_s": f"{median_ns * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
 
 
@@ -248,7 +295,8 @@ def _is_log(text: str) -> bool:
 def _cells_of_log(text: str, name: str) -> Cells:
     """The columns that a log of Megatron-LM, Megatron Bridge or NeMo fills.
 
-    The time is the median over the iterations of the last batch size, without the first ones, which warm up.
+    The time is the median over the iterations of the last batch size, without the first ones, which
+    warm up.
 
     Parameters
     ----------
@@ -263,7 +311,10 @@ def _cells_of_log(text: str, name: str) -> Cells:
     lines = text.splitlines()
     arguments = _arguments(lines)
     cells = (
-        _shape_cells(arguments) | _split_cells(arguments) | _precision_cells(arguments) | _recompute_cells(arguments)
+        _shape_cells(arguments)
+        | _split_cells(arguments)
+        | _precision_cells(arguments)
+        | _recompute_cells(arguments)
     )
     cells |= {key: cell for key, cell in _printed_cells(text).items() if key not in cells}
     seconds, batch = _iterations(lines)
@@ -302,13 +353,19 @@ def _arguments(lines: list[str]) -> dict[str, str]:
         match = DOTTED.search(line) or LISTED.match(line)
         if match and match[1] in KNOWN:
             arguments.setdefault(match[1], match[2].strip("'\""))
-    return {key: value for key, value in arguments.items() if value not in NOTHING or key == "group_query_attention"}
+    return {
+        key: value
+        for key, value in arguments.items()
+        if value not in NOTHING or key == "group_query_attention"
+    }
 
 
 def _shape_cells(arguments: Mapping[str, str]) -> Cells:
     """The cells of shape and batch."""
     cells = {column: arguments[key] for key, column in COUNTS.items() if key in arguments}
-    if arguments.get("group_query_attention") in NOTHING:  # then num_query_groups is a default that nothing reads
+    if (
+        arguments.get("group_query_attention") in NOTHING
+    ):  # then num_query_groups is a default that nothing reads
         cells.pop("kv_heads", None)
     if "experts" not in cells:
         cells.pop("topk", None)
@@ -326,8 +383,12 @@ def _split_cells(arguments: Mapping[str, str]) -> Cells:
     if "use_torch_fsdp2" in arguments:
         cells["zero"] = "3"
     elif {"use_megatron_fsdp", "use_custom_fsdp"} & arguments.keys():
-        cells["zero"] = SHARDED.get(arguments.get("data_parallel_sharding_strategy", "no_shard"), "")
-    elif "world_size" in arguments:  # the block of Megatron-LM lists every switch, so that silence means off
+        cells["zero"] = SHARDED.get(
+            arguments.get("data_parallel_sharding_strategy", "no_shard"), ""
+        )
+    elif (
+        "world_size" in arguments
+    ):  # the block of Megatron-LM lists every switch, so that silence means off
         cells["zero"] = "1" if "use_distributed_optimizer" in arguments else "0"
     if "overlap_moe_expert_parallel_comm" in arguments:
         cells["ep_overlap"] = "1"
@@ -344,8 +405,12 @@ def _precision_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
-    """What is recomputed; a list of modules without a name here stays as it is, and its row is refused by that name."""
-    word = arguments.get("recompute_granularity") or arguments.get("activations_checkpoint_granularity")
+    """What is recomputed; a list of modules without a name here stays as it is, and its row is
+    refused by that name.
+    """
+    word = arguments.get("recompute_granularity") or arguments.get(
+        "activations_checkpoint_granularity"
+    )
     if word != "selective":
         return {"recompute": word or "none"}
     modules = ",".join(re.findall(r"\w+", arguments.get("recompute_modules", "core_attn")))
@@ -361,13 +426,18 @@ def _printed_cells(text: str) -> Cells:
 def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None:
     """A table tells gated layers from plain ones by their width alone."""
     ffn, hidden = cells.get("ffn", ""), cells.get("hidden", "")
-    if "world_size" not in arguments or "experts" in cells or not (ffn.isdecimal() and hidden.isdecimal()):
+    if (
+        "world_size" not in arguments
+        or "experts" in cells
+        or not (ffn.isdecimal() and hidden.isdecimal())
+    ):
         return
     gated = "swiglu" in arguments
     if gated != (int(ffn) != 4 * int(hidden)):
         raise InstanceError(
-            f"{name}: swiglu = {gated} with ffn_hidden_size = {ffn} and hidden_size = {hidden}: "
-            "a table takes layers for gated where ffn is not 4 x hidden, needs a run of such a shape"
+            f"{name}: swiglu = {gated} with ffn_hidden_size = {ffn} and hidden_size = {hidden}: a"
+            " table takes layers for gated where ffn is not 4 x hidden, needs a run of such a"
+            " shape"
         )
 
 

@@ -1,14 +1,16 @@
-r"""Parameters of hardware given a few runs of one's own: the catalog's values as a prior, intervals, what is left open.
+r"""Parameters of hardware given a few runs of one's own: the catalog's values as a prior,
+intervals, what is left open.
 
-Logarithms of times and of parameters are taken for normal. With :math:`\theta` the logarithms of the parameters,
+Logarithms of times and of parameters are taken for normal. With :math:`\theta` the logarithms of
+the parameters,
 :math:`f_i(\theta)` that of the predicted time of run i and :math:`y_i` that of the measured one,
 
 .. math::
     \theta \sim N(\theta_0, P), \qquad y_i \sim N(f_i(\theta), \sigma^2), \qquad
     \Sigma = (P^{-1} + J^T J / \sigma^2)^{-1}
 
-where :math:`J` holds the slopes of f at the most probable :math:`\theta` (Bishop, Pattern Recognition and Machine
-Learning, 2006, section 4.4: Laplace's approximation).
+where :math:`J` holds the slopes of f at the most probable :math:`\theta` (Bishop, Pattern
+Recognition and Machine Learning, 2006, section 4.4: Laplace's approximation).
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ from coopt.validation.fitting import set_name
 from coopt.validation.runs import MeasuredRun
 from coopt.validation.settings import RANGES, Settings
 
-# of the variance of errors on published runs, what runs of one source, model, hardware and precision have in common:
-# variance between and within such groups of benchmarks/published.csv
+# of the variance of errors on published runs, what runs of one source, model, hardware and
+# precision have in common: variance between and within such groups of benchmarks/published.csv
 COMMON = 0.48
 NINETY = 1.645  # standard errors on either side that hold nine of ten
 SLOPE = 0.01  # of the logarithm of a parameter, on either side, to take a slope over
@@ -63,17 +65,25 @@ class Posterior(Table):
     parameters: tuple[Interval, ...]
     rows: tuple[str, ...]
     before: Annotated[Score, Field(description="errors on these runs with the catalog's values")]
-    fitted: Annotated[Score, Field(description="errors on these runs with the most probable values")]
-    common_error: Annotated[float, Field(description="standard error of times that parameters explain, a share")]
-    own_error: Annotated[float, Field(description="standard error of each mapping that they do not explain, a share")]
+    fitted: Annotated[
+        Score, Field(description="errors on these runs with the most probable values")
+    ]
+    common_error: Annotated[
+        float, Field(description="standard error of times that parameters explain, a share")
+    ]
+    own_error: Annotated[
+        float, Field(description="standard error of each mapping that they do not explain, a share")
+    ]
     surprising: Annotated[
-        bool, Field(description="the catalog is further off on these runs than on nine of ten published")
+        bool,
+        Field(description="the catalog is further off on these runs than on nine of ten published"),
     ]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Belief:
-    """What is known of the logarithms of some parameters: most probable values (p,) and covariance (p, p).
+    """What is known of the logarithms of some parameters: most probable values (p,) and covariance
+    (p, p).
 
     `own_error` is the standard error of the logarithm of each time beside it.
     """
@@ -84,8 +94,12 @@ class Belief:
     own_error: float
 
     def log_times(self, batches: Sequence[Batch], theta: Floats) -> Floats:
-        """Logarithms of the predicted times of the rows of `batches`, for logarithms of the parameters."""
-        values = {name: float(x) for name, x in zip(self.fit_set.parameters, np.exp(theta), strict=True)}
+        """Logarithms of the predicted times of the rows of `batches`, for logarithms of the
+        parameters.
+        """
+        values = {
+            name: float(x) for name, x in zip(self.fit_set.parameters, np.exp(theta), strict=True)
+        }
         settings = Settings().replaced(self.fit_set, values)
         return np.asarray(np.log(predicted_s(batches, settings.gpu, settings.framework)))
 
@@ -94,7 +108,8 @@ class Belief:
         steps = np.eye(len(theta)) * SLOPE
         return np.stack(
             [
-                (self.log_times(batches, theta + step) - self.log_times(batches, theta - step)) / (2 * SLOPE)
+                (self.log_times(batches, theta + step) - self.log_times(batches, theta - step))
+                / (2 * SLOPE)
                 for step in steps
             ],
             axis=1,
@@ -112,7 +127,10 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
     prior = _prior(runs, fit_set)
     batches, measured = batches_of(runs), np.log([run.measured_s for run in runs])
     belief = _updated(prior, batches, measured)
-    log_s_before, log_s_after = prior.log_times(batches, prior.mean), belief.log_times(batches, belief.mean)
+    log_s_before, log_s_after = (
+        prior.log_times(batches, prior.mean),
+        belief.log_times(batches, belief.mean),
+    )
     scores = [score_of(np.expm1(times - measured)) for times in (log_s_before, log_s_after)]
     assert scores[0] is not None
     assert scores[1] is not None
@@ -133,52 +151,74 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
 
 
 def _is_surprising(off: Floats, slopes: Floats, prior: Belief) -> bool:
-    """Whether the mean error (logarithms, of every row) lies outside what nine of ten such means are."""
+    """Whether the mean error (logarithms, of every row) lies outside what nine of ten such means
+    are.
+    """
     spread = slopes @ prior.covariance @ slopes.T + prior.own_error**2 * np.eye(len(off))
     return bool(abs(np.mean(off)) > NINETY * np.sqrt(np.mean(spread)))
 
 
 def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
-    """The catalog's values, as wide as its errors on published runs whose source was left out of the fit.
+    """The catalog's values, as wide as its errors on published runs whose source was left out of
+    the fit.
 
-    A parameter is as uncertain, beside the others, as its first step in a fit is long. All are scaled together, so that
-    they explain the share of the variance of times that runs of one source have in common; none is wider than its step.
+    A parameter is as uncertain, beside the others, as its first step in a fit is long. All are
+    scaled together, so that they explain the share of the variance of times that runs of one source
+    have in common; none is wider than its step.
     """
     values = Settings().values_of(fit_set, runs[0])
     without = [name for name, value in values.items() if not value > 0.0]
     if without:
         raise InstanceError(
-            f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog, which has no logarithm: "
-            "needs others, such as gemm,hbm"
+            f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog, which"
+            " has no logarithm: needs others, such as gemm,hbm"
         )
     error = max(_left_out_error(run) for run in runs)
     mean = np.log(list(values.values()))
     widths = np.diag([(RANGES[name].step / value) ** 2 for name, value in values.items()])
-    step_wide = Belief(fit_set=fit_set, mean=mean, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON))
-    explained_variance = float(np.mean(_variances(step_wide.slopes(batches_of(runs), mean), widths)))
+    step_wide = Belief(
+        fit_set=fit_set, mean=mean, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON)
+    )
+    explained_variance = float(
+        np.mean(_variances(step_wide.slopes(batches_of(runs), mean), widths))
+    )
     if explained_variance <= 1e-12:
         raise InstanceError(
-            f"--parameters: {', '.join(fit_set.parameters)} do not act on {', '.join(run.id for run in runs)}, "
-            "needs some that do, such as gemm,hbm"
+            f"--parameters: {', '.join(fit_set.parameters)} do not act on"
+            f" {', '.join(run.id for run in runs)}, needs some that do, such as gemm,hbm"
         )
-    # what runs of one source have in common is what parameters explain; the rest is each mapping's own
+    # what runs of one source have in common is what parameters explain; the rest is each mapping's
+    # own
     scale = min(1.0, COMMON * error**2 / explained_variance)
-    return Belief(fit_set=fit_set, mean=mean, covariance=widths * scale, own_error=step_wide.own_error)
+    return Belief(
+        fit_set=fit_set, mean=mean, covariance=widths * scale, own_error=step_wide.own_error
+    )
 
 
 def _left_out_error(run: MeasuredRun) -> float:
-    """The standard error of times of runs like this one whose source was left out of the fit; of all where none is."""
+    """The standard error of times of runs like this one whose source was left out of the fit; of
+    all where none is.
+    """
     model_errors = entries("model_error")
-    errors = [model_errors.get(name, model_errors["all"]) for name in error_names(run.gpu, run.workload)]
-    # the catalog has the mean size of errors, over which a normal law has a standard error sqrt(pi / 2) times as large
-    return max(entry.left_out for entry in errors if isinstance(entry, ModelError)) * math.sqrt(math.pi / 2)
+    errors = [
+        model_errors.get(name, model_errors["all"]) for name in error_names(run.gpu, run.workload)
+    ]
+    # the catalog has the mean size of errors, over which a normal law has a standard error sqrt(pi
+    # / 2) times as large
+    return max(entry.left_out for entry in errors if isinstance(entry, ModelError)) * math.sqrt(
+        math.pi / 2
+    )
 
 
 def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:
-    """The posterior by Gauss and Newton's steps, each halved until it is one towards the more probable."""
+    """The posterior by Gauss and Newton's steps, each halved until it is one towards the more
+    probable.
+    """
     weight, own_variance = np.linalg.inv(prior.covariance), prior.own_error**2
     ranges = [RANGES[name] for name in prior.fit_set.parameters]
-    lowest = np.minimum(prior.mean, np.log([max(parameter_range.low, 1e-12) for parameter_range in ranges]))
+    lowest = np.minimum(
+        prior.mean, np.log([max(parameter_range.low, 1e-12) for parameter_range in ranges])
+    )
     highest = np.maximum(prior.mean, np.log([parameter_range.high for parameter_range in ranges]))
 
     def doubt(theta: Floats) -> float:
@@ -189,7 +229,9 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
     covariance, value = prior.covariance, doubt(theta)
     for _ in range(ROUNDS):
         slopes = prior.slopes(batches, theta)
-        covariance = np.asarray(np.linalg.inv(weight + slopes.T @ slopes / own_variance), dtype=np.float64)
+        covariance = np.asarray(
+            np.linalg.inv(weight + slopes.T @ slopes / own_variance), dtype=np.float64
+        )
         residuals = measured - prior.log_times(batches, theta)
         step = covariance @ (slopes.T @ residuals / own_variance - weight @ (theta - prior.mean))
         candidates = [np.clip(theta + step * 0.5**n, lowest, highest) for n in range(8)]
@@ -197,7 +239,9 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
         if better is None or np.max(np.abs(better[0] - theta)) < STILL:
             break
         theta, value = np.asarray(better[0]), better[1]
-    return Belief(fit_set=prior.fit_set, mean=theta, covariance=covariance, own_error=prior.own_error)
+    return Belief(
+        fit_set=prior.fit_set, mean=theta, covariance=covariance, own_error=prior.own_error
+    )
 
 
 def _variances(slopes: Floats, covariance: Floats) -> Floats:

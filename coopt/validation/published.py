@@ -30,7 +30,9 @@ RELEASE = re.compile(r"(?:\bv|\bNeMo |-)(2\d\.(?:0[1-9]|1[0-2])(?:\.\d+)?)\b")
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One measurement as it was published; None and empty texts stand for what its source does not say."""
+    """One measurement as it was published; None and empty texts stand for what its source does not
+    say.
+    """
 
     id: str
     source_url: str = ""
@@ -74,7 +76,9 @@ class Measurement:
 
     @property
     def release(self) -> str:
-        """The state of software and machine that its source tells apart, or the release that its words name."""
+        """The state of software and machine that its source tells apart, or the release that its
+        words name.
+        """
         for fact in published_facts().release:
             if fact.holds_for_row(self):
                 return fact.name
@@ -88,7 +92,9 @@ class Measurement:
 
 
 def corrected(row: Measurement) -> Measurement:
-    """The row with what its source, or the recipe that was run, says elsewhere in place of what its table prints."""
+    """The row with what its source, or the recipe that was run, says elsewhere in place of what its
+    table prints.
+    """
     for correction in published_facts().correction:
         if correction.holds_for_row(row):
             columns: dict[str, Any] = dict(correction.columns)
@@ -114,14 +120,20 @@ def read_measurements(path: str | Path) -> list[Measurement]:
         With every complaint found: file, row, column, value given, what is needed.
     """
     file = Path(path)
-    text = read_text(file, "a CSV text file", "a CSV file of measurements (benchmarks/published.csv is one)")
+    text = read_text(
+        file, "a CSV text file", "a CSV file of measurements (benchmarks/published.csv is one)"
+    )
     try:
         table = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
     except csv.Error as error:
-        raise InstanceError(f"{file.name}: not CSV ({error}), needs a CSV file of measurements") from None
+        raise InstanceError(
+            f"{file.name}: not CSV ({error}), needs a CSV file of measurements"
+        ) from None
     lines = [line for line in table if any(cell.strip() for cell in line)]
     if len(lines) < 2:
-        raise InstanceError(f"{file.name}: holds no measurement, needs a header line and a line for each")
+        raise InstanceError(
+            f"{file.name}: holds no measurement, needs a header line and a line for each"
+        )
     names = [name.strip() for name in lines[0]]
     complaints = list(_wrong_header(names))
     if complaints:
@@ -155,7 +167,10 @@ def _wrong_header(names: list[str]) -> Iterator[str]:
 def _columns_named(names: list[str], state: str) -> str:
     """`column tp is missing`, `columns gpus, tp are missing`."""
     is_single = len(names) == 1
-    return f"{'column' if is_single else 'columns'} {', '.join(names)} {'is' if is_single else 'are'} {state}"
+    return (
+        f"{'column' if is_single else 'columns'} {', '.join(names)} {'is' if is_single else 'are'}"
+        f" {state}"
+    )
 
 
 def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
@@ -164,7 +179,9 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
     if not name:
         complaints.append(f"row {number}: id is empty, needs a name")
     elif not name.isprintable():
-        complaints.append(f"row {number}: id = {name!r}: needs a name of characters that can be printed")
+        complaints.append(
+            f"row {number}: id = {name!r}: needs a name of characters that can be printed"
+        )
     values: dict[str, Any] = {}
     for column, kind in COLUMNS.items():
         cell = cells.get(column, "").strip()
@@ -172,14 +189,18 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
             values[column] = cell
             continue
         try:
-            values[column] = _number(cell, is_whole=kind.startswith("int"), minimum=0 if column in MAY_BE_ZERO else 1)
+            values[column] = _number(
+                cell, is_whole=kind.startswith("int"), minimum=0 if column in MAY_BE_ZERO else 1
+            )
         except ValueError as error:
             complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
     return Measurement(**values)
 
 
 def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
-    """A cell as a number, also one of `1,536` or `41.5%`; None where it says that nothing was published."""
+    """A cell as a number, also one of `1,536` or `41.5%`; None where it says that nothing was
+    published.
+    """
     if cell.lower() in UNPUBLISHED:
         return None
     digits = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
@@ -197,10 +218,14 @@ def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
 
 
 class UnusableError(Exception):
-    """A row that cannot be predicted; the text says why, and the same words stand for the same reason."""
+    """A row that cannot be predicted; the text says why, and the same words stand for the same
+    reason.
+    """
 
 
-def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]) -> float:
+def measured_seconds(
+    row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]
+) -> float:
     """Measured iteration time: as published, else from tokens/s, else from TFLOP/s, else from MFU.
 
     Parameters
@@ -221,7 +246,9 @@ def measured_seconds(row: Measurement, model: Transformer, peak_flop_s: float, a
     return seconds
 
 
-def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]) -> float:
+def _seconds(
+    row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]
+) -> float:
     if row.iter_time_s is not None:
         return row.iter_time_s
     if row.global_batch is None or row.gpus is None:
@@ -238,7 +265,9 @@ def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumptio
     if row.mfu is not None:
         if row.mfu > 1.0:
             raise UnusableError(f"MFU {row.mfu:g}, needs a share of the peak of at most 1")
-        assumptions.append("time from MFU, counted as model FLOPs with full attention, a share of the dense peak")
+        assumptions.append(
+            "time from MFU, counted as model FLOPs with full attention, a share of the dense peak"
+        )
         return tokens * flop_per_token(model, USUAL) / (row.mfu * peak_flop_s * row.gpus)
     raise UnusableError(
         "only TFLOP/s published, and how they were counted is not known: "
@@ -247,7 +276,9 @@ def _seconds(row: Measurement, model: Transformer, peak_flop_s: float, assumptio
 
 
 def convention_of(row: Measurement) -> str | None:
-    """How the row counts FLOPs, as its notes say or as its group does; None where neither says so."""
+    """How the row counts FLOPs, as its notes say or as its group does; None where neither says
+    so.
+    """
     note = NOTED.search(row.notes)
     if note and note[1] in COUNTS:
         return note[1]
@@ -263,7 +294,9 @@ def flop_per_token(model: Transformer, counts: str) -> float:
         return float(hardware_flop_per_token(model, FULL, flash=True))
     if counts == "model-fullattn-GQA-ignored":
         return model_flop_per_token(model.model_copy(update={"kv_heads": model.heads}))
-    return model_flop_per_token(model) - (0.5 * _attention_flop(model) if counts == "model-causalattn" else 0.0)
+    return model_flop_per_token(model) - (
+        0.5 * _attention_flop(model) if counts == "model-causalattn" else 0.0
+    )
 
 
 def least_flop_per_token(model: Transformer) -> float:
@@ -272,5 +305,9 @@ def least_flop_per_token(model: Transformer) -> float:
 
 
 def _attention_flop(model: Transformer) -> float:
-    """FLOPs of scores and context of a token, forward and backward, every token looking at all others."""
-    return 6.0 * model.with_attention * model.heads * (model.head_dim + model.value_size) * model.seq
+    """FLOPs of scores and context of a token, forward and backward, every token looking at all
+    others.
+    """
+    return (
+        6.0 * model.with_attention * model.heads * (model.head_dim + model.value_size) * model.seq
+    )

@@ -14,7 +14,13 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts
-from coopt.validation.published import COLUMNS, Measurement, UnusableError, corrected, measured_seconds
+from coopt.validation.published import (
+    COLUMNS,
+    Measurement,
+    UnusableError,
+    corrected,
+    measured_seconds,
+)
 from coopt.validation.shapes import transformer_of
 from coopt.validation.splits import (
     MeasuredSplit,
@@ -91,7 +97,8 @@ def runs_among(rows: Iterable[Measurement]) -> list[MeasuredRun]:
 
 def run_of(row: Measurement) -> MeasuredRun:
     """The question a row asks, or UnusableError with the first thing that is missing."""
-    # what the source corrects elsewhere comes first, and each correction is an assumption that is listed
+    # what the source corrects elsewhere comes first, and each correction is an assumption that is
+    # listed
     printed_row, row = row, corrected(row)
     assumptions = [
         f"{name} {getattr(row, name)}, printed as {getattr(printed_row, name)}"
@@ -110,7 +117,9 @@ def run_of(row: Measurement) -> MeasuredRun:
     workload = _workload(row, model, stack, split, precision, measured_s, assumptions)
     split = _fitted(row, workload, gpu, split, assumptions)
     if device.hb_gbyte_s is not None:
-        assumptions.append(f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain")
+        assumptions.append(
+            f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain"
+        )
     if row.nic_gbps_per_gpu is None:
         assumptions.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
     return MeasuredRun(
@@ -132,7 +141,9 @@ def run_of(row: Measurement) -> MeasuredRun:
 def _fitted(
     row: Measurement, workload: Workload, gpu: Gpu, split: MeasuredSplit, assumptions: list[str]
 ) -> MeasuredSplit:
-    """The split with the micro-batch and the recomputation that memory suggests, where the row does not say them."""
+    """The split with the micro-batch and the recomputation that memory suggests, where the row does
+    not say them.
+    """
     if row.micro_batch is None:
         split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
         assumptions.append(f"micro-batch {split.micro_batch}")
@@ -179,23 +190,31 @@ def _workload(
 
 
 def _recipe(row: Measurement) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the row's recipe switches on, of options and of software; a column of the row has the last word."""
+    """What the row's recipe switches on, of options and of software; a column of the row has the
+    last word.
+    """
     options: dict[str, Any] = {}
     changes: dict[str, Any] = {}
     for recipe in published_facts().recipe:
         if recipe.holds_for(row.text) and re.search(recipe.model, row.model, re.IGNORECASE):
             options |= recipe.options
             changes |= recipe.changes
-    return options | ({} if row.ep_overlap is None else {"ep_overlap": bool(row.ep_overlap)}), changes
+    return (
+        options | ({} if row.ep_overlap is None else {"ep_overlap": bool(row.ep_overlap)}),
+        changes,
+    )
 
 
 def of_last_rank(model: Transformer, c: int) -> Transformer:
-    """The model as the last of c context ranks sees it that hold consecutive tokens: it looks back at nearly all.
+    """The model as the last of c context ranks sees it that hold consecutive tokens: it looks back
+    at nearly all.
 
     Its tokens attend to 1 - 1/(2c) of the sequence on average.
     """
     window = max(1, round(model.seq * (1.0 - 0.5 / c)))
-    return model.model_copy(update={"causal": False, "window": window, "window_layers": model.layers})
+    return model.model_copy(
+        update={"causal": False, "window": window, "window_layers": model.layers}
+    )
 
 
 def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
@@ -217,7 +236,9 @@ def _device(row: Measurement) -> PublishedGpu:
 
 
 def plain_gpu_name(name: str) -> str:
-    """A name as `facts.toml` has it, without maker, board and kind of memory: `NVIDIA A100-SXM4-80GB` is `a100-80g`."""
+    """A name as `facts.toml` has it, without maker, board and kind of memory: `NVIDIA
+    A100-SXM4-80GB` is `a100-80g`.
+    """
     words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", name.lower()))
     return "-".join(word for word in words if not NO_NAME.fullmatch(word))
 
@@ -233,7 +254,11 @@ def _stack(row: Measurement, generation: str) -> SoftwareStack:
 def _precision(row: Measurement, gpu: Gpu) -> Precision:
     precision = published_facts().precisions.get(re.sub(r"[\s_]+", "-", row.precision.lower()))
     if precision is None:
-        raise UnusableError(f"precision {row.precision!r} is not known" if row.precision else "precision not published")
+        raise UnusableError(
+            f"precision {row.precision!r} is not known"
+            if row.precision
+            else "precision not published"
+        )
     if not gpu.peak_flop_s(precision):
         raise UnusableError(f"{gpu.name} has no {precision}")
     return precision

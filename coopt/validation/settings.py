@@ -1,4 +1,6 @@
-"""Parameters that may be fitted: where they stand in the catalog, their values, and what a user wants fitted."""
+"""Parameters that may be fitted: where they stand in the catalog, their values, and what a user
+wants fitted.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ MOST_PARAMETERS = 4  # more of them fit the rows better and predict others worse
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterRange:
-    """The values a parameter may take and keep its meaning, and how far apart the first guesses lie."""
+    """The values a parameter may take and keep its meaning, and how far apart the first guesses
+    lie.
+    """
 
     low: float
     high: float
@@ -42,9 +46,11 @@ RANGES: dict[str, ParameterRange] = {
 }
 NARROW = ("gemm", "hbm", "kernel_s")
 OF_SOFTWARE = ("overhead",)
-REFERENCE = {"blackwell": "gb200"}  # where GPUs of a generation differ in watts: whose share of a peak is fitted
-# FLOP/s of products rise with watts to this power (judgement), between 1/3, where voltage rises with the clock, and 1,
-# where it cannot fall
+REFERENCE = {
+    "blackwell": "gb200"
+}  # where GPUs of a generation differ in watts: whose share of a peak is fitted
+# FLOP/s of products rise with watts to this power (judgement), between 1/3, where voltage rises
+# with the clock, and 1, where it cannot fall
 WATTS_POWER = 2 / 3
 OF_HARDWARE = tuple(name for name in RANGES if name not in OF_SOFTWARE)
 
@@ -62,7 +68,11 @@ def hardware_values(gpu: Gpu, precision: str, names: tuple[str, ...]) -> dict[st
 
 def reference_of(generation: str) -> Gpu:
     """The GPU of the catalog whose shares are fitted for its generation."""
-    members = [gpu for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation == generation]
+    members = [
+        gpu
+        for gpu in entries("gpu").values()
+        if isinstance(gpu, Gpu) and gpu.generation == generation
+    ]
     return next((gpu for gpu in members if gpu.name == REFERENCE.get(generation)), members[0])
 
 
@@ -121,9 +131,12 @@ class Settings:
     def replaced(self, fit_set: FitSet, values: Mapping[str, float]) -> Settings:
         """These settings with other values for one set of parameters."""
         if fit_set.software:
-            return Settings(hardware=self.hardware, software={**self.software, fit_set.software: values})
+            return Settings(
+                hardware=self.hardware, software={**self.software, fit_set.software: values}
+            )
         return Settings(
-            hardware={**self.hardware, (fit_set.generation, fit_set.precision): values}, software=self.software
+            hardware={**self.hardware, (fit_set.generation, fit_set.precision): values},
+            software=self.software,
         )
 
     def values_of(self, fit_set: FitSet, run: MeasuredRun) -> dict[str, float]:
@@ -131,12 +144,18 @@ class Settings:
         if fit_set.software:
             table = self.framework(run.software)
             return {name: float(getattr(table, name)) for name in fit_set.parameters}
-        return hardware_values(self.gpu(reference_of(run.generation)), fit_set.precision, fit_set.parameters)
+        return hardware_values(
+            self.gpu(reference_of(run.generation)), fit_set.precision, fit_set.parameters
+        )
 
     def prior_of(self, fit_set: FitSet) -> dict[str, float]:
-        """The values a set of parameters is held to: stated, or those of the generation or precision before."""
+        """The values a set of parameters is held to: stated, or those of the generation or
+        precision before.
+        """
         if fit_set.after is None:
-            return {name: fit_set.prior[name] for name in fit_set.parameters if name in fit_set.prior}
+            return {
+                name: fit_set.prior[name] for name in fit_set.parameters if name in fit_set.prior
+            }
         generation, precision = fit_set.after
         return hardware_values(self.gpu(reference_of(generation)), precision, fit_set.parameters)
 
@@ -149,7 +168,8 @@ def sets_asked(
     Raises
     ------
     InstanceError
-        When a generation or parameter is not known, or parameters are named for more than one generation.
+        When a generation or parameter is not known, or parameters are named for more than one
+        generation.
     """
     names = _parameter_names(parameters)
     if generation is not None:
@@ -160,13 +180,22 @@ def sets_asked(
     narrow = precision or ("16-bit" if names else None)
     meant = [fit_set for fit_set in published_facts().fit if _is_meant(fit_set, generation, narrow)]
     if generation is not None and narrow is not None and not meant:
-        table = {"generation": generation, "precision": narrow, "parameters": fittable_parameters("fp8")}
+        table = {
+            "generation": generation,
+            "precision": narrow,
+            "parameters": fittable_parameters("fp8"),
+        }
         meant = [FitSet.model_validate(table)]
-    changes = {**({"parameters": names} if names else {}), **({"rows": tuple(rows)} if rows else {})}
+    changes = {
+        **({"parameters": names} if names else {}),
+        **({"rows": tuple(rows)} if rows else {}),
+    }
     for fit_set in meant:
         _check_parameters(names, fit_set)
     if not meant:
-        raise InstanceError(f"nothing to fit for {generation or 'any generation'}, needs --precision as well")
+        raise InstanceError(
+            f"nothing to fit for {generation or 'any generation'}, needs --precision as well"
+        )
     return tuple(fit_set.model_copy(update=changes) for fit_set in meant)
 
 
@@ -181,7 +210,8 @@ def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
     idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in ids)]
     if idle:
         raise InstanceError(
-            f"--rows = {glob!r}: no id of the table matches, needs a pattern such as 'dgxc-*'" for glob in idle
+            f"--rows = {glob!r}: no id of the table matches, needs a pattern such as 'dgxc-*'"
+            for glob in idle
         )
 
 
@@ -196,7 +226,9 @@ def _parameter_names(parameters: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(dict.fromkeys(name.strip() for name in parameters.split(",") if name.strip()))
     if not 1 <= len(names) <= MOST_PARAMETERS:
-        raise InstanceError(f"--parameters = {parameters!r}: needs one to {MOST_PARAMETERS} names, such as gemm,hbm")
+        raise InstanceError(
+            f"--parameters = {parameters!r}: needs one to {MOST_PARAMETERS} names, such as gemm,hbm"
+        )
     return names
 
 
@@ -206,7 +238,8 @@ def _check_generation(generation: str) -> None:
     )
     if generation not in generations:
         raise InstanceError(
-            f"--generation = {generation!r}: no GPU of the catalog, needs one of {', '.join(generations)}"
+            f"--generation = {generation!r}: no GPU of the catalog, needs one of"
+            f" {', '.join(generations)}"
         )
 
 

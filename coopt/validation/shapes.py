@@ -13,13 +13,22 @@ from coopt.instance.transformer import Transformer
 from coopt.validation.facts import published_facts
 from coopt.validation.published import SHAPE, Measurement, UnusableError
 
-ALIKE = {name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")} | {
-    "topk": "top_k"
-}
+ALIKE = {
+    name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")
+} | {"topk": "top_k"}
 COPIED = (
-    "head_dim", "value_dim", "q_rank", "kv_rank", "rope_dim", "shared_ffn", "dense_layers", "dense_ffn", "window",
-    "expert_groups", "top_groups",
-)  # fmt: skip
+    "head_dim",
+    "value_dim",
+    "q_rank",
+    "kv_rank",
+    "rope_dim",
+    "shared_ffn",
+    "dense_layers",
+    "dense_ffn",
+    "window",
+    "expert_groups",
+    "top_groups",
+)
 NO_TRANSFORMER = re.compile(r"hybrid(?!EP)|mamba", re.IGNORECASE)
 USUAL_VOCAB = {"gated": 128_256, "plain": 51_200}  # Llama 3; GPT, rounded up for tensor parallelism
 BY_NAME = {
@@ -42,7 +51,8 @@ def unpublished_columns(row: Measurement) -> list[str]:
 def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | None:
     """The catalog's model of the row's name, with the row's vocabulary and sequence length.
 
-    None where the row says everything itself, where no model has its name, or where its columns contradict that model.
+    None where the row says everything itself, where no model has its name, or where its columns
+    contradict that model.
 
     Parameters
     ----------
@@ -52,15 +62,18 @@ def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | Non
     unpublished, model = unpublished_columns(row), catalog_model(row.model)
     if not unpublished or not isinstance(model, Transformer):
         return None
-    if any(getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()):
+    if any(
+        getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()
+    ):
         return None
     assumptions.append(f"{', '.join(unpublished)} of {model.name} from the catalog")
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
 
 def catalog_model(name: str) -> Transformer | None:
-    """The catalog's model of a name, whatever its case, hyphens and what stands in brackets; Llama 3.1 and 3.3 have the
-    shapes of Llama 3, and Nemotron 3 may say its size."""
+    """The catalog's model of a name, whatever its case, hyphens and what stands in brackets; Llama
+    3.1 and 3.3 have the shapes of Llama 3, and Nemotron 3 may say its size.
+    """
     letters = _letters(name)
     models = (model for model in entries("model").values() if isinstance(model, Transformer))
     return next((model for model in models if _letters(model.name) == letters), None)
@@ -69,7 +82,9 @@ def catalog_model(name: str) -> Transformer | None:
 def _letters(name: str) -> str:
     letters = re.sub(r"\(.*?\)|[^a-z0-9]", "", name.lower())
     letters = re.sub(r"^nemotronv?3(nano|super|ultra)(?:\d+b)?(?:a\d+b)?$", r"nemotron3\1", letters)
-    return re.sub(r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", letters))
+    return re.sub(
+        r"^(?:meta)?llama3[13](?=8b|70b|405b)", "llama3", re.sub(r"^gpt3(?=175b)", "gpt", letters)
+    )
 
 
 def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
@@ -112,7 +127,9 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     try:
         return Transformer.model_validate(table)
     except ValidationError as error:
-        raise UnusableError(f"a model shape that does not fit together: {sentences(error, Transformer)[0]}") from None
+        raise UnusableError(
+            f"a model shape that does not fit together: {sentences(error, Transformer)[0]}"
+        ) from None
 
 
 def _list_known(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> None:
@@ -128,7 +145,9 @@ def _refuse_unlike(row: Measurement) -> None:
 
 
 def _vocabulary(row: Measurement, assumptions: list[str], *, gated: bool) -> int:
-    """The published vocabulary; without one, that of the family of such models that is trained most."""
+    """The published vocabulary; without one, that of the family of such models that is trained
+    most.
+    """
     if row.vocab is not None:
         return row.vocab
     size = USUAL_VOCAB["gated" if gated else "plain"]
@@ -139,7 +158,9 @@ def _vocabulary(row: Measurement, assumptions: list[str], *, gated: bool) -> int
 def _refuse_unknown(row: Measurement) -> None:
     absent = [name for name in unpublished_columns(row) if name != "vocab"]
     if absent:
-        raise UnusableError(f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so")
+        raise UnusableError(
+            f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so"
+        )
 
 
 def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> int:
@@ -150,20 +171,27 @@ def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str])
     assert row.heads is not None
     if row.hidden % row.heads:
         assumptions.append(
-            f"head size {row.hidden / row.heads:.1f} rounded: {row.heads} heads do not divide {row.hidden}"
+            f"head size {row.hidden / row.heads:.1f} rounded: {row.heads} heads do not divide"
+            f" {row.hidden}"
         )
     return max(1, round(row.hidden / row.heads))
 
 
 def _special(row: Measurement) -> dict[str, Any]:
-    """What the facts say about this model beyond its columns; layers counted for this row's depth."""
+    """What the facts say about this model beyond its columns; layers counted for this row's
+    depth.
+    """
     assert row.layers is not None
     facts: dict[str, Any] = {}
     for shape in published_facts().shape:
         if not re.search(shape.model, row.model, re.IGNORECASE) or not shape.holds_for(row.text):
             continue
         facts |= {name: value for name in COPIED if (value := getattr(shape, name))}
-        facts |= {name: value for name in ("gated", "tied_embeddings") if (value := getattr(shape, name)) is not None}
+        facts |= {
+            name: value
+            for name in ("gated", "tied_embeddings")
+            if (value := getattr(shape, name)) is not None
+        }
         if shape.extra_predictions:
             facts["extra_predictions"] = shape.extra_predictions
         if shape.dense_every:

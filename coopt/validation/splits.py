@@ -1,4 +1,6 @@
-"""How a row split its work over its GPUs, also as the arrays that the performance model works on."""
+"""How a row split its work over its GPUs, also as the arrays that the performance model works
+on.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ from coopt.validation.published import Measurement, UnusableError
 EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
 FSDP2 = re.compile(r"FSDP2|torchtitan", re.IGNORECASE)
-DEFERRED = re.compile(r"Automodel", re.IGNORECASE)  # its defer_fsdp_grad_sync is true if nothing else is said
+DEFERRED = re.compile(
+    r"Automodel", re.IGNORECASE
+)  # its defer_fsdp_grad_sync is true if nothing else is said
 DOMAIN = re.compile(r"\bhbd=(\d+)")
-SERVER = 8  # GPUs of the usual server; what is larger is a rack of trays, whose GPUs a table counts by tray
+# GPUs of the usual server; what is larger is a rack of trays, whose GPUs a table counts by tray
+SERVER = 8
 SHARDED = 3  # ZeRO stage that shards parameters too
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
 OFFLOADED = ", and activations in the memory of the host, how many is not known"
@@ -33,7 +38,9 @@ MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredSplit:
-    """A mapping and its placement as plain numbers; `inside` holds the TP, CP, DP, PP ranks within an HB domain."""
+    """A mapping and its placement as plain numbers; `inside` holds the TP, CP, DP, PP ranks within
+    an HB domain.
+    """
 
     tp: int
     cp: int
@@ -54,7 +61,9 @@ class MeasuredSplit:
 def split_of(
     row: Measurement, model: Transformer, stack: SoftwareStack, size: int, assumptions: list[str]
 ) -> MeasuredSplit:
-    """The mapping of a row in HB domains of a size, or UnusableError with what is missing or does not divide."""
+    """The mapping of a row in HB domains of a size, or UnusableError with what is missing or does
+    not divide.
+    """
     t, p, c, d = _degrees(row, assumptions)
     etp = _expert_tp(row, model, t, assumptions)
     ep = _expert_parallel(row, model, (c * d) if etp else (t * c * d))
@@ -69,7 +78,8 @@ def split_of(
         micro_batches=m,
         interleave=_interleave(row, model, p, assumptions),
         recompute=_recompute(row, assumptions),
-        sequence_parallel=t > 1 and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()),
+        sequence_parallel=t > 1
+        and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()),
         zero=_zero(row, stack, p, assumptions),
         expert_tp=etp,
         inside=ranks_inside((t, c, d, p), size),
@@ -78,10 +88,13 @@ def split_of(
 
 
 def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, int, int, int]:
-    """The part of TP, CP, DP, PP inside a domain of `size`: each takes as many as divide it and still fit."""
+    """The part of TP, CP, DP, PP inside a domain of `size`: each takes as many as divide it and
+    still fit.
+    """
     inside, room, is_whole = [1, 1, 1, 1], size, True
     for place, degree in enumerate(degrees):
-        # ranks are numbered one dimension after the other: one lies inside only where all before it do in full
+        # ranks are numbered one dimension after the other: one lies inside only where all before it
+        # do in full
         if is_whole:
             inside[place] = max(n for n in range(1, min(degree, room) + 1) if degree % n == 0)
             is_whole, room = inside[place] == degree, room // inside[place]
@@ -89,7 +102,9 @@ def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, in
 
 
 def domain_of(row: Measurement, usual: HbDomain, assumptions: list[str]) -> int:
-    """GPUs in an HB domain: from the notes (`hbd=72`), else those of a usual rack, else those of a server, else 8."""
+    """GPUs in an HB domain: from the notes (`hbd=72`), else those of a usual rack, else those of a
+    server, else 8.
+    """
     note = DOMAIN.search(row.notes)
     if note:
         return max(1, int(note[1]))
@@ -113,7 +128,9 @@ def _degrees(row: Measurement, assumptions: list[str]) -> tuple[int, int, int, i
 
 
 def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str]) -> int:
-    """TP as published; else what the other degrees leave of the GPUs; else none where ZeRO shards everything."""
+    """TP as published; else what the other degrees leave of the GPUs; else none where ZeRO shards
+    everything.
+    """
     if row.tp is not None:
         return row.tp
     if row.gpus and row.dp and row.gpus % (row.dp * other_degrees) == 0:
@@ -127,12 +144,16 @@ def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str
 
 
 def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
-    """Sequences in a micro-batch, one where it is not published, and micro-batches of a pipeline."""
+    """Sequences in a micro-batch, one where it is not published, and micro-batches of a
+    pipeline.
+    """
     if row.global_batch is None:
         raise UnusableError("global batch not published")
     b = row.micro_batch or 1
     if row.global_batch % (d * b):
-        raise UnusableError(f"global batch {row.global_batch} is not a multiple of DP {d} x micro-batch {b}")
+        raise UnusableError(
+            f"global batch {row.global_batch} is not a multiple of DP {d} x micro-batch {b}"
+        )
     return b, row.global_batch // (d * b)
 
 
@@ -141,7 +162,9 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
         return 1
     chunks = _chunks(row, assumptions)
     if p * chunks > model.layers + MISSING_LAYERS:
-        raise UnusableError(f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but {model.layers} layers")
+        raise UnusableError(
+            f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but {model.layers} layers"
+        )
     return chunks
 
 
@@ -164,7 +187,10 @@ def _recompute(row: Measurement, assumptions: list[str]) -> int:
         kind = recipe.kind
         share = recipe.offload_percent
         offload_note = f", and {share}% of activations in the memory of the host" if share else ""
-        assumptions.append(f"recomputation {kind}, as its recipe has it{offload_note}" + OFFLOADED * recipe.offloads)
+        assumptions.append(
+            f"recomputation {kind}, as its recipe has it{offload_note}"
+            + OFFLOADED * recipe.offloads
+        )
     elif row.recompute:
         kind = _named_kind(row.recompute)
         if row.recompute.lower() not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
@@ -173,7 +199,9 @@ def _recompute(row: Measurement, assumptions: list[str]) -> int:
 
 
 def _named_kind(cell: str) -> Recompute:
-    """The kind a cell names: of several kinds or modules with a plus between them the one that repeats most."""
+    """The kind a cell names: of several kinds or modules with a plus between them the one that
+    repeats most.
+    """
     kinds = published_facts().recompute
     parts = [part.strip() for part in cell.lower().split("+")]
     if any(part not in kinds for part in parts):
@@ -182,7 +210,9 @@ def _named_kind(cell: str) -> Recompute:
 
 
 def recomputed_of(row: Measurement) -> RecomputeFact | None:
-    """What is known of the recomputation of a row's recipe; None where nothing is known or the row says it."""
+    """What is known of the recomputation of a row's recipe; None where nothing is known or the row
+    says it.
+    """
     for entry in published_facts().recomputed:
         applies = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
         if applies and row.recompute == entry.published:
@@ -199,9 +229,14 @@ def _zero(row: Measurement, stack: SoftwareStack, p: int, assumptions: list[str]
         return stack.zero
     if row.zero > 3:
         raise UnusableError(f"ZeRO stage {row.zero} is not known")
-    if row.zero == 3 and p > 1 and FSDP2.search(row.text):  # with reshard_after_forward = false, as both set it then
+    if (
+        row.zero == 3 and p > 1 and FSDP2.search(row.text)
+    ):  # with reshard_after_forward = false, as both set it then
         is_deferred = DEFERRED.search(row.text) is not None
-        assumptions.append("FSDP2 keeps parameters gathered under a pipeline" + ", and gradients whole" * is_deferred)
+        assumptions.append(
+            "FSDP2 keeps parameters gathered under a pipeline"
+            + ", and gradients whole" * is_deferred
+        )
         return 1 if is_deferred else 2
     return row.zero
 
@@ -225,12 +260,16 @@ def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
             raise UnusableError(f"EP {ep}, but the model is dense")
         return 1
     if ranks % ep or model.experts % ep:
-        raise UnusableError(f"EP {ep} does not divide both {ranks} ranks and {model.experts} experts")
+        raise UnusableError(
+            f"EP {ep} does not divide both {ranks} ranks and {model.experts} experts"
+        )
     return ep
 
 
 def mappings_of(splits: Sequence[MeasuredSplit]) -> Mappings:
-    """One mapping a split; where a run had its stages is not published, and no link is charged for it."""
+    """One mapping a split; where a run had its stages is not published, and no link is charged for
+    it.
+    """
     names = [f.name for f in fields(Mappings) if f.name != "outermost"]
     return Mappings.of(**{name: [int(getattr(split, name)) for split in splits] for name in names})
 
@@ -242,15 +281,23 @@ def placements_of(splits: Sequence[MeasuredSplit]) -> Placements:
 
 
 def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
-    """The split with the largest micro-batch that divides its batch and fits into memory; as it is where none fits."""
+    """The split with the largest micro-batch that divides its batch and fits into memory; as it is
+    where none fits.
+    """
     local = split.micro_batch * split.micro_batches
-    choices = [replace(split, micro_batch=b, micro_batches=local // b) for b in range(1, local + 1) if local % b == 0]
+    choices = [
+        replace(split, micro_batch=b, micro_batches=local // b)
+        for b in range(1, local + 1)
+        if local % b == 0
+    ]
     fits = _fitting(workload, gpu, choices)
     return fits[-1] if fits else split
 
 
 def with_least_recomputation(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
-    """The split with the first kind of recomputation that fits into memory; as it is where none does."""
+    """The split with the first kind of recomputation that fits into memory; as it is where none
+    does.
+    """
     choices = [replace(split, recompute=RECOMPUTE.index(kind)) for kind in BY_COST]
     fits = _fitting(workload, gpu, choices)
     return fits[0] if fits else split

@@ -1,4 +1,5 @@
-"""Check a plan against its instance, from nothing but the two, or derive what one that was given amounts to.
+"""Check a plan against its instance, from nothing but the two, or derive what one that was given
+amounts to.
 
 The latter follows from its decisions, without a claim of proof.
 """
@@ -49,8 +50,16 @@ from coopt.verifier.routes import check_routes
 PlanCheck = Callable[[Ledger, Instance, Plan], None]
 
 
-OF_WORKLOADS = {"iteration-time": ("iteration time", "s"), "memory": ("memory", "GiB"), "mfu": ("MFU", "")}
-OF_ALL = {"capex": ("purchase", "USD"), "power": ("power", "W"), "tco": ("purchase and electricity", "USD")}
+OF_WORKLOADS = {
+    "iteration-time": ("iteration time", "s"),
+    "memory": ("memory", "GiB"),
+    "mfu": ("MFU", ""),
+}
+OF_ALL = {
+    "capex": ("purchase", "USD"),
+    "power": ("power", "W"),
+    "tco": ("purchase and electricity", "USD"),
+}
 LIMITS = {
     "deadline": ("time", "s"),
     "memory-fits": ("memory", "GiB"),
@@ -62,9 +71,37 @@ LIMITS = {
     "survives": ("bounds after a loss", ""),
 }
 DERIVED = frozenset(
-    {*OF_WORKLOADS, *OF_ALL, *LIMITS, "hfu", "tokens", "breakdown", "bound-time", "memory-capacity", "objective"}
-    | {"part-bills", "part-power", "island-power", "core-power", "bill-lines", "bill-products", "list-value", "turns"}
-    | {"site-power", "site-power-limit", "exchange", "links-bound", "link-pace", "losses", "place-left", "restarted"}
+    {
+        *OF_WORKLOADS,
+        *OF_ALL,
+        *LIMITS,
+        "hfu",
+        "tokens",
+        "breakdown",
+        "bound-time",
+        "memory-capacity",
+        "objective",
+    }
+    | {
+        "part-bills",
+        "part-power",
+        "island-power",
+        "core-power",
+        "bill-lines",
+        "bill-products",
+        "list-value",
+        "turns",
+    }
+    | {
+        "site-power",
+        "site-power-limit",
+        "exchange",
+        "links-bound",
+        "link-pace",
+        "losses",
+        "place-left",
+        "restarted",
+    }
     | {
         "rivals",
         "rivals-bound",
@@ -79,7 +116,8 @@ DERIVED = frozenset(
     }
     | {"myopic", "myopic-step", "myopic-end", "myopic-value", "robust-terms", "uptime"}
 )
-"""Checks of what follows from the decisions of a plan; all others are of the decisions themselves."""
+"""Checks of what follows from the decisions of a plan; all others are of the decisions themselves.
+"""
 AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})
 
 
@@ -91,7 +129,13 @@ class PlacedLedger(Ledger):
         self.placed: list[Check] = []
 
     def holds(
-        self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str, tolerance: float | None = None
+        self,
+        name: str,
+        ok: bool,
+        claim: Value,
+        recomputed: Value,
+        fault: str,
+        tolerance: float | None = None,
     ) -> bool:
         """Note a check, and whether it is one of the plan itself."""
         is_held = super().holds(name, ok, claim, recomputed, fault, tolerance)
@@ -101,16 +145,17 @@ class PlacedLedger(Ledger):
 
 
 def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
-    """What the decisions of a plan amount to on an instance, which need not be the one it was made for.
+    """What the decisions of a plan amount to on an instance, which need not be the one it was made
+    for.
 
-    Networks, mappings, placements and whatever ties them stay as the plan has them; cost, times, memory and limits are
-    those of the instance. Bounds and limits are reported, not enforced.
+    Networks, mappings, placements and whatever ties them stay as the plan has them; cost, times,
+    memory and limits are those of the instance. Bounds and limits are reported, not enforced.
 
     Raises
     ------
     InstanceError
-        When the plan builds nothing or decides what this instance does not allow; and for plans of phases, whose
-        purchases follow prices, when the instance has other prices.
+        When the plan builds nothing or decides what this instance does not allow; and for plans of
+        phases, whose purchases follow prices, when the instance has other prices.
 
     Examples
     --------
@@ -120,20 +165,25 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     343840.0
     """
     if plan.cost is None:
-        raise InstanceError(f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does")
-    # The plan may be one of another instance: what it chose is set here, and what it claims to answer is replaced.
+        raise InstanceError(
+            f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does"
+        )
+    # The plan may be one of another instance: what it chose is set here, and what it claims to
+    # answer is replaced.
     is_own = plan.instance.sha256 == instance.sha256
     instance, plan = decided(instance, plan, same=False)
     ledger = PlacedLedger()
-    claim = plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
+    claim = plan.model_copy(
+        update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)}
+    )
     KINDS[instance.problem].contents(ledger, instance, claim)
     _refuse_other_decisions(instance, ledger)
     labels = [run.label for run in running(plan)]
     checks = _part_by_part(ledger.placed, plan)
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
-            f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a plan that "
-            "`coopt verify` accepts on its own instance"
+            f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a"
+            " plan that `coopt verify` accepts on its own instance"
         )
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
@@ -165,12 +215,13 @@ def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
     wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(
-            f"{instance.name}: what a plan of phases buys when follows prices, and these are other ones, needs the "
-            "prices that the plan was made at"
+            f"{instance.name}: what a plan of phases buys when follows prices, and these are other"
+            " ones, needs the prices that the plan was made at"
         )
     if wrong:
         raise InstanceError(
-            f"{instance.name}: the plan is not one this instance allows ({check.name}: {check.why})" for check in wrong
+            f"{instance.name}: the plan is not one this instance allows ({check.name}: {check.why})"
+            for check in wrong
         )
 
 
@@ -195,7 +246,11 @@ def _of_all(checks: list[Check]) -> list[PlanFigure]:
         figures.append(PlanFigure(name=words, of="", value=float(total), unit=unit))
     for check in checks:
         if check.name == "site-power" and isinstance(check.recomputed, float):
-            figures.append(PlanFigure(name="facility power", of=check.subject, value=check.recomputed, unit="W"))
+            figures.append(
+                PlanFigure(
+                    name="facility power", of=check.subject, value=check.recomputed, unit="W"
+                )
+            )
     return figures
 
 
@@ -210,7 +265,11 @@ def _limits(checks: list[Check], labels: list[str]) -> list[LimitCheck]:
             words, unit = LIMITS[check.name]
             number, seen[check.name] = seen[check.name], seen[check.name] + 1
             is_of_workload = check.name in ("deadline", "memory-fits")
-            name = f"{words}, {labels[number]}" if is_of_workload else ": ".join(filter(None, (check.subject, words)))
+            name = (
+                f"{words}, {labels[number]}"
+                if is_of_workload
+                else ": ".join(filter(None, (check.subject, words)))
+            )
             limit, value = check.claimed, check.recomputed
             value = len(value) if isinstance(value, tuple) else value
             if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:
@@ -219,21 +278,31 @@ def _limits(checks: list[Check], labels: list[str]) -> list[LimitCheck]:
             continue
         if check.name == "survives":
             limit_checks.append(
-                LimitCheck(name=name, value=0.0 if check.ok else 1.0, limit=0.0, unit="losses", ok=check.ok)
+                LimitCheck(
+                    name=name, value=0.0 if check.ok else 1.0, limit=0.0, unit="losses", ok=check.ok
+                )
             )
         elif isinstance(limit, float | int) and isinstance(value, float | int):
             met = check.ok if check.name != "site-power-limit" else value <= limit
-            limit_checks.append(LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=met))
+            limit_checks.append(
+                LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=met)
+            )
     return limit_checks
 
 
 def _fed(checks: list[Check], subject: str) -> Value:
     """The facility power of the site that a check is about."""
-    return next(check.recomputed for check in checks if check.name == "site-power" and check.subject == subject)
+    return next(
+        check.recomputed
+        for check in checks
+        if check.name == "site-power" and check.subject == subject
+    )
 
 
 class PlanChecks(NamedTuple):
-    """How plans of a kind of problem are checked: what they hold, if anything, what they say is proven, their form."""
+    """How plans of a kind of problem are checked: what they hold, if anything, what they say is
+    proven, their form.
+    """
 
     contents: PlanCheck
     bound: PlanCheck
@@ -244,7 +313,9 @@ KINDS: dict[Problem, PlanChecks] = {
     "shared": PlanChecks(
         check_shared,
         check_bound,
-        PlanForm(("design", "workloads", "parts"), ("alternatives", "alternatives_stop"), only_network),
+        PlanForm(
+            ("design", "workloads", "parts"), ("alternatives", "alternatives_stop"), only_network
+        ),
     ),
     "partition": PlanChecks(
         check_partition,
@@ -267,7 +338,9 @@ KINDS: dict[Problem, PlanChecks] = {
         PlanForm(("design", "workloads", "parts", "outlooks"), ("losses",), only_network),
     ),
     "direct": PlanChecks(
-        check_on_links, check_link_bounds, PlanForm(("workloads", "parts", "rivals"), ("design",), only_network)
+        check_on_links,
+        check_link_bounds,
+        PlanForm(("workloads", "parts", "rivals"), ("design",), only_network),
     ),
     "fleet": PlanChecks(
         check_fleet,
@@ -282,13 +355,18 @@ KINDS: dict[Problem, PlanChecks] = {
 
 
 def verify(
-    instance: Instance | str | Path, plan: Plan | str | Path, *, routes: str | None = None, part: str | None = None
+    instance: Instance | str | Path,
+    plan: Plan | str | Path,
+    *,
+    routes: str | None = None,
+    part: str | None = None,
 ) -> Verdict:
     """Re-derive all a plan claims.
 
-    First comes what every plan has, then what a plan of this kind holds, then its bound. Every check appears in the
-    verdict by its name in `coopt.verifier.names`. Where a claim is so wrong that others cannot be looked into (an
-    unknown switch, a mapping that does not divide), those are left out: the verdict is a rejection anyway.
+    First comes what every plan has, then what a plan of this kind holds, then its bound. Every
+    check appears in the verdict by its name in `coopt.verifier.names`. Where a claim is so wrong
+    that others cannot be looked into (an unknown switch, a mapping that does not divide), those are
+    left out: the verdict is a rejection anyway.
 
     Parameters
     ----------
@@ -297,7 +375,8 @@ def verify(
     plan
         The answer, or the file that holds it.
     routes
-        The table of `coopt export --format routes`, where flows are pinned to paths: checked where all else holds.
+        The table of `coopt export --format routes`, where flows are pinned to paths: checked where
+        all else holds.
     part
         Whose routes they are, where the plan has several networks.
 
@@ -341,20 +420,26 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
 
 
 def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that TP groups may extend where the instance leaves that open alone, and do where nothing is feasible."""
+    """Check that TP groups may extend where the instance leaves that open alone, and do where
+    nothing is feasible.
+    """
     is_open, across = leaves_tp_open(instance), plan.tp_across
     inside, over = "inside HB domains", "over several"
     fits = is_open or not across
     fault = "The plan lets TP groups extend over HB domains where no workload leaves that open."
     if is_open and plan.status == "infeasible" and not across:
         fits = False
-        fault = "The plan says that nothing is feasible, and not that TP groups may extend over HB domains."
+        fault = (
+            "The plan says that nothing is feasible, and not that TP groups may extend over HB"
+            " domains."
+        )
     needed = "either" if is_open and plan.status != "infeasible" else over if is_open else inside
     ledger.holds("tp-open", fits, over if across else inside, needed, fault)
 
 
 def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that nothing is feasible with TP groups inside HB domains, where a plan says so, as far as bounds are.
+    """Check that nothing is feasible with TP groups inside HB domains, where a plan says so, as far
+    as bounds are.
 
     It takes long, and is left out where something else is wrong.
     """
@@ -367,26 +452,43 @@ def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         KINDS[question.problem].bound(claim_ledger, question, claim)
     for check in claim_ledger.checks:
         name = "tp-inside-source" if check.name == "bound-source" else "tp-inside"
-        ledger.holds(name, check.ok, check.claimed, check.recomputed, f"With TP groups inside HB domains: {check.why}")
+        ledger.holds(
+            name,
+            check.ok,
+            check.claimed,
+            check.recomputed,
+            f"With TP groups inside HB domains: {check.why}",
+        )
 
 
 def _as_claim_on(choice: Instance, question: Instance, plan: Plan) -> Plan:
-    """The plan with its bound as one on another choice, whose iterations may be fewer and longer."""
+    """The plan with its bound as one on another choice, whose iterations may be fewer and
+    longer.
+    """
     kind, bound = plan.objective.kind, plan.objective.bound
     if bound is None or choice is question:
         return plan
-    # choices are compared over the training: a bound on an iteration is one on as many as each of them takes
+    # choices are compared over the training: a bound on an iteration is one on as many as each of
+    # them takes
     moved = bound * (seconds_weight(question, kind) / seconds_weight(choice, kind))
     return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": moved})})
 
 
 def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Instance]:
-    """The question that the plan chose of those that its instance leaves open, then all others; none if it may not."""
+    """The question that the plan chose of those that its instance leaves open, then all others;
+    none if it may not.
+    """
     choices = list(choices_of(instance)) if instance.problem == "choice" else [Chosen()]
     claim = plan.chosen
     if claim == Chosen() and plan.cost is None:
         claim = choices[0]
     fault = f"The instance leaves no choice of {claim.text or 'nothing'} open."
-    if ledger.holds("chosen", claim in choices, claim.text, tuple(candidate.text for candidate in choices), fault):
+    if ledger.holds(
+        "chosen",
+        claim in choices,
+        claim.text,
+        tuple(candidate.text for candidate in choices),
+        fault,
+    ):
         for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
             yield at_choice(instance, choice) if instance.problem == "choice" else instance

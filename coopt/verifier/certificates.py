@@ -1,9 +1,11 @@
-"""Prove a bound once more, in fractions: every design that would cost less is priced exactly and fails for a reason.
+"""Prove a bound once more, in fractions: every design that would cost less is priced exactly and
+fails for a reason.
 
-No solver and no floating-point money. What is assumed is the space of designs (docs/network.md) and the time and memory
-of an iteration (docs/model.md), whose sums are taken 1e-9 in favour of every rival: a design that may be in time
-counts as one that is. In a chain of designs that differ in the uplinks of a leaf, price rises and time falls with
-uplinks, so that the one with the most uplinks speaks for all cheaper ones: where it is too slow, they are.
+No solver and no floating-point money. What is assumed is the space of designs (docs/network.md) and
+the time and memory of an iteration (docs/model.md), whose sums are taken 1e-9 in favour of every
+rival: a design that may be in time counts as one that is. In a chain of designs that differ in the
+uplinks of a leaf, price rises and time falls with uplinks, so that the one with the most uplinks
+speaks for all cheaper ones: where it is too slow, they are.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import with_tp
 from coopt.plan.claims import Proof
 from coopt.plan.schema import Plan, Record
-from coopt.plan.store import check_same_question, claims_of, decided, placed_as, read_plan, read_proof
+from coopt.plan.store import (
+    check_same_question,
+    claims_of,
+    decided,
+    placed_as,
+    read_plan,
+    read_proof,
+)
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
@@ -33,8 +42,22 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
-from coopt.verifier.parts.bills import CountedItem, bill, decimal, exact_caps, exact_worth, least_racks, levels
-from coopt.verifier.parts.enumeration import Condition, DesignChain, design_chains, no_condition, number_below
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill,
+    decimal,
+    exact_caps,
+    exact_worth,
+    least_racks,
+    levels,
+)
+from coopt.verifier.parts.enumeration import (
+    Condition,
+    DesignChain,
+    design_chains,
+    no_condition,
+    number_below,
+)
 from coopt.verifier.parts.layouts import Chain
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.timings import Trainer
@@ -44,15 +67,18 @@ DesignValue = Callable[[DesignChain, int], Fraction]
 """What the design of a chain with so many uplinks is worth."""
 
 SLACK = Fraction(ROUNDING)
-"""By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are rounded."""
+"""By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are
+rounded.
+"""
 
 
 class Certificate(Record):
     """What was proven of a bound, in the unit of the objective.
 
-    `bound_proven` is the bound that holds, None where none was proven; `exact` is the same as a fraction. `by` says
-    how; where the plan or its proof lacks what that takes, `by` is empty and `missing` says what. `reasons` counts the
-    designs by why they do not refute the bound. `ok` where all that is claimed is proven.
+    `bound_proven` is the bound that holds, None where none was proven; `exact` is the same as a
+    fraction. `by` says how; where the plan or its proof lacks what that takes, `by` is empty and
+    `missing` says what. `reasons` counts the designs by why they do not refute the bound. `ok`
+    where all that is claimed is proven.
     """
 
     bound_claimed: float | None
@@ -70,7 +96,9 @@ class Certificate(Record):
 
 
 def certify(
-    instance: Instance | str | Path, plan: Plan | str | Path, proof: Proof | str | Path | None = None
+    instance: Instance | str | Path,
+    plan: Plan | str | Path,
+    proof: Proof | str | Path | None = None,
 ) -> Certificate:
     """Prove the bound of a plan, or that nothing is feasible, once more.
 
@@ -104,8 +132,12 @@ def certify(
     if isinstance(proof, str | Path):
         proof = read_proof(proof)
     if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
-        raise InstanceError(f"{instance.name}: the proof is of another instance or objective, needs one of this plan")
-    # A bound on TP groups that may lie anywhere counts only where nothing is feasible with them inside domains.
+        raise InstanceError(
+            f"{instance.name}: the proof is of another instance or objective, needs one of this"
+            " plan"
+        )
+    # A bound on TP groups that may lie anywhere counts only where nothing is feasible with them
+    # inside domains.
     certificate = _certified(*placed_as(instance, plan), proof, kind)
     if not plan.tp_across or plan.cost is None:
         return certificate
@@ -114,13 +146,17 @@ def certify(
 
 
 def _with_none_inside(certificate: Certificate, inside: Certificate) -> Certificate:
-    """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them is feasible."""
+    """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them
+    is feasible.
+    """
     outcome = "nothing is feasible" if inside.ok else "not proven"
     word = f"; with TP groups inside HB domains {outcome}: {inside.by or inside.missing}"
     return certificate.with_word(word).model_copy(update={"ok": certificate.ok and inside.ok})
 
 
-def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
+def _certified(
+    instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind
+) -> Certificate:
     """What is proven of a plan whose question says where TP groups may lie."""
     bound = plan.objective.bound
     if plan.objective.kind != kind:
@@ -143,16 +179,24 @@ def _certified(instance: Instance, plan: Plan, proof: Proof | None, kind: Object
     if instance.problem == "sites":
         sites_bound = SitesBound(instance, kind, ceiling)
         by = "every ring, slowest rate and division into shares, each network priced exactly"
-        return _certificate(plan, sites_bound.least, sites_bound.tried).model_copy(update={"by": by})
+        return _certificate(plan, sites_bound.least, sites_bound.tried).model_copy(
+            update={"by": by}
+        )
     if instance.problem == "direct":
         return _of_links(instance, plan, proof, kind)
     if instance.problem in ("partition", "fleet"):
-        return _of_islands(instance, plan, kind) if proof is None else _of_cases(instance, plan, proof)
-    return _unproven(plan, "without a proof only one network, in phases, in doubt or at sites is gone through")
+        return (
+            _of_islands(instance, plan, kind) if proof is None else _of_cases(instance, plan, proof)
+        )
+    return _unproven(
+        plan, "without a proof only one network, in phases, in doubt or at sites is gone through"
+    )
 
 
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:
-    """What is proven of a plan whose question leaves choices open: for each of them, or for its own by a proof."""
+    """What is proven of a plan whose question leaves choices open: for each of them, or for its own
+    by a proof.
+    """
     if proof is not None:
         certificate = certify(*decided(instance, plan), proof)
         return certificate.with_word(f", with {plan.chosen.text}; other choices are not looked at")
@@ -160,13 +204,20 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
     # what is proven of all choices is what is proven of the weakest
     certificate = min(
         certificates,
-        key=lambda answer: (answer.ok, -math.inf if answer.bound_proven is None else answer.bound_proven),
+        key=lambda answer: (
+            answer.ok,
+            -math.inf if answer.bound_proven is None else answer.bound_proven,
+        ),
     )
     reasons = sum((Counter(answer.reasons) for answer in certificates), Counter[str]())
-    return certificate.with_word(f", in {len(certificates)} choices").model_copy(update={"reasons": dict(reasons)})
+    return certificate.with_word(f", in {len(certificates)} choices").model_copy(
+        update={"reasons": dict(reasons)}
+    )
 
 
-def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind) -> Certificate:
+def _of_links(
+    instance: Instance, plan: Plan, proof: Proof | None, kind: ObjectiveKind
+) -> Certificate:
     """What lengths prove of direct links, beside switches that are gone through."""
     ceiling = math.inf if plan.objective.bound is None else plan.objective.bound
     # Designs with switches compete with direct links, so that the bound is one on both.
@@ -174,7 +225,9 @@ def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: Objecti
     rivals = plan.rivals
     lengths = proof.links if proof is not None else () if rivals is None else rivals.lengths
     links = LinksBound(instance, kind, ceiling, lengths)
-    least_value = min((value for value in (switched, links.least) if value is not None), default=None)
+    least_value = min(
+        (value for value in (switched, links.least) if value is not None), default=None
+    )
     certificate = _certificate(plan, least_value, reasons + links.tried)
     by = "lengths and cuts of direct links" if lengths else "whole links of each domain"
     return certificate.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
@@ -183,13 +236,19 @@ def _of_links(instance: Instance, plan: Plan, proof: Proof | None, kind: Objecti
 def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
     """What is proven of islands without a proof: that some workload has none."""
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
-        return _without_bound("islands listed anew: some workload has none, whatever the others have")
+        return _without_bound(
+            "islands listed anew: some workload has none, whatever the others have"
+        )
     what = f"no proof is given, and a bound on {_choice_words(instance)} takes one"
-    return _unproven(plan, f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it, for `--proof`)")
+    return _unproven(
+        plan, f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it, for `--proof`)"
+    )
 
 
 def _choice_words(instance: Instance) -> str:
-    """What a bound is one on where a choice model has it: islands, or one network to which several tables apply."""
+    """What a bound is one on where a choice model has it: islands, or one network to which several
+    tables apply.
+    """
     if instance.sharing.mode == "partition":
         return "islands"
     return f"one network with {both(instance.parted_by)}"
@@ -201,7 +260,8 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     claim = plan.objective.bound
     outcome = "is worth less" if claim is not None else "keeps all limits"
     nouns = "islands" if instance.sharing.mode == "partition" else "networks"
-    # A plan without a bound claims that nothing is feasible: then cases have to rule out every value.
+    # A plan without a bound claims that nothing is feasible: then cases have to rule out every
+    # value.
     ok = proven.least >= (math.inf if claim is None else claim * (1 - ROUNDING))
     missing = "" if ok else proven.why
     return Certificate(
@@ -216,8 +276,13 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
 
 
 def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
-    """What follows when every design is priced at every way prices may turn out, the best of each among them."""
-    bound, turns = plan.objective.bound, [(turn.factors, turn.best) for turn in plan.couplings.turns]
+    """What follows when every design is priced at every way prices may turn out, the best of each
+    among them.
+    """
+    bound, turns = (
+        plan.objective.bound,
+        [(turn.factors, turn.best) for turn in plan.couplings.turns],
+    )
     if bound is None or [factors for factors, _ in turns] != instance.outlooks:
         return _unproven(plan, "the plan does not have every way that prices may turn out")
     hopeful = hopeful_question(instance)
@@ -227,11 +292,16 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         # Regret is measured from the best value at each corner, which so has to be proven first.
         least_value, _ = least_design(hopeful, kind, best_value * JUST_ABOVE, stands, value_at)
         if least_value is None or not agree(float(least_value), best_value, ROUNDING):
-            return _unproven(plan, f"the best design at other prices is not one of {best_value:,.2f}")
+            return _unproven(
+                plan, f"the best design at other prices is not one of {best_value:,.2f}"
+            )
     question = certain_question(instance)
 
     def regret(row: DesignChain, up: int) -> Fraction:
-        values = (exact_value(question, row, up, kind, factors) - decimal(best_value) for factors, best_value in turns)
+        values = (
+            exact_value(question, row, up, kind, factors) - decimal(best_value)
+            for factors, best_value in turns
+        )
         return max(Fraction(), *values)
 
     ceiling = bound - ROUNDING * max([bound, *(best_value for _, best_value in turns)])
@@ -241,16 +311,28 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
 
 def _unproven(plan: Plan, missing: str) -> Certificate:
     bound = plan.objective.bound
-    return Certificate(bound_claimed=bound, bound_proven=None, exact=None, by="", missing=missing, reasons={}, ok=False)
+    return Certificate(
+        bound_claimed=bound,
+        bound_proven=None,
+        exact=None,
+        by="",
+        missing=missing,
+        reasons={},
+        ok=False,
+    )
 
 
 def _without_bound(by: str) -> Certificate:
     """What is proven of a plan that claims no bound."""
-    return Certificate(bound_claimed=None, bound_proven=None, exact=None, by=by, reasons={}, ok=True)
+    return Certificate(
+        bound_claimed=None, bound_proven=None, exact=None, by=by, reasons={}, ok=True
+    )
 
 
 def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> Certificate:
-    """What follows when the cheapest design below the bound is worth that, None where there is none."""
+    """What follows when the cheapest design below the bound is worth that, None where there is
+    none.
+    """
     claim = plan.objective.bound
     proven = Fraction(repr(claim)) if rival is None and claim is not None else rival
     return Certificate(
@@ -270,7 +352,8 @@ def least_design(
     stands: Condition = no_condition,
     value: DesignValue | None = None,
 ) -> tuple[Fraction | None, Counter[str]]:
-    """The exact value of the cheapest design below a ceiling that may be feasible, and why the others are not.
+    """The exact value of the cheapest design below a ceiling that may be feasible, and why the
+    others are not.
 
     Parameters
     ----------
@@ -285,17 +368,24 @@ def least_design(
     for row in design_chains(instance, kind):
         ups = row.chain.uplinks
         dear = len(ups) if limit is None else number_below(ups, limit, partial(worth, row))
-        # price and power rise with uplinks and time falls: those too dear come last, those too slow first
+        # price and power rise with uplinks and time falls: those too dear come last, those too slow
+        # first
         inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
         reasons["cost no less"] += len(ups) - dear
         reasons["over a limit"] += dear - inside
 
         def trains(up: int, row: DesignChain = row) -> bool:
             ports = row.chain.with_up(up)
-            return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)
+            return trainer.trains(row.family, reach_of(row.family, ports)) and stands(
+                row.family, ports
+            )
 
         fitting = ups[:inside]
-        slow = inside if not fitting or not trains(fitting[-1]) else bisect_left(fitting, True, key=trains)
+        slow = (
+            inside
+            if not fitting or not trains(fitting[-1])
+            else bisect_left(fitting, True, key=trains)
+        )
         reasons["too slow or too large"] += slow
         if slow < inside:
             reasons["may be feasible"] += inside - slow
@@ -304,8 +394,12 @@ def least_design(
     return least_value, +reasons
 
 
-def _least_interrupted(instance: Instance, kind: ObjectiveKind, ceiling: float) -> tuple[Fraction | None, Counter[str]]:
-    """The exact value of the cheapest design below a ceiling that may be in time with interruptions."""
+def _least_interrupted(
+    instance: Instance, kind: ObjectiveKind, ceiling: float
+) -> tuple[Fraction | None, Counter[str]]:
+    """The exact value of the cheapest design below a ceiling that may be in time with
+    interruptions.
+    """
     limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
     values = [
         exact_value(
@@ -321,7 +415,11 @@ def _least_interrupted(instance: Instance, kind: ObjectiveKind, ceiling: float) 
 
 
 def exact_value(
-    instance: Instance, row: DesignChain, up: int, kind: ObjectiveKind, factors: Mapping[str, float] | None = None
+    instance: Instance,
+    row: DesignChain,
+    up: int,
+    kind: ObjectiveKind,
+    factors: Mapping[str, float] | None = None,
 ) -> Fraction:
     """What a design is worth, with prices, their factors, watts and terms as they are written."""
     return exact_worth(instance, _lines(instance, row, up), kind, factors)
@@ -332,10 +430,17 @@ def _lines(instance: Instance, row: DesignChain, up: int) -> list[CountedItem]:
 
 
 def _keeps_limits(instance: Instance, row: DesignChain, up: int) -> bool:
-    """Whether a design may keep the limits: sums that are over one by their rounding alone are not held against it."""
+    """Whether a design may keep the limits: sums that are over one by their rounding alone are not
+    held against it.
+    """
     limits, hb = instance.limits, row.family.hb
-    if any(exact_value(instance, row, up, kind) > cap * (1 + SLACK) for kind, cap in exact_caps(instance)):
+    if any(
+        exact_value(instance, row, up, kind) > cap * (1 + SLACK)
+        for kind, cap in exact_caps(instance)
+    ):
         return False
     return (
-        limits.racks is None or hb.racks is None or least_racks(row.family.domains, hb.racks, -LENIENT) <= limits.racks
+        limits.racks is None
+        or hb.racks is None
+        or least_racks(row.family.domains, hb.racks, -LENIENT) <= limits.racks
     )

@@ -14,7 +14,13 @@ from coopt.verifier.bounds.designs import check_beside, check_order, check_rival
 from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import Joint, check_cores, joining_nic, joint_of, question_as_built
+from coopt.verifier.couplings.core import (
+    Joint,
+    check_cores,
+    joining_nic,
+    joint_of,
+    question_as_built,
+)
 from coopt.verifier.couplings.outlooks import certain_question, check_robustness
 from coopt.verifier.couplings.prices import (
     UnitCounts,
@@ -62,9 +68,12 @@ def check_on_links(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check the plan as an answer to the question without intervals, then its losses and its values at other prices."""
+    """Check the plan as an answer to the question without intervals, then its losses and its values
+    at other prices.
+    """
     if plan.design is not None and plan.cost is not None and plan.robust is not None:
-        # Where regret is minimised, the objective is no sum of the bill and `check_robustness` derives it.
+        # Where regret is minimised, the objective is no sum of the bill and `check_robustness`
+        # derives it.
         by_bill, question = not instance.outlooks, certain_question(instance)
         part = _check_cluster(ledger, question, plan, plan.design, plan.cost, objective=by_bill)
         if part is not None:
@@ -72,9 +81,17 @@ def check_robust(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def _check_cluster(
-    ledger: Ledger, instance: Instance, plan: Plan, design: Design, cost: Cost, *, objective: bool = True
+    ledger: Ledger,
+    instance: Instance,
+    plan: Plan,
+    design: Design,
+    cost: Cost,
+    *,
+    objective: bool = True,
 ) -> CountedPart | None:
-    """Check design, network, cost and workloads; the part they make, None where no network can be built."""
+    """Check design, network, cost and workloads; the part they make, None where no network can be
+    built.
+    """
     family = check_design(ledger, instance, design)
     workloads = match_workloads(ledger, instance.workload, plan.workloads)
     if family is None:
@@ -96,7 +113,9 @@ def _check_cluster(
     return part
 
 
-def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, plan_part: CountedPart | None) -> None:
+def _check_runners_up(
+    ledger: Ledger, instance: Instance, plan: Plan, plan_part: CountedPart | None
+) -> None:
     """Check each runner-up as the plan itself, and then that they are the next best designs."""
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
@@ -111,7 +130,9 @@ def _check_runners_up(ledger: Ledger, instance: Instance, plan: Plan, plan_part:
         }
         claim = plan.model_copy(update=sections)
         check_gap(ledger, claim)
-        parts_of_rank.append(_check_cluster(ledger, instance, claim, alternative.design, alternative.cost))
+        parts_of_rank.append(
+            _check_cluster(ledger, instance, claim, alternative.design, alternative.cost)
+        )
     ledger.turn_to()
     parts = [part for part in parts_of_rank if part is not None]
     # The order counts only among designs that can be built.
@@ -151,7 +172,9 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
     """Check each island; None where no bill can be made for one of them."""
     expected = tuple(workload.name for workload in instance.workload)
     names = tuple(part.name for part in plan.parts)
-    fault = f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."
+    fault = (
+        f"The instance has workloads {', '.join(expected)}, the plan islands of {', '.join(names)}."
+    )
     if not ledger.same("islands", names, expected, fault):
         return None
     islands = []
@@ -160,7 +183,9 @@ def _islands(ledger: Ledger, instance: Instance, plan: Plan) -> list[BuiltIsland
         if part.design is not None and match_workloads(ledger, (workload,), part.workloads):
             fits = _check_size(ledger, instance, workload, part.design.gpus)
             question = question_of_island(instance, (workload,), part.design.gpus)
-            islands.append(_island(ledger, question, plan.objective.kind, part, part.design) if fits else None)
+            islands.append(
+                _island(ledger, question, plan.objective.kind, part, part.design) if fits else None
+            )
         else:
             islands.append(None)
     ledger.turn_to()
@@ -176,8 +201,13 @@ def _check_size(ledger: Ledger, instance: Instance, workload: Workload, gpus: in
     return ledger.holds("island-size", fits, gpus, sizes_text, fault)
 
 
-def _island(ledger: Ledger, instance: Instance, kind: ObjectiveKind, claim: Part, design: Design) -> BuiltIsland | None:
-    family, runs = check_design(ledger, instance, design), zip(instance.workload, claim.workloads, strict=True)
+def _island(
+    ledger: Ledger, instance: Instance, kind: ObjectiveKind, claim: Part, design: Design
+) -> BuiltIsland | None:
+    family, runs = (
+        check_design(ledger, instance, design),
+        zip(instance.workload, claim.workloads, strict=True),
+    )
     part = check_part(ledger, instance, family, design, runs, kind) if family else None
     if part is None:
         return None
@@ -186,11 +216,17 @@ def _island(ledger: Ledger, instance: Instance, kind: ObjectiveKind, claim: Part
     if part.optics is None or nic is None:
         return None
     joint = joint_of(instance, kind, part.family, part.ports, nic)
-    core_lines = [] if joint is None else [line for line in joint.lines() if line.kind in instance.objective.include]
+    core_lines = (
+        []
+        if joint is None
+        else [line for line in joint.lines() if line.kind in instance.objective.include]
+    )
     lines = [*bill(instance, part.family, part.levels, part.optics), *core_lines]
     sums = bill_total(lines, instance.objective)
     fault = f"It draws {sums.power_w:,.2f} W, the plan says {claim.power_w:,.2f} W."
     ledger.close("island-power", claim.power_w, sums.power_w, fault)
     if claim.cost is not None:  # plans of schema 1 have no bills of islands
         check_bill(ledger, lines, sums, claim.cost)
-    return BuiltIsland(counts_of_island(part.family, part.levels, part.optics, joint), design.racks, joint)
+    return BuiltIsland(
+        counts_of_island(part.family, part.levels, part.optics, joint), design.racks, joint
+    )

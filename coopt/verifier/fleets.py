@@ -1,4 +1,6 @@
-"""Check a fleet: the network of every island in every phase, then what couples them (docs/fleets.md)."""
+"""Check a fleet: the network of every island in every phase, then what couples them
+(docs/fleets.md).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from coopt.plan.couplings import Part, SitePower
 from coopt.plan.schema import Design, Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.core import check_core_end, check_cores, core_end_of, joining_nic, question_as_built
+from coopt.verifier.couplings.core import (
+    check_core_end,
+    check_cores,
+    core_end_of,
+    joining_nic,
+    question_as_built,
+)
 from coopt.verifier.couplings.fleet import (
     Fleet,
     FleetIsland,
@@ -26,7 +34,12 @@ from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.outlooks import certain_question, check_fleet_value
-from coopt.verifier.couplings.prices import check_gpus, check_limit, check_products_in_use, question_of_island
+from coopt.verifier.couplings.prices import (
+    check_gpus,
+    check_limit,
+    check_products_in_use,
+    question_of_island,
+)
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
 from coopt.verifier.couplings.stages import (
     GrowthStage,
@@ -40,7 +53,13 @@ from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.part_checks import CountedPart, check_bill, check_interruptions, check_part, check_part_runs
+from coopt.verifier.parts.part_checks import (
+    CountedPart,
+    check_bill,
+    check_interruptions,
+    check_part,
+    check_part_runs,
+)
 from coopt.verifier.parts.space import links_needed
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
 from coopt.verifier.simulation.interruptions import check_promises
@@ -55,7 +74,9 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if islands is None:
         return
     joints = core_joints(fleet, islands)
-    check_cores(ledger, fleet.question, plan, {(fleet.year(t), site): joints[t, site] for t, site in joints})
+    check_cores(
+        ledger, fleet.question, plan, {(fleet.year(t), site): joints[t, site] for t, site in joints}
+    )
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     if sums is not None:
         _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
@@ -64,7 +85,10 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     """The terms at which a plan is billed, with the optic that its cores have."""
-    return Fleet(question_as_built(certain_question(instance), plan.objective.kind, plan), plan.objective.kind)
+    return Fleet(
+        question_as_built(certain_question(instance), plan.objective.kind, plan),
+        plan.objective.kind,
+    )
 
 
 def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland] | None:
@@ -77,9 +101,13 @@ def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland
     checked = []
     for island in fleet.islands:
         island_parts = {
-            years.index(year): by_name[name] for island_of_part, year, name in places if island_of_part == island
+            years.index(year): by_name[name]
+            for island_of_part, year, name in places
+            if island_of_part == island
         }
-        checked.append(_check_island(ledger, fleet, island, island_parts, core_end_of(plan, island)))
+        checked.append(
+            _check_island(ledger, fleet, island, island_parts, core_end_of(plan, island))
+        )
         ledger.turn_to()
     islands = [checked_island for checked_island in checked if checked_island is not None]
     if len(islands) == len(checked):
@@ -90,7 +118,9 @@ def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland
 def _check_island(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
 ) -> FleetIsland | None:
-    """Check place, network, bill and training of an island, phase by phase; its last phase says how it may grow."""
+    """Check place, network, bill and training of an island, phase by phase; its last phase says how
+    it may grow.
+    """
     sites_by_name = {site.name: site for site in fleet.sites if site is not None}
     claimed_sites = tuple({part.site for part in parts.values()})
     years = tuple(part.phase for part in parts.values())
@@ -117,8 +147,12 @@ def _check_island(
 End = tuple[int, GrowthStage]
 
 
-def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None) -> End | None:
-    """Check design, network and training of the last phase in which an island trains; that phase, and its network."""
+def _check_end(
+    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
+) -> End | None:
+    """Check design, network and training of the last phase in which an island trains; that phase,
+    and its network.
+    """
     t = fleet.training_phases(name)[-1]
     part, workloads = parts[t], fleet.workloads_in(t, name)
     ledger.turn_to(part=part.name)
@@ -126,7 +160,11 @@ def _check_end(ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], 
         return None
     question = question_of_island(fleet.question, workloads, part.design.gpus)
     family = check_design(ledger, question, part.design)
-    end_and_family = None if family is None else check_core_end(ledger, fleet.question, fleet.kind, family, core_end)
+    end_and_family = (
+        None
+        if family is None
+        else check_core_end(ledger, fleet.question, fleet.kind, family, core_end)
+    )
     pairs = match_workloads(ledger, question.workload, part.workloads)
     if end_and_family is None:
         return None
@@ -149,13 +187,16 @@ def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> Gr
         assert family.gear is not None
         carried = tuple(map(family.gear.carried, part.optics))
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
-        # Whole bundles or modules above leaves do not rise with every uplink: only those of the plan count.
+        # Whole bundles or modules above leaves do not rise with every uplink: only those of the
+        # plan count.
         is_settled = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
         uplinks = (ports.up,) if is_settled else next(menu for _, menu in menus if ports.up in menu)
     return last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
 
 
-def _check_size(ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int) -> bool:
+def _check_size(
+    ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int
+) -> bool:
     gpus_there = fleet.gpus(t)
     sizes = (gpus_there,) if fleet.question.sharing.mode == "time" else workloads[0].gpus
     fits = 1 <= gpus <= gpus_there and (sizes is None or gpus in sizes)
@@ -167,7 +208,9 @@ def _check_size(ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Worklo
 def _check_growth(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], end: End
 ) -> dict[int, tuple[GrowthStage, int]] | None:
-    """Check that one network of docs/phased.md stands in every phase as its part says; stage and uplinks of each."""
+    """Check that one network of docs/phased.md stands in every phase as its part says; stage and
+    uplinks of each.
+    """
     stages: dict[int, tuple[GrowthStage, int]] = {}
     previous: Part | None = None
     for t, part in parts.items():
@@ -185,7 +228,10 @@ def _check_growth(
             stage_and_uplinks = _stage_of(fleet, end, t, part.design, counts)
             is_grown = stage_and_uplinks is not None and _grows(previous_stage, stage_and_uplinks)
             is_grown = is_grown and _same_gear(part.design, parts[end[0]].design)
-        fault = "No network of docs/phased.md that grows to the one of the last phase stands here as the plan says."
+        fault = (
+            "No network of docs/phased.md that grows to the one of the last phase stands here as"
+            " the plan says."
+        )
         holds = ledger.holds("growth", is_grown, part.name, "one network that grows", fault)
         if not holds or stage_and_uplinks is None:
             return None
@@ -193,8 +239,12 @@ def _check_growth(
     return stages
 
 
-def _stage_of(fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[int]) -> tuple[GrowthStage, int] | None:
-    """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is not."""
+def _stage_of(
+    fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[int]
+) -> tuple[GrowthStage, int] | None:
+    """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is
+    not.
+    """
     last_phase, last_network = end
     if t == last_phase:
         stage = last_network
@@ -203,9 +253,12 @@ def _stage_of(fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[i
             return None
         if moves_leaves(last_network, counts):
             return None
-        # As many links into the core start from each leaf as in the end; with fewer leaves they may be too few.
+        # As many links into the core start from each leaf as in the end; with fewer leaves they may
+        # be too few.
         links = links_needed(fleet.question, design.gpus)
-        stage = earlier_stage(last_network, design.gpus, fleet.question.network.largest_ratio, links)
+        stage = earlier_stage(
+            last_network, design.gpus, fleet.question.network.largest_ratio, links
+        )
         if links > stage.core_links:
             return None
     stage = standing_by(stage, design.spare_domains)
@@ -219,17 +272,26 @@ def _grows(earlier: tuple[GrowthStage, int] | None, later: tuple[GrowthStage, in
     if earlier is None:
         return True
     (earlier_stage, earlier_uplinks), (stage, uplinks) = earlier, later
-    rises = earlier_stage.family.gpus <= stage.family.gpus and earlier_stage.core_links <= stage.core_links
+    rises = (
+        earlier_stage.family.gpus <= stage.family.gpus
+        and earlier_stage.core_links <= stage.core_links
+    )
     rises = rises and earlier_stage.family.spares <= stage.family.spares
     return rises and (earlier_uplinks <= uplinks or stage.ports.tiers < 2)
 
 
 def _same_gear(design: Design, last_design: Design | None) -> bool:
-    """Whether fabric, NIC and switch are those of the last phase; without a network no NIC has planes or is shared."""
+    """Whether fabric, NIC and switch are those of the last phase; without a network no NIC has
+    planes or is shared.
+    """
     assert last_design is not None
     fabric, last_fabric = design.fabric, last_design.fabric
     # An earlier phase may have been a single domain, of whose NICs only the product is told.
-    nic = last_fabric.nic if fabric.tiers else last_fabric.nic.model_copy(update={"planes": 1, "shared_by": 1})
+    nic = (
+        last_fabric.nic
+        if fabric.tiers
+        else last_fabric.nic.model_copy(update={"planes": 1, "shared_by": 1})
+    )
     return (fabric.kind, fabric.nic, fabric.switch) == (last_fabric.kind, nic, last_fabric.switch)
 
 
@@ -251,7 +313,9 @@ def _check_standing(
         return None
     joint = fleet.joint(stage, nic)
     core_lines = (
-        [] if joint is None else [line for line in joint.lines() if line.kind in fleet.question.objective.include]
+        []
+        if joint is None
+        else [line for line in joint.lines() if line.kind in fleet.question.objective.include]
     )
     lines = [*bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics), *core_lines]
     terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
@@ -263,7 +327,9 @@ def _check_standing(
 def _check_training(
     ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part, stage: GrowthStage, uplinks: int
 ) -> None:
-    """Check graph and training of a part of an island; those of the last phase that trains have been checked before."""
+    """Check graph and training of a part of an island; those of the last phase that trains have
+    been checked before.
+    """
     workloads, failures = fleet.workloads_in(t, name), fleet.question.availability
     if t == fleet.training_phases(name)[-1]:
         return
@@ -274,19 +340,26 @@ def _check_training(
     check_gear(ledger, fleet.question, part.design)
     check_spare_domains(ledger, fleet.question, part.design)
     runs = check_mappings(ledger, pairs, stage.family)
-    # One tier keeps switches and ports for all domains to come, which an early phase of its own would not have.
+    # One tier keeps switches and ports for all domains to come, which an early phase of its own
+    # would not have.
     if stage.ports.tiers != 1:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         ports, fabric = stage.with_up(uplinks), part.design.fabric
         check_network(ledger, stage.family, ports, fabric, runs, wiring, stage.optics)
     for run in runs:
         gpu, reach = fleet.question.cluster.gpu, stage.reach(uplinks)
-        goodput = check_interruptions(ledger, run, failures, stage.family, reach, stage.levels(uplinks), gpu)
+        goodput = check_interruptions(
+            ledger, run, failures, stage.family, reach, stage.levels(uplinks), gpu
+        )
         check_run(ledger, run, stage.family, reach, gpu, goodput=goodput)
 
 
 def _check_limits(
-    ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], fed: Sequence[SitePower], capex_usd: float
+    ledger: Ledger,
+    fleet: Fleet,
+    islands: Sequence[FleetIsland],
+    fed: Sequence[SitePower],
+    capex_usd: float,
 ) -> None:
     """Check everything that is limited, phase by phase."""
     limits, units_by_place = fleet.question.limits, standing_units(fleet, islands)
@@ -295,10 +368,16 @@ def _check_limits(
         states = [state for island in islands if (state := island.phases[t]) is not None]
         check_gpus(ledger, trained_gpus(islands, t), fleet.gpus(t))
         for cap, limit in fleet.caps:
-            check_limit(ledger, cap.check, limit, fleet.sum_of_cap(cap, units_by_place, t), cap.unit)
-        check_limit(ledger, "limit-racks", limits.racks, sum(state.racks for state in states), "racks")
+            check_limit(
+                ledger, cap.check, limit, fleet.sum_of_cap(cap, units_by_place, t), cap.unit
+            )
+        check_limit(
+            ledger, "limit-racks", limits.racks, sum(state.racks for state in states), "racks"
+        )
     ledger.turn_to()
     check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
     check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
-    powers = [(fleet.year(t), site, drawn_w) for t, site, drawn_w in fleet.facility_powers(units_by_place)]
+    powers = [
+        (fleet.year(t), site, drawn_w) for t, site, drawn_w in fleet.facility_powers(units_by_place)
+    ]
     check_fed_sites(ledger, powers, fed)

@@ -1,4 +1,6 @@
-"""Check a table of routes of a plan whose flows are pinned to paths: all flows, on paths that exist, none too full."""
+"""Check a table of routes of a plan whose flows are pinned to paths: all flows, on paths that
+exist, none too full.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ Link = tuple[Node, Node]
 
 
 class RailFlow(NamedTuple):
-    """A flow between two domains over a rail, the number of the NIC in both, and over one of the ports of NICs."""
+    """A flow between two domains over a rail, the number of the NIC in both, and over one of the
+    ports of NICs.
+    """
 
     sender: int
     receiver: int
@@ -41,7 +45,9 @@ class RailFlow(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Flows of a kind of traffic that are under way together, with the share of its bytes; "0" where all are."""
+    """Flows of a kind of traffic that are under way together, with the share of its bytes; "0"
+    where all are.
+    """
 
     kind: str
     number: str = "0"
@@ -56,26 +62,37 @@ class RoutedFlow(NamedTuple):
     down: tuple[Link, ...]
 
 
-def check_routes(ledger: Ledger, instance: Instance, plan: Plan, table: str, part: str | None = None) -> None:
-    """Check routes as `coopt export --format routes` writes them, for the part that is named or the only one.
+def check_routes(
+    ledger: Ledger, instance: Instance, plan: Plan, table: str, part: str | None = None
+) -> None:
+    """Check routes as `coopt export --format routes` writes them, for the part that is named or the
+    only one.
 
-    Every flow that the workloads send has a route and no other has; each route is a path of the network; and no link
-    carries more whole flows than the plan is charged for.
+    Every flow that the workloads send has a route and no other has; each route is a path of the
+    network; and no link carries more whole flows than the plan is charged for.
 
     Raises
     ------
     InstanceError
-        When flows of the instance have no paths of their own, the table has other columns, or the plan no such part.
+        When flows of the instance have no paths of their own, the table has other columns, or the
+        plan no such part.
     """
     if instance.network.discipline.routing != "pinned":
         raise InstanceError(
-            f"{instance.name}: network.routing = {instance.network.routing!r}, whose flows have no paths of their own, "
-            'needs "pinned" where routes are checked'
+            f"{instance.name}: network.routing = {instance.network.routing!r}, whose flows have no"
+            ' paths of their own, needs "pinned" where routes are checked'
         )
     parts = [network_part for network_part in plan.parts if part in (None, network_part.name)]
     if len(parts) != 1 or parts[0].design is None:
-        names = ", ".join(repr(network_part.name) for network_part in plan.parts if network_part.design is not None)
-        raise InstanceError(f"{instance.name}: routes are those of one network with switches, needs --part of {names}")
+        names = ", ".join(
+            repr(network_part.name)
+            for network_part in plan.parts
+            if network_part.design is not None
+        )
+        raise InstanceError(
+            f"{instance.name}: routes are those of one network with switches, needs --part of"
+            f" {names}"
+        )
     (network_part,) = parts
     network = network_of(instance, network_part.name, parts[0].design)
     assert isinstance(network, FabricNetwork)
@@ -91,11 +108,19 @@ def _rows(table: str) -> list[tuple[int, dict[str, str]]]:
     ends = [f"{side}_{end}" for side in ("source", "destination") for end in ENDS]
     lacking = {"workload", "collective", "top", *ends} - set(reader.fieldnames or ())
     if lacking:
-        raise InstanceError(f"routes: no column {', '.join(sorted(lacking))}, needs those of `export --format routes`")
-    return [(line, {key: value or "" for key, value in row.items() if key}) for line, row in enumerate(reader, start=2)]
+        raise InstanceError(
+            f"routes: no column {', '.join(sorted(lacking))}, needs those of `export --format"
+            " routes`"
+        )
+    return [
+        (line, {key: value or "" for key, value in row.items() if key})
+        for line, row in enumerate(reader, start=2)
+    ]
 
 
-def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: list[tuple[int, dict[str, str]]]) -> None:
+def _check_run(
+    ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: list[tuple[int, dict[str, str]]]
+) -> None:
     family, subject = network.family, f"workload {run.workload.name!r}"
     looped, ways_by_kind = run.split.interleave > 1, flows_named(run.claim, run.place)
     flows_by_round = _rounds(run, looped=looped)
@@ -112,9 +137,13 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
             routed[rounds.get(key, Round(*key))].append(found)
     # A line that is no path carries no flow, so that the flow it was for is missing below.
     first_lines = ", ".join(map(str, faults[:FIRST_FAULTS]))
-    fault = f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}."
+    fault = (
+        f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}."
+    )
     ledger.same("route-paths", 0, len(faults), fault)
-    expected = {step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()}
+    expected = {
+        step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()
+    }
     gpus_per_nic = family.gear.gpus_per_nic if family.gear else 1
     unlike = 0
     for step in {*expected, *routed}:
@@ -126,14 +155,25 @@ def _check_run(ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: lis
             unlike += len(set(claimed_flows) ^ set(expected.get(step, ())))
     fault = f"{unlike} flows of {subject} have no route, or are none that it sends."
     ledger.same("route-flows", 0, unlike, fault)
-    charged = charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped) | run.claim.routes
+    charged = (
+        charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped)
+        | run.claim.routes
+    )
     loads: defaultdict[str, float] = defaultdict(float)
     for step, routes in routed.items():
-        loads[step.kind] += step.share * _slowest(routes, step.kind, run, network.wiring, gpus_per_nic)
-    texts = [tuple(f"{kind} {slow[kind]:.6g}" for kind in loads if kind in slow) for slow in (charged, loads)]
+        loads[step.kind] += step.share * _slowest(
+            routes, step.kind, run, network.wiring, gpus_per_nic
+        )
+    texts = [
+        tuple(f"{kind} {slow[kind]:.6g}" for kind in loads if kind in slow)
+        for slow in (charged, loads)
+    ]
     # Routes may be better than what the plan is charged for, and never worse.
     is_slower = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
-    fault = f"Routes of {subject} slow traffic by {', '.join(texts[1])}; it is charged {', '.join(texts[0])}."
+    fault = (
+        f"Routes of {subject} slow traffic by {', '.join(texts[1])}; it is charged"
+        f" {', '.join(texts[0])}."
+    )
     ledger.holds("route-loads", not is_slower, texts[0], texts[1], fault, TOLERANCE)
 
 
@@ -150,25 +190,38 @@ def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
     for kind, way in flows_named(run.claim, run.place).items():
         shares = halving_shares(len(groups[kind][0])) if way == "halving" else []
         for turn, share in enumerate(shares):
-            flows_by_round[Round(kind, str(turn + 1), share)] = way_flows(groups[kind], "halving", turn)
+            flows_by_round[Round(kind, str(turn + 1), share)] = way_flows(
+                groups[kind], "halving", turn
+            )
     return flows_by_round
 
 
-def _on_rails(network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]) -> Iterator[RailFlow]:
+def _on_rails(
+    network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]
+) -> Iterator[RailFlow]:
     """What domains send each other, NIC by NIC."""
     assert network.family.gear is not None
     nics = network.family.active_nics
     stage_nics = nics // run.place.pp_in
     for sender, receiver, stage in flows:
-        first_rail, end_rail = (0, nics) if stage is None else (stage * stage_nics, (stage + 1) * stage_nics)
+        first_rail, end_rail = (
+            (0, nics) if stage is None else (stage * stage_nics, (stage + 1) * stage_nics)
+        )
         for port in range(network.family.copies):
-            yield from (RailFlow(sender, receiver, rail, port) for rail in range(first_rail, end_rail))
+            yield from (
+                RailFlow(sender, receiver, rail, port) for rail in range(first_rail, end_rail)
+            )
 
 
 def _slowest(
-    routes: list[RoutedFlow], kind: str, run: PlacedRun, wiring: WiredGraph | None, gpus_per_nic: int
+    routes: list[RoutedFlow],
+    kind: str,
+    run: PlacedRun,
+    wiring: WiredGraph | None,
+    gpus_per_nic: int,
 ) -> float:
-    """How far the busiest link slows a kind of traffic; a switch pins each flow to one link of a bundle.
+    """How far the busiest link slows a kind of traffic; a switch pins each flow to one link of a
+    bundle.
 
     A NIC that has several to send to divides its rate among them.
     """
@@ -177,11 +230,16 @@ def _slowest(
     crowds.update(("down", route.flow.port, link) for route in routes for link in route.down)
     if not crowds or wiring is None:
         return 1.0
-    most_flows = max(ceil_ratio(count, int(wiring.graph.edges[link]["links"])) for (*_, link), count in crowds.items())
+    most_flows = max(
+        ceil_ratio(count, int(wiring.graph.edges[link]["links"]))
+        for (*_, link), count in crowds.items()
+    )
     senders = Counter(route.flow._replace(receiver=0) for route in routes)
     receivers = Counter(route.flow._replace(sender=0) for route in routes)
     nic_flows = (
-        (run.place.ep_across - 1) * gpus_per_nic if kind == "ep" else max(*senders.values(), *receivers.values())
+        (run.place.ep_across - 1) * gpus_per_nic
+        if kind == "ep"
+        else max(*senders.values(), *receivers.values())
     )
     return max(1.0, most_flows / nic_flows)
 
@@ -196,29 +254,46 @@ class _Paths:
         self._gpus_per_nic = family.gear.gpus_per_nic
         self._order = numbering_of(family, ports.down)
         self._planes_of_switch = planes_on_switch(family) if ports.tiers == 1 else 1
-        self._group = core_count(self._order.leaves, ports, family.gear.at(3).radix) if ports.tiers == 3 else 0
+        self._group = (
+            core_count(self._order.leaves, ports, family.gear.at(3).radix)
+            if ports.tiers == 3
+            else 0
+        )
 
     def of(self, row: Mapping[str, str]) -> RoutedFlow | None:
         """The flow of a line and its links; None where it is no path."""
         nics = [_numbers(row[f"{side}_nic"], "nic", 3) for side in ("source", "destination")]
         gpus = [_numbers(row[f"{side}_gpu"], "gpu", 2) for side in ("source", "destination")]
-        if None in nics or [nic and nic[:2] for nic in nics] != [gpu and self._first_of_nic(*gpu) for gpu in gpus]:
+        if None in nics or [nic and nic[:2] for nic in nics] != [
+            gpu and self._first_of_nic(*gpu) for gpu in gpus
+        ]:
             return None
         (source, gpu, adapter), (target, target_gpu, target_adapter) = (nic or () for nic in nics)
         rail = (gpu * self._per_gpu + adapter) // self._gpus_per_nic
         # Flows stay on their rail: both ends are the same NIC of their domains.
-        if (gpu, adapter) != (target_gpu, target_adapter) or not self._exist(source, target, gpu, adapter):
+        if (gpu, adapter) != (target_gpu, target_adapter) or not self._exist(
+            source, target, gpu, adapter
+        ):
             return None
         plane, place = divmod(rail, self._per_plane)
         leaves = [self._order.leaf(domain, place) for domain in (source, target)]
-        switches = ceil_ratio(self._family.planes, self._planes_of_switch)  # of planes that first ports of NICs lead to
+        switches = ceil_ratio(
+            self._family.planes, self._planes_of_switch
+        )  # of planes that first ports of NICs lead to
         port = (_numbers(row["source_leaf"], "leaf", 2) or (0,))[0] // switches
         for side, leaf in zip(("source", "destination"), leaves, strict=True):
-            if row[f"{side}_leaf"] != f"leaf/{port * switches + plane // self._planes_of_switch}/{leaf}":
+            if (
+                row[f"{side}_leaf"]
+                != f"leaf/{port * switches + plane // self._planes_of_switch}/{leaf}"
+            ):
                 return None
         links = self._links(row, plane, port * self._family.planes, *leaves)
         is_there = links is not None and port < self._family.copies
-        return RoutedFlow(RailFlow(source, target, rail, port), *links) if links is not None and is_there else None
+        return (
+            RoutedFlow(RailFlow(source, target, rail, port), *links)
+            if links is not None and is_there
+            else None
+        )
 
     def _first_of_nic(self, domain: int, gpu: int) -> tuple[int, int]:
         """The GPU that a NIC is named for: the first of those that share it."""
@@ -226,7 +301,12 @@ class _Paths:
 
     def _exist(self, source: int, target: int, gpu: int, adapter: int) -> bool:
         domains = self._family.domains
-        return source < domains and target < domains and gpu < self._family.active and adapter < self._per_gpu
+        return (
+            source < domains
+            and target < domains
+            and gpu < self._family.active
+            and adapter < self._per_gpu
+        )
 
     def _links(
         self, row: Mapping[str, str], plane: int, offset: int, a: int, b: int
@@ -249,10 +329,16 @@ class _Paths:
         ends = [_numbers(name, "aggregation", 2) for name in (up, down)]
         if any(end is None or end[0] != plane + offset for end in ends):
             return None
-        (pod, j), (target_pod, k) = (divmod(end[1], self._ports.up) for end in ends if end is not None)
+        (pod, j), (target_pod, k) = (
+            divmod(end[1], self._ports.up) for end in ends if end is not None
+        )
         switch_a, switch_b = (2, graph_plane, pod, j), (2, graph_plane, target_pod, k)
         if not top:
-            return self._existing(((leaf_a, switch_a),), ((leaf_b, switch_a),)) if switch_a == switch_b else None
+            return (
+                self._existing(((leaf_a, switch_a),), ((leaf_b, switch_a),))
+                if switch_a == switch_b
+                else None
+            )
         core = _numbers(top, "core", 2)
         if core is None or core[0] != plane + offset:
             return None
@@ -266,12 +352,18 @@ class _Paths:
         self, up: tuple[Link, ...], down: tuple[Link, ...]
     ) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
         assert self._wiring is not None
-        return (up, down) if all(self._wiring.graph.has_edge(*link) for link in (*up, *down)) else None
+        return (
+            (up, down) if all(self._wiring.graph.has_edge(*link) for link in (*up, *down)) else None
+        )
 
 
 def _numbers(name: str, kind: str, count: int) -> tuple[int, ...] | None:
     """The numbers of a name such as nic/0/1/0; None for any other."""
     word, *numbers = name.split("/")
-    if word != kind or len(numbers) != count or not all(digits.isdecimal() and digits.isascii() for digits in numbers):
+    if (
+        word != kind
+        or len(numbers) != count
+        or not all(digits.isdecimal() and digits.isascii() for digits in numbers)
+    ):
         return None
     return tuple(map(int, numbers))

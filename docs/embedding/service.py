@@ -1,8 +1,8 @@
 """A small planning service: HTTP requests start, watch and cancel runs of coopt.
 
-    POST /plans       an instance as JSON; answers 202 with {"id": ...}, or 400 with {"complaints": [...]}
-    GET /plans/ID     {"state": "running", "progress": {...}}, or {"state": "done", "plan": {...}}
-    DELETE /plans/ID  ends the run; its plan is then the best found so far
+    POST /plans       an instance as JSON; answers 202 with {"id": ...}, or 400 with {"complaints":
+    [...]} GET /plans/ID     {"state": "running", "progress": {...}}, or {"state": "done", "plan":
+    {...}} DELETE /plans/ID  ends the run; its plan is then the best found so far
 
 Run it with `python docs/embedding/service.py 8080`.
 """
@@ -49,7 +49,11 @@ class Planner:
         """Begin a run; coopt.InstanceError where the instance cannot be used."""
         instance, job, name = coopt.load(table), Job(), uuid.uuid4().hex
         job.plan = self._pool.submit(
-            coopt.solve, instance, time_limit_s=TIME_LIMIT_S, on_progress=job.hear, cancel=job.cancel
+            coopt.solve,
+            instance,
+            time_limit_s=TIME_LIMIT_S,
+            on_progress=job.hear,
+            cancel=job.cancel,
         )
         self._jobs[name] = job
         return name
@@ -108,8 +112,12 @@ class Requests(BaseHTTPRequestHandler):
             return self._answer(404)
         if not job.plan.done():
             step = job.progress
-            return self._answer(200, {"state": "running", "progress": None if step is None else asdict(step)})
-        return self._answer(200, {"state": "done", "plan": job.plan.result().model_dump(mode="json", by_alias=True)})
+            return self._answer(
+                200, {"state": "running", "progress": None if step is None else asdict(step)}
+            )
+        return self._answer(
+            200, {"state": "done", "plan": job.plan.result().model_dump(mode="json", by_alias=True)}
+        )
 
     def do_DELETE(self) -> None:
         """End a run."""

@@ -1,4 +1,6 @@
-"""Fields of a document in the reference: name, type without `Annotated`, and what its description says."""
+"""Fields of a document in the reference: name, type without `Annotated`, and what its description
+says.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,17 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from griffe import Attribute, Class, Docstring, Expr, ExprCall, ExprKeyword, ExprSubscript, ExprTuple, Extension
+from griffe import (
+    Attribute,
+    Class,
+    Docstring,
+    Expr,
+    ExprCall,
+    ExprKeyword,
+    ExprSubscript,
+    ExprTuple,
+    Extension,
+)
 
 
 class Fields(Extension):
@@ -14,7 +26,9 @@ class Fields(Extension):
 
     def on_class(self, *, cls: Class, **_: Any) -> None:
         """Add a section `Attributes`."""
-        fields = [one for one in cls.attributes.values() if one.is_public and one.annotation is not None]
+        fields = [
+            one for one in cls.attributes.values() if one.is_public and one.annotation is not None
+        ]
         said = cls.docstring.value if cls.docstring else ""
         if fields:
             lines = [line for one in fields for line in _lines(one)]
@@ -33,7 +47,13 @@ def _lines(field: Attribute) -> Iterator[str]:
 
 
 def _description(part: str | Expr) -> str:
-    """What `Field(description=...)` says; griffe takes a text that reads as an expression for one."""
+    """What `Field(description=...)` says; griffe takes a text that reads as an expression for
+    one.
+    """
     words = part.arguments if isinstance(part, ExprCall) else ()
-    values = [one.value for one in words if isinstance(one, ExprKeyword) and one.name == "description"]
-    return next((str(one) if isinstance(one, Expr) else ast.literal_eval(one) for one in values), "")
+    values = [
+        one.value for one in words if isinstance(one, ExprKeyword) and one.name == "description"
+    ]
+    return next(
+        (str(one) if isinstance(one, Expr) else ast.literal_eval(one) for one in values), ""
+    )

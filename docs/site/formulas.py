@@ -1,4 +1,6 @@
-"""Formulas of a page as MathML, which browsers draw by themselves: no script, no font, no network."""
+"""Formulas of a page as MathML, which browsers draw by themselves: no script, no font, no
+network.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
-FENCE = re.compile(r"^```math\n(?P<shown>.*?)\n```$|^```.*?^```$|\$`(?P<inline>[^`]+)`\$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"^```math\n(?P<shown>.*?)\n```$|^```.*?^```$|\$`(?P<inline>[^`]+)`\$", re.DOTALL | re.MULTILINE
+)
 MARK = "formula{}mark"
 UNREAD = re.compile(r"\\\w+")
 
@@ -20,7 +24,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     def mark(found: re.Match[str]) -> str:
         if found["shown"] is None and found["inline"] is None:
             return found[0]
-        page.formulas.append(mathml(found["shown"] or found["inline"], block=found["shown"] is not None))
+        page.formulas.append(
+            mathml(found["shown"] or found["inline"], block=found["shown"] is not None)
+        )
         return MARK.format(len(page.formulas) - 1)
 
     return FENCE.sub(mark, markdown)

@@ -1,4 +1,6 @@
-"""Islands as rows of arrays: what each is built from, and how many units of each product it takes."""
+"""Islands as rows of arrays: what each is built from, and how many units of each product it
+takes.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ from coopt.perf.mapping import Bools, Floats, Ints
 class Islands:
     """Islands, one a row; HB domain, fabric, NIC and way to run a switch by their places in lists.
 
-    `turn` says which of the wirings of its end points an island has, `optics` which of the choices of its NIC;
-    `units` (n, products) counts each product. `core_links` lead into a core shared by all.
+    `turn` says which of the wirings of its end points an island has, `optics` which of the choices
+    of its NIC; `units` (n, products) counts each product. `core_links` lead into a core shared by
+    all.
     """
 
     gpus: Ints
@@ -56,7 +59,8 @@ class Islands:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Builds:
-    """Shapes of networks with what each is built from (n,): a NIC, a way to run a switch, a choice of the NIC's optics.
+    """Shapes of networks with what each is built from (n,): a NIC, a way to run a switch, a choice
+    of the NIC's optics.
 
     Of equal ones the first is preferred: those whose rails meet above the leaves.
     """
@@ -92,7 +96,9 @@ class OpticChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """What an instance lets islands be built from; optics are compared by `measures` where these are given."""
+    """What an instance lets islands be built from; optics are compared by `measures` where these
+    are given.
+    """
 
     instance: Instance
     measures: tuple[ObjectiveKind, ...] | None = None
@@ -119,8 +125,12 @@ class Market:
 
     @cached_property
     def optics(self) -> list[list[OpticChoice]]:
-        """For each NIC the choices of optics, as far up as one reaches; none where none joins even two domains."""
-        return [list(_choices(optic_choices(self.instance, nic))) for nic in self.instance.network.nics]
+        """For each NIC the choices of optics, as far up as one reaches; none where none joins even
+        two domains.
+        """
+        return [
+            list(_choices(optic_choices(self.instance, nic))) for nic in self.instance.network.nics
+        ]
 
     @cached_property
     def wirings(self) -> Wirings:
@@ -133,7 +143,9 @@ class Market:
         return core_switch(self.instance)
 
     def core_optics(self, units: Floats, links: Ints) -> None:
-        """Count the optics of links into the core at least: at both ends, or where ends have their own at the upper."""
+        """Count the optics of links into the core at least: at both ends, or where ends have their
+        own at the upper.
+        """
         optic = core_optic(self.instance)
         if optic is not None:
             optics_per_link = 1 / core_links_of_module(self.instance) if self.space.own_ends else 2
@@ -154,7 +166,9 @@ class Market:
         return Islands(**columns, units=np.zeros((0, len(self.goods))))
 
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
-        """NICs and switches whose rates agree, with each other and with the core, and that an optic joins."""
+        """NICs and switches whose rates agree, with each other and with the core, and that an optic
+        joins.
+        """
         network = self.instance.network
         for i, nic in enumerate(network.nics):
             if self.core is not None and self.core.port_gbit_s != nic.gbit_s:
@@ -171,42 +185,68 @@ class Market:
         installed = sites.domains * self.sizes[sites.hb]
         hb = np.array([self.place["hb", domain.name] for domain in network.hb_domains])[sites.hb]
         units[np.arange(len(sites)), hb] = installed
-        units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * ("hb" in include)
+        units[:, -1] = sites.gpus * ("gpu" in include) + (installed - sites.gpus) * (
+            "hb" in include
+        )
         return units
 
     def least_units(self, sites: Sites, gear: Gear, optics: LinkEnds | None) -> Floats:
-        """What any network of a gear takes at least: NICs, and for their links switch ports and optics at both ends.
+        """What any network of a gear takes at least: NICs, and for their links switch ports and
+        optics at both ends.
 
-        Links into the core need ports and optics as well; one domain has NICs for them and no switch.
+        Links into the core need ports and optics as well; one domain has NICs for them and no
+        switch.
         """
         units = self.units_of_gpus(sites)
         is_networked, links = sites.domains > 1, self.least_links(sites.gpus)
-        nics = np.where(is_networked, sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic, 0)
+        nics = np.where(
+            is_networked,
+            sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic,
+            0,
+        )
         ends = nics * gear.nic_planes
-        units[:, self.place["nic", gear.nic.name]] = np.where(is_networked, nics, -(-links // gear.nic.cages))
+        units[:, self.place["nic", gear.nic.name]] = np.where(
+            is_networked, nics, -(-links // gear.nic.cages)
+        )
         units[:, self.place["switch", gear.switch.name]] = -(
             -np.where(is_networked, ends + links, 0) // gear.switch.radix
         )
         for optic in optics or ():
-            units[:, self.place["optics", optic.name]] += ends / optic.links_of(gear.nic.gbit_s / gear.nic_planes)
+            units[:, self.place["optics", optic.name]] += ends / optic.links_of(
+                gear.nic.gbit_s / gear.nic_planes
+            )
         self.core_optics(units, links)
         return units
 
     def builds(self, sites: Sites, shapes: Shapes) -> Builds:
-        """Every way to build shapes from a NIC, switches whose rates agree, and optics, if they differ on its tiers."""
+        """Every way to build shapes from a NIC, switches whose rates agree, and optics, if they
+        differ on its tiers.
+        """
         tables = [np.zeros((5, 0), dtype=np.int64)]
         for number, (nic, switch) in enumerate(self.pairs()):
             fits = shapes.radix == self.instance.network.switch_ways[switch].radix
             for c, choice in enumerate(self.optics[nic]):
-                # of optics that differ only above the tiers that a network has, the first choice stands for all
+                # of optics that differ only above the tiers that a network has, the first choice
+                # stands for all
                 is_distinct = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
                 rows = np.flatnonzero(fits & is_distinct)
-                tables.append(np.stack([rows, *(np.full_like(rows, k) for k in (number, nic, switch, c))]))
+                tables.append(
+                    np.stack([rows, *(np.full_like(rows, k) for k in (number, nic, switch, c))])
+                )
         shape, number, nic, switch, optics = np.concatenate(tables, axis=1)
         rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
         rails_apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
         # the last key counts most
-        order = np.lexsort((shapes.site[shape], optics, number, shapes.turn[shape], shapes.form[shape], rails_apart))
+        order = np.lexsort(
+            (
+                shapes.site[shape],
+                optics,
+                number,
+                shapes.turn[shape],
+                shapes.form[shape],
+                rails_apart,
+            )
+        )
         return Builds(
             sites=sites,
             shapes=shapes,
@@ -218,22 +258,35 @@ class Market:
 
     def islands(self, builds: Builds, uplinks: Ints) -> Islands:
         """The islands that come of builds with that many uplinks."""
-        network, sites, shapes = self.instance.network, builds.sites, builds.shapes.take(builds.shape)
+        network, sites, shapes = (
+            self.instance.network,
+            builds.sites,
+            builds.shapes.take(builds.shape),
+        )
         nic, switch, choice = builds.nic, builds.switch, builds.optics
         island_sites, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
         units, tiers = self.units_of_gpus(island_sites), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
-        nics = island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0)
+        nics = (
+            island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0)
+        )
         core_links = shapes.core_links
         # of even bundles a spine takes as many links of each leaf; else leaves fill its ports
         spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
-        # docs/network.md: every pod has u aggregation switches, and each of u groups of cores one switch of every pod
+        # docs/network.md: every pod has u aggregation switches, and each of u groups of cores one
+        # switch of every pod
         upper_switches = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
         # one domain needs NICs for its links into the core alone
         units[at, self._places("nic", network.nics)[nic]] = np.where(tiers > 0, nics, core_links)
-        units[at, self._places("switch", network.switch_ways)[switch]] = shapes.chassis + spines + upper_switches
-        links = (nics, np.where(tiers > 1, planes * leaves * u, 0), planes * pods * u * shapes.pod_up)
+        units[at, self._places("switch", network.switch_ways)[switch]] = (
+            shapes.chassis + spines + upper_switches
+        )
+        links = (
+            nics,
+            np.where(tiers > 1, planes * leaves * u, 0),
+            planes * pods * u * shapes.pod_up,
+        )
         for optic, count in zip(self.optics_of_levels[nic, choice].T, links, strict=False):
             rows = np.flatnonzero(optic >= 0)
             units[rows, optic[rows]] += 2 * count[rows]
@@ -259,12 +312,18 @@ class Market:
 
     @cached_property
     def optics_of_levels(self) -> Ints:
-        """The product of each level for every choice of each NIC (NICs, choices, levels); -1 where there is none."""
+        """The product of each level for every choice of each NIC (NICs, choices, levels); -1 where
+        there is none.
+        """
         most_choices = max(map(len, self.optics), default=0)
-        places = np.full((len(self.optics), most_choices, len(self.instance.network.link_reach_m)), -1)
+        places = np.full(
+            (len(self.optics), most_choices, len(self.instance.network.link_reach_m)), -1
+        )
         for i, choices in enumerate(self.optics):
             for c, choice in enumerate(choices):
-                places[i, c, : len(choice.levels)] = [self.place["optics", optic.name] for optic in choice.levels]
+                places[i, c, : len(choice.levels)] = [
+                    self.place["optics", optic.name] for optic in choice.levels
+                ]
         return places
 
     def family(self, islands: Islands, row: int) -> Family:
@@ -283,12 +342,18 @@ class Market:
             outages=outages_of(self.instance, 1),
         )
         wiring = tuple(parts.wirings(network))[islands.turn[row]]
-        optics = tuple(LinkEnds(optic, optic) for optic in self.optics[nic][islands.optics[row]].levels)
+        optics = tuple(
+            LinkEnds(optic, optic) for optic in self.optics[nic][islands.optics[row]].levels
+        )
         return parts.family(network, wiring, optics)
 
 
 def _choices(levels: Levels) -> Iterator[OpticChoice]:
     """Every choice of one optic for each level; nothing without a level."""
     for optics in product(*levels) if levels else ():
-        changed_tiers = (n for n, (optic, level) in enumerate(zip(optics, levels, strict=True), 1) if optic != level[0])
+        changed_tiers = (
+            n
+            for n, (optic, level) in enumerate(zip(optics, levels, strict=True), 1)
+            if optic != level[0]
+        )
         yield OpticChoice(levels=optics, tiers=max(changed_tiers, default=0))

@@ -1,4 +1,6 @@
-"""The islands each workload could have: all that meet its bound, but for those that no optimum needs."""
+"""The islands each workload could have: all that meet its bound, but for those that no optimum
+needs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ import numpy as np
 
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
-from coopt.columns.islands.needs import Rows, fastest_byte_s, quick_mappings, rows_of, uplinks_needed
+from coopt.columns.islands.needs import (
+    Rows,
+    fastest_byte_s,
+    quick_mappings,
+    rows_of,
+    uplinks_needed,
+)
 from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -30,7 +38,8 @@ NEVER = -1  # the uplinks of networks that no number makes fast enough
 class IslandOptions:
     """The islands each workload could have, row by row, and how many there were.
 
-    `gated` counts islands that were dropped, by cause; a site whose networks all were counts as one.
+    `gated` counts islands that were dropped, by cause; a site whose networks all were counts as
+    one.
     """
 
     workload: Ints
@@ -45,11 +54,12 @@ class IslandOptions:
 
 
 class ListedIslands:
-    """Islands of workloads as they were listed, for searches of questions that differ in other workloads alone.
+    """Islands of workloads as they were listed, for searches of questions that differ in other
+    workloads alone.
 
-    The islands of one workload depend on all of a question but its other workloads, its names and its solver, and which
-    mappings are in time on a site neither on what things cost nor on how many there are. Those asked for last are kept.
-    It serves one search at a time.
+    The islands of one workload depend on all of a question but its other workloads, its names and
+    its solver, and which mappings are in time on a site neither on what things cost nor on how many
+    there are. Those asked for last are kept. It serves one search at a time.
     """
 
     MOST = 64
@@ -60,29 +70,42 @@ class ListedIslands:
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
 
     def of(
-        self, instance: Instance, workload: Workload, listing: Callable[[], tuple[Islands, Counter[str]]]
+        self,
+        instance: Instance,
+        workload: Workload,
+        listing: Callable[[], tuple[Islands, Counter[str]]],
     ) -> tuple[Islands, Counter[str]]:
         """The islands of a workload, listed where they are not known."""
         question = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
-        return self._recall(self._found, (question, workload.model_copy(update={"name": ""})), listing)
+        return self._recall(
+            self._found, (question, workload.model_copy(update={"name": ""})), listing
+        )
 
-    def rows(self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]) -> Rows | None:
+    def rows(
+        self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]
+    ) -> Rows | None:
         """The mappings of a workload in time on sites, listed where they are not known."""
         site_key = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
         return self._recall(self._rows, (self._timed(workload, market), site_key), listing)
 
     def serving(self, workload: Workload, market: Market) -> dict[SiteKey, bool]:
-        """Whether a mapping of a workload is in time on a site, of those that were looked at; to be added to."""
+        """Whether a mapping of a workload is in time on a site, of those that were looked at; to be
+        added to.
+        """
         return self._recall(self._serving, self._timed(workload, market), dict)
 
     def _timed(self, workload: Workload, market: Market) -> Hashable:
-        """All that the times of mappings on a site depend on, where nobody else is on its network."""
+        """All that the times of mappings on a site depend on, where nobody else is on its
+        network.
+        """
         network = market.instance.network
         wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
         # the objects themselves, as their JSON says nothing of the margins of time and memory
         return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced, wires
 
-    def _recall(self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]) -> Answer:
+    def _recall(
+        self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]
+    ) -> Answer:
         answers[key] = answer = answers.pop(key) if key in answers else listing()
         while len(answers) > self.MOST:
             del answers[next(iter(answers))]
@@ -110,13 +133,16 @@ def list_options(
     gated: Counter[str] = Counter()
     for workload in instance.workload:
         on_workload(workload)
-        islands, dropped = listings.of(instance, workload, partial(islands_of, coupling, workload, on_step, listings))
+        islands, dropped = listings.of(
+            instance, workload, partial(islands_of, coupling, workload, on_step, listings)
+        )
         gated.update(dropped)
         islands_of_workloads.append(islands)
     all_islands = reduce(Islands.followed_by, islands_of_workloads)
     return IslandOptions(
         workload=np.repeat(
-            np.arange(len(islands_of_workloads) - 1), [len(islands) for islands in islands_of_workloads[1:]]
+            np.arange(len(islands_of_workloads) - 1),
+            [len(islands) for islands in islands_of_workloads[1:]],
         ),
         islands=all_islands,
         enumerated=sum(gated.values()) + len(all_islands),
@@ -125,10 +151,14 @@ def list_options(
 
 
 def islands_of(
-    coupling: Coupling, workload: Workload, on_step: Callable[[], None], listings: ListedIslands | None = None
+    coupling: Coupling,
+    workload: Workload,
+    on_step: Callable[[], None],
+    listings: ListedIslands | None = None,
 ) -> tuple[Islands, Counter[str]]:
-    """The islands of one workload, and how many were dropped by cause; sizes that cannot win any more are not looked
-    into."""
+    """The islands of one workload, and how many were dropped by cause; sizes that cannot win any
+    more are not looked into.
+    """
     gated: Counter[str] = Counter()
     islands, looked_into = coupling.market.no_islands(), 0
     by_size = _SitesBySize.of(coupling, workload)
@@ -138,7 +168,11 @@ def islands_of(
             on_step()
             looked_into += len(sites)
             listing = partial(by_size.rows, sites)
-            rows = listing() if listings is None else listings.rows(workload, coupling.market, sites, listing)
+            rows = (
+                listing()
+                if listings is None
+                else listings.rows(workload, coupling.market, sites, listing)
+            )
             if rows is not None:
                 islands = _networks(coupling, sites, rows, islands, gated)
     if len(by_size.sites):
@@ -146,11 +180,13 @@ def islands_of(
     return islands, gated
 
 
-def within_bounds(instance: Instance, workload: Workload, on_step: Callable[[], None]) -> Callable[[float], bool]:
+def within_bounds(
+    instance: Instance, workload: Workload, on_step: Callable[[], None]
+) -> Callable[[float], bool]:
     """Whether a workload has an island in a question at some bound, no longer than its own.
 
-    The smallest islands are looked for first. What is in time at a bound is so at a longer one as well, so mappings are
-    listed at its own, and once.
+    The smallest islands are looked for first. What is in time at a bound is so at a longer one as
+    well, so mappings are listed at its own, and once.
     """
     coupling = Coupling(market=Market(instance=instance))
     nothing, byte_s = coupling.market.no_islands(), fastest_byte_s(instance.network)
@@ -166,15 +202,21 @@ def within_bounds(instance: Instance, workload: Workload, on_step: Callable[[], 
         for sites, rows in every():
             on_step()
             within = replace(rows, bound_s=bound_s)
-            if within.in_time_alone(byte_s).any() and len(_networks(coupling, sites, within, nothing, Counter())):
+            if within.in_time_alone(byte_s).any() and len(
+                _networks(coupling, sites, within, nothing, Counter())
+            ):
                 return True
         return False
 
     return is_served
 
 
-def _rows_by_size(coupling: Coupling, workload: Workload, on_step: Callable[[], None]) -> Iterator[tuple[Sites, Rows]]:
-    """Sites with the mappings that are in time there, the smallest first, as if no island were known."""
+def _rows_by_size(
+    coupling: Coupling, workload: Workload, on_step: Callable[[], None]
+) -> Iterator[tuple[Sites, Rows]]:
+    """Sites with the mappings that are in time there, the smallest first, as if no island were
+    known.
+    """
     nothing = coupling.of_islands(coupling.market.no_islands())
     by_size = _SitesBySize.of(coupling, workload)
     for window in by_size.windows():
@@ -188,7 +230,9 @@ def _rows_by_size(coupling: Coupling, workload: Workload, on_step: Callable[[], 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _SitesBySize:
-    """The sites of a workload, looked into from the smallest on, and the HB domains on which none may win any more."""
+    """The sites of a workload, looked into from the smallest on, and the HB domains on which none
+    may win any more.
+    """
 
     coupling: Coupling
     workload: Workload
@@ -199,7 +243,10 @@ class _SitesBySize:
     @classmethod
     def of(cls, coupling: Coupling, workload: Workload) -> _SitesBySize:
         """All sites on which compute alone leaves the workload in time."""
-        cluster, hb_domains = coupling.market.instance.cluster, coupling.market.instance.network.hb_domains
+        cluster, hb_domains = (
+            coupling.market.instance.cluster,
+            coupling.market.instance.network.hb_domains,
+        )
         degrees = quick_degrees(workload, cluster.gpu, cluster.most_gpus)
         return cls(
             coupling=coupling,
@@ -223,14 +270,20 @@ class _SitesBySize:
         return sites.take(~self.coupling.wholly_beaten(sites, rivals))
 
     def rows(self, sites: Sites) -> Rows | None:
-        """The mappings in time on some sites with all that NICs can give; None where no list of degrees has any."""
+        """The mappings in time on some sites with all that NICs can give; None where no list of
+        degrees has any.
+        """
         instance = self.coupling.market.instance
         of_size = self.degrees[np.isin(self.degrees.prod(axis=1), sites.gpus)]
         byte_s = fastest_byte_s(instance.network)
-        mappings = quick_mappings(self.workload, instance.cluster.gpu, instance.network, of_size, byte_s)
+        mappings = quick_mappings(
+            self.workload, instance.cluster.gpu, instance.network, of_size, byte_s
+        )
         if not len(mappings):
             return None
-        return rows_of(self.workload, instance.cluster.gpu, instance.network, sites, mappings, byte_s)
+        return rows_of(
+            self.workload, instance.cluster.gpu, instance.network, sites, mappings, byte_s
+        )
 
 
 def windows(sizes: Ints) -> Iterator[Ints]:
@@ -241,12 +294,16 @@ def windows(sizes: Ints) -> Iterator[Ints]:
         sizes = sizes[~is_near]
 
 
-def _networks(coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gated: Counter[str]) -> Islands:
-    """The islands kept and all further networks that might be needed, with the least uplinks that meet the bound.
+def _networks(
+    coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gated: Counter[str]
+) -> Islands:
+    """The islands kept and all further networks that might be needed, with the least uplinks that
+    meet the bound.
 
-    To find these takes long. With the fewest uplinks that its switches allow a network uses no more than with those
-    that it needs, so it is left out where a kept island dominates even that. Those that no other dominates and the
-    cheapest are looked into first, as most others are left out then.
+    To find these takes long. With the fewest uplinks that its switches allow a network uses no more
+    than with those that it needs, so it is left out where a kept island dominates even that. Those
+    that no other dominates and the cheapest are looked into first, as most others are left out
+    then.
     """
     market, (site_numbers, position) = coupling.market, np.unique(rows.site, return_inverse=True)
     row_sites, rows = sites.take(site_numbers), replace(rows, site=position.reshape(-1))
@@ -262,7 +319,9 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gat
     uplinks_of_pairs = np.where(_in_reach(market, rows, shapes), UNKNOWN, NEVER)
     uplinks = uplinks_of_pairs[builds.nic, builds.shape]
     survivors, undecided = rivals, np.flatnonzero(uplinks == UNKNOWN)
-    while len(undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]):
+    while len(
+        undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]
+    ):
         batch = builds.take(undecided[coupling.promising(_of_rows(least_usage, undecided))])
         pairs = np.zeros(uplinks_of_pairs.shape, dtype=np.bool_)
         # builds that differ in switches or optics alone need the same uplinks
@@ -271,7 +330,9 @@ def _networks(coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gat
         uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
         undecided = undecided[uplinks[undecided] == UNKNOWN]
         served = np.flatnonzero(uplinks >= 0)
-        survivors = coupling.needed_islands(rivals.followed_by(market.islands(builds.take(served), uplinks[served])))
+        survivors = coupling.needed_islands(
+            rivals.followed_by(market.islands(builds.take(served), uplinks[served]))
+        )
     late_builds = int((uplinks == NEVER).sum())
     gated["communication"] += late_builds
     gated["dominated"] += len(rivals) + len(builds) - late_builds - len(survivors)
@@ -284,7 +345,9 @@ def _of_rows(usage: Usage, rows: Ints) -> Usage:
 
 
 def _in_reach(market: Market, rows: Rows, shapes: Shapes) -> Bools:
-    """Whether a row is in time on the site of each shape with all that each NIC gives a GPU (NICs, shapes)."""
+    """Whether a row is in time on the site of each shape with all that each NIC gives a GPU (NICs,
+    shapes).
+    """
     nic, shape = np.indices((len(market.optics), len(shapes))).reshape(2, -1)
     byte_s, site = _byte_s(market, shapes, nic, shape), shapes.site[shape]
     in_reach = np.zeros(len(site), dtype=np.bool_)

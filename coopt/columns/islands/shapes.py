@@ -1,4 +1,5 @@
-"""What islands could be: how many GPUs on which HB domains, and the networks of many of them at once, as arrays.
+"""What islands could be: how many GPUs on which HB domains, and the networks of many of them at
+once, as arrays.
 
 The wirings are those of docs/network.md.
 """
@@ -29,22 +30,41 @@ Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
 """The numbers of every wiring of end points on switches of a radix."""
 
 COLUMNS = (
-    "form", "turn", "site", "fabric", "nics_per_gpu", "radix", "tiers", "leaves", "chassis", "core_ports", "planes",
-    "down", "fewest_uplinks", "most_uplinks", "bundle", "leaf_span", "pods", "pod_down", "pod_up", "core_group",
+    "form",
+    "turn",
+    "site",
+    "fabric",
+    "nics_per_gpu",
+    "radix",
+    "tiers",
+    "leaves",
+    "chassis",
+    "core_ports",
+    "planes",
+    "down",
+    "fewest_uplinks",
+    "most_uplinks",
+    "bundle",
+    "leaf_span",
+    "pods",
+    "pod_down",
+    "pod_up",
+    "core_group",
     "pod_span",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes:
     """Networks of some sites, open in their uplinks; arrays of shape (n,).
 
-    `site` counts within the sites, `fabric` within the fabrics of the instance; each network is wiring number `turn` of
-    its site, with `active` GPUs in each of `domains` domains, all of whose NICs are `rails`; `clos` and `optimized` say
-    which fabric it is (rail-optimized). `down` is 0 on at most one tier; `leaf_span` and `pod_span` count domains, all
-    of them where nothing leaves, and `bundle` is that of `coopt.network.family.Family`. Below three tiers `pods` and
-    `core_group` are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by all islands. Shapes are
-    sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
+    `site` counts within the sites, `fabric` within the fabrics of the instance; each network is
+    wiring number `turn` of its site, with `active` GPUs in each of `domains` domains, all of whose
+    NICs are `rails`; `clos` and `optimized` say which fabric it is (rail-optimized). `down` is 0 on
+    at most one tier; `leaf_span` and `pod_span` count domains, all of them where nothing leaves,
+    and `bundle` is that of `coopt.network.family.Family`. Below three tiers `pods` and `core_group`
+    are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by all islands. Shapes
+    are sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
     """
 
     site: Ints
@@ -93,14 +113,22 @@ class Shapes:
                 ratio=np.where(podded, self.pod_down / self.pod_up, 1.0),
                 pods=self.pods * podded,
                 pod_span=np.where(podded, self.pod_span, self.domains),
-                **{name: zero + value for name, value in (("nics", 1), ("ends", 1), ("leaves", 0), ("planes", 0))},
-                **{name: zero + value for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))},
+                **{
+                    name: zero + value
+                    for name, value in (("nics", 1), ("ends", 1), ("leaves", 0), ("planes", 0))
+                },
+                **{
+                    name: zero + value
+                    for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))
+                },
                 **dict.fromkeys(("joined_leaves", "spine_ports", "most_up"), zero),
             )
         of_a_rail = -(-self.domains // np.maximum(self.down, 1))
         whole_rails = self.optimized & (self.pod_down % of_a_rail == 0)
         parts = self.optimized & (of_a_rail % self.pod_down > 0) & ~whole_rails
-        pod_domains = np.where(whole_rails, self.domains, np.minimum(self.pod_down * self.leaf_span, self.domains))
+        pod_domains = np.where(
+            whole_rails, self.domains, np.minimum(self.pod_down * self.leaf_span, self.domains)
+        )
         pod_span = np.where(parts, 0, pod_domains) * podded
         podded &= pod_span < self.domains
         mixed, random = podded & (pod_span == 0), discipline.routing == "ecmp"
@@ -109,7 +137,9 @@ class Shapes:
         return NicLayout(
             domains=self.domains,
             span=self.leaf_span,
-            nics=np.where((self.clos & (self.tiers > 1)) | mixed, self.active * self.nics_per_gpu, 1),
+            nics=np.where(
+                (self.clos & (self.tiers > 1)) | mixed, self.active * self.nics_per_gpu, 1
+            ),
             ends=np.where(self.clos & (self.tiers > 1), self.rails, 1),
             down=np.where(mixed | (self.leaf_span == 0), self.down, 0),
             ratio=zero + 1.0,
@@ -131,7 +161,9 @@ def wirings_of(network: Network) -> Wirings:
 
     @cache
     def listed(ends: EndPoints, radix: int) -> tuple[tuple[int, ...], ...]:
-        return tuple(_numbers(wiring, ends.planes, radix) for wiring in wirings(ends, radix, network))
+        return tuple(
+            _numbers(wiring, ends.planes, radix) for wiring in wirings(ends, radix, network)
+        )
 
     return listed
 
@@ -148,13 +180,24 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
     listed
         As `wirings_of` has it.
     """
-    table = np.array(list(_rows(sites, sizes, network, links, listed)), dtype=np.int64).reshape(-1, len(COLUMNS))
+    table = np.array(list(_rows(sites, sizes, network, links, listed)), dtype=np.int64).reshape(
+        -1, len(COLUMNS)
+    )
     column = dict(zip(COLUMNS, table.T, strict=True))
-    core_ports, tiers, pods, domains = column.pop("core_ports"), column["tiers"], column["pods"], sites.domains
+    core_ports, tiers, pods, domains = (
+        column.pop("core_ports"),
+        column["tiers"],
+        column["pods"],
+        sites.domains,
+    )
     column["down"] = np.where(tiers > 1, column["down"], 0)
     site_domains = domains[column["site"]]
-    column["leaf_span"] = np.minimum(np.where(tiers > 1, column["leaf_span"], site_domains), site_domains)
-    column["pod_span"] = np.minimum(np.where(pods > 0, column["pod_span"], site_domains), site_domains)
+    column["leaf_span"] = np.minimum(
+        np.where(tiers > 1, column["leaf_span"], site_domains), site_domains
+    )
+    column["pod_span"] = np.minimum(
+        np.where(pods > 0, column["pod_span"], site_domains), site_domains
+    )
     kinds = np.array(network.switched)[column["fabric"]]
     return Shapes(
         **column,
@@ -167,7 +210,9 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
     )
 
 
-def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings: Wirings) -> Iterator[tuple[int, ...]]:
+def _rows(
+    sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings: Wirings
+) -> Iterator[tuple[int, ...]]:
     """The numbers of every shape, as `COLUMNS` names them."""
     radices = dict.fromkeys(switch.radix for switch in network.switch_ways)
     fabrics: dict[SwitchedKind, int] = {}
@@ -175,8 +220,13 @@ def _rows(sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings
         # a kind that is listed twice counts once, at its first place
         fabrics.setdefault(kind, place)
     needs = list(zip(sites.domains.tolist(), sizes.tolist(), links.tolist(), strict=True))
-    for form, (fabric, per_gpu, radix) in enumerate(product(fabrics, network.nics_per_gpu, radices)):
-        ends = (EndPoints(fabric=fabric, domains=d, rails=size * per_gpu, links=n) for d, size, n in needs)
+    for form, (fabric, per_gpu, radix) in enumerate(
+        product(fabrics, network.nics_per_gpu, radices)
+    ):
+        ends = (
+            EndPoints(fabric=fabric, domains=d, rails=size * per_gpu, links=n)
+            for d, size, n in needs
+        )
         wirings_of_sites = [list_wirings(end_points, radix) for end_points in ends]
         for turn in range(max(map(len, wirings_of_sites), default=0)):
             for site, site_wirings in enumerate(wirings_of_sites):
@@ -197,14 +247,20 @@ def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
         wiring.uplink_choices[-1],
         wiring.bundle,
         wiring.leaf_span,
-        *((pods.count, pods.l, pods.w, pods.cores(radix)) if (pods := wiring.pods) else (0, 1, 1, 0)),
+        *(
+            (pods.count, pods.l, pods.w, pods.cores(radix))
+            if (pods := wiring.pods)
+            else (0, 1, 1, 0)
+        ),
         wiring.pod_span,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sites:
-    """Places for an island: so many GPUs (n,), which HB domain of the instance's list, and how many of these."""
+    """Places for an island: so many GPUs (n,), which HB domain of the instance's list, and how many
+    of these.
+    """
 
     gpus: Ints
     hb: Ints
@@ -224,14 +280,15 @@ class Sites:
 
 
 def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
-    r"""The (t, c, p, d) up to that many GPUs that can meet the bound by the compute of their layers alone; (n, 4).
+    r"""The (t, c, p, d) up to that many GPUs that can meet the bound by the compute of their layers
+    alone; (n, 4).
 
     Of the fullest stage alone an iteration takes at least
 
     .. math:: T \ge \frac{B}{d b} \cdot \frac{L}{p} \cdot \tau(t, c, x, b, \ldots) \cdot f
 
-    with :math:`\tau` the seconds of a layer and f the factor of the software and of stragglers: a stage has L/p layers
-    or more, and all else adds time. So p·d of a (t, c) has a least value.
+    with :math:`\tau` the seconds of a layer and f the factor of the software and of stragglers: a
+    stage has L/p layers or more, and all else adds time. So p·d of a (t, c) has a least value.
     """
     table = degrees_up_to(workload, gpus)
     if workload.gpus is not None:
@@ -246,24 +303,38 @@ def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
     pairs, position = np.unique(table[:, :2], axis=0, return_inverse=True)
     sequence_s = _sequences_s(workload, gpu, pairs)[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
-    stage_s = workload.global_batch * workload.model.layers / (table[:, 2] * table[:, 3]) * sequence_s * factor
+    stage_s = (
+        workload.global_batch
+        * workload.model.layers
+        / (table[:, 2] * table[:, 3])
+        * sequence_s
+        * factor
+    )
     return np.asarray(stage_s * (1 - SHORT))
 
 
 def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
-    """The least compute time of a layer for one sequence at each (t, c), whatever else is chosen (s); shape (n,)."""
+    """The least compute time of a layer for one sequence at each (t, c), whatever else is chosen
+    (s); shape (n,).
+    """
     experts = divisors(workload.model.experts) if workload.model.experts else (1,)
     micro_batches = np.array(workload.mapping.micro_batch)
-    grid = np.meshgrid(range(len(pairs)), experts, micro_batches, range(len(RECOMPUTE)), (0, 1), indexing="ij")
+    grid = np.meshgrid(
+        range(len(pairs)), experts, micro_batches, range(len(RECOMPUTE)), (0, 1), indexing="ij"
+    )
     pair, x, b, recompute, sequence_parallel = (choice.ravel().astype(np.int64) for choice in grid)
     tp, cp = pairs[pair].T
-    rows = Mappings.of(tp=tp, cp=cp, ep=x, micro_batch=b, recompute=recompute, sequence_parallel=sequence_parallel)
+    rows = Mappings.of(
+        tp=tp, cp=cp, ep=x, micro_batch=b, recompute=recompute, sequence_parallel=sequence_parallel
+    )
     sequences_s = layer_s(workload, device_of(workload, gpu), rows) / b
     return np.asarray(sequences_s.reshape(grid[0].shape).min(axis=(1, 2, 3, 4)))
 
 
 def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
-    """Every HB domain with every number of active GPUs for the given numbers of GPUs, by docs/network.md."""
+    """Every HB domain with every number of active GPUs for the given numbers of GPUs, by
+    docs/network.md.
+    """
     parts = []
     for h, hb in enumerate(hb_domains):
         # docs/network.md, HB domains: size/2 < K <= size, and fewer only in a domain alone

@@ -46,24 +46,30 @@ def disagreements(instance: Question) -> Iterator[str]:
 
 
 def open_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about what does not go with lists that a question leaves open; each choice is a question of its own."""
+    """Sentences about what does not go with lists that a question leaves open; each choice is a
+    question of its own.
+    """
     yield from _missing_bounds(instance)
     yield from regrets_of_choices(instance)
 
 
 def _missing_bounds(instance: Question) -> Iterator[str]:
-    """Workloads without a bound, where the cheapest plan is asked for: it would be one that hardly trains."""
+    """Workloads without a bound, where the cheapest plan is asked for: it would be one that hardly
+    trains.
+    """
     if instance.objective.minimize == instance.objective.billed:
         for w, workload in enumerate(instance.workload):
             if not workload.bounded:
                 yield (
-                    f"workload[{w}]: no bound given, needs {ONE_BOUND}, or objective.minimize = 'time' for the fastest "
-                    "plan within [limits]"
+                    f"workload[{w}]: no bound given, needs {ONE_BOUND}, or objective.minimize ="
+                    " 'time' for the fastest plan within [limits]"
                 )
 
 
 def _timed_objective(instance: Question) -> Iterator[str]:
-    """Objectives that weigh a bill by time are those of one workload, whose designs are gone through one by one."""
+    """Objectives that weigh a bill by time are those of one workload, whose designs are gone
+    through one by one.
+    """
     objective, kind = instance.objective, instance.objective.minimize
     if kind == objective.billed:
         return
@@ -85,8 +91,8 @@ def _failures(instance: Question) -> Iterator[str]:
     hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
     if any(hosted % gpus for gpus in sharing):
         yield (
-            f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one host, needs divisors "
-            f"of availability.rates.gpus_per_host = {hosted}"
+            f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one"
+            f" host, needs divisors of availability.rates.gpus_per_host = {hosted}"
         )
 
 
@@ -107,7 +113,10 @@ def _repeated_names(instance: Question) -> Iterator[str]:
                 yield f"{key}: name {name!r} appears twice, needs different names"
     idle = instance.cluster.gpu.idle_name
     if any(domain.name == idle for domain in network.hb_domains):
-        yield f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another name"
+        yield (
+            f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another"
+            " name"
+        )
 
 
 def _racks(instance: Question) -> Iterator[str]:
@@ -125,8 +134,8 @@ def _optics_inside(instance: Question) -> Iterator[str]:
     for switch in instance.network.switches:
         if switch.optics_inside:
             yield (
-                f"network.switches: {switch.name!r} has its optics inside, which only designs count (docs/designs.md), "
-                "needs a switch that takes modules"
+                f"network.switches: {switch.name!r} has its optics inside, which only designs count"
+                " (docs/designs.md), needs a switch that takes modules"
             )
 
 
@@ -139,7 +148,10 @@ def _hosts(instance: Question) -> Iterator[str]:
     for domain in instance.network.hb_domains:
         for key in ("host_usd_per_gpu", "host_w_per_gpu"):
             if getattr(domain, key) is None:
-                yield f"objective.include: HB domain {domain.name!r} has no host to count, needs `{key}` in its table"
+                yield (
+                    f"objective.include: HB domain {domain.name!r} has no host to count, needs"
+                    f" `{key}` in its table"
+                )
 
 
 def _precisions(instance: Question) -> Iterator[str]:
@@ -147,8 +159,9 @@ def _precisions(instance: Question) -> Iterator[str]:
     for workload in instance.workload:
         if not gpu.peak_flop_s(workload.precision):
             yield (
-                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r} has no such peak, "
-                f"needs another precision or {workload.precision}_tflop_s in the GPU's table"
+                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r}"
+                f" has no such peak, needs another precision or {workload.precision}_tflop_s in the"
+                " GPU's table"
             )
 
 
@@ -158,8 +171,9 @@ def _offloads(instance: Question) -> Iterator[str]:
         shares = workload.mapping.offload_percent
         if any(shares) and gpu.host_gbyte_s is None:
             yield (
-                f"workload[{w}].mapping.offload_percent = {list(shares)}: nothing is known of the way from GPU "
-                f"{gpu.name!r} to its host, needs [0], or host_gbyte_s in the GPU's table"
+                f"workload[{w}].mapping.offload_percent = {list(shares)}: nothing is known of the"
+                f" way from GPU {gpu.name!r} to its host, needs [0], or host_gbyte_s in the GPU's"
+                " table"
             )
 
 
@@ -168,20 +182,25 @@ def _transports(instance: Question) -> Iterator[str]:
     for workload in instance.workload:
         if workload.options.transport == "tcp" and fast:
             yield (
-                f"workload {workload.name!r}: options.transport = 'tcp': what TCP reaches is known up to "
-                f"{TCP_GBIT_S:g} Gbit/s and {fast[0].name!r} has {fast[0].gbit_s:g}, "
-                "needs 'ipoib' or 'rdma', or slower adapters"
+                f"workload {workload.name!r}: options.transport = 'tcp': what TCP reaches is known"
+                f" up to {TCP_GBIT_S:g} Gbit/s and {fast[0].name!r} has {fast[0].gbit_s:g}, needs"
+                " 'ipoib' or 'rdma', or slower adapters"
             )
 
 
 def switch_disagreements(instance: Question) -> Iterator[str]:
     """Sentences about switches that are asked to add up gradients and do not."""
     names = [switch.name for switch in instance.network.switches if not switch.reduces]
-    asking = [workload.name for workload in instance.workload if workload.options.collectives == "in-network"]
+    asking = [
+        workload.name
+        for workload in instance.workload
+        if workload.options.collectives == "in-network"
+    ]
     if names and asking:
         yield (
-            f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has {names[0]!r}, which '
-            'does not add up what passes (reduces = false), needs switches that do, or "fastest"'
+            f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has'
+            f" {names[0]!r}, which does not add up what passes (reduces = false), needs switches"
+            ' that do, or "fastest"'
         )
 
 
@@ -190,24 +209,27 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
     network = instance.network
     if "direct" not in network.fabrics:
         if network.panels:
-            yield "network.panels: patch direct links, and network.fabrics allows none, needs 'direct' in it"
+            yield (
+                "network.panels: patch direct links, and network.fabrics allows none, needs"
+                " 'direct' in it"
+            )
         return
     if not network.switched:
         yield "network.fabrics: 'direct' is compared with switches, needs another fabric beside it"
     if len(instance.workload) > 1:
         yield (
-            f"network.fabrics: 'direct' links are for the traffic of one workload, and there are "
+            "network.fabrics: 'direct' links are for the traffic of one workload, and there are "
             f"{len(instance.workload)}, needs one [[workload]] or other fabrics"
         )
     if (way := instance.workload[0].options.collectives) != "levels":
         yield (
-            f'workload.options.collectives = "{way}": direct links have schedules of their own between domains, '
-            "needs \"levels\" or fabrics without 'direct'"
+            f'workload.options.collectives = "{way}": direct links have schedules of their own'
+            " between domains, needs \"levels\" or fabrics without 'direct'"
         )
     rates = {nic.gbit_s for nic in network.nics}
     reach_m = network.link_reach_m[1]
     if not rates & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:
         yield (
-            f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the second of "
-            "network.link_reach_m, needs one that does"
+            f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the"
+            " second of network.link_reach_m, needs one that does"
         )

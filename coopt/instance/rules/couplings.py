@@ -1,4 +1,5 @@
-"""What `[sharing]`, its core, phases, sites and doubts must agree on with each other and with the rest.
+"""What `[sharing]`, its core, phases, sites and doubts must agree on with each other and with the
+rest.
 
 `docs/fleets.md` has the table of what goes together.
 """
@@ -11,7 +12,15 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
-from coopt.instance.couplings import MOST_SITES, Core, Lost, MostProducts, PhaseWorkload, Prices, Slower
+from coopt.instance.couplings import (
+    MOST_SITES,
+    Core,
+    Lost,
+    MostProducts,
+    PhaseWorkload,
+    Prices,
+    Slower,
+)
 from coopt.instance.errors import both
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.question import CostKind, Question
@@ -38,13 +47,17 @@ def exclusions(instance: Question) -> Iterator[str]:
 def _beside_direct_links(instance: Question) -> Iterator[str]:
     if "direct" not in instance.network.fabrics:
         return
-    reasons = {"sharing.mode = 'partition'": "those of one network"} if instance.sharing.mode == "partition" else {}
+    reasons = (
+        {"sharing.mode = 'partition'": "those of one network"}
+        if instance.sharing.mode == "partition"
+        else {}
+    )
     reasons |= {"[[site]]": "laid at one place"} if instance.site else {}
     reasons |= _beside_one_network_built_at_once(instance)
     if reasons:
         yield (
-            f"network.fabrics: 'direct' does not go with {both(reasons)}: direct links are {both(reasons.values())}, "
-            f"needs fabrics without 'direct', or {_without(reasons)}"
+            f"network.fabrics: 'direct' does not go with {both(reasons)}: direct links are"
+            f" {both(reasons.values())}, needs fabrics without 'direct', or {_without(reasons)}"
         )
 
 
@@ -52,9 +65,9 @@ def _beside_a_ring(instance: Question) -> Iterator[str]:
     reasons = _beside_one_network_built_at_once(instance)
     if instance.asks("ring") and reasons:
         yield (
-            f"site: one model that trains at several sites (sharing.mode = 'time') does not go with {both(reasons)}: "
-            f"it is {both(reasons.values())}, needs sharing.mode = 'partition', where each workload has an island at "
-            f"one site, or {_without(reasons)}"
+            "site: one model that trains at several sites (sharing.mode = 'time') does not go with"
+            f" {both(reasons)}: it is {both(reasons.values())}, needs sharing.mode = 'partition',"
+            f" where each workload has an island at one site, or {_without(reasons)}"
         )
 
 
@@ -62,13 +75,19 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
     """What is asked for of growth, doubts and failures, each with the words that exclude it."""
     reasons = {"[[phase]]": "built at once"} if instance.phase else {}
     reasons |= {key: CERTAIN[key] for key in _doubts(instance)}
-    return reasons | ({"[availability]": UNINTERRUPTED} if instance.availability is not None else {})
+    return reasons | (
+        {"[availability]": UNINTERRUPTED} if instance.availability is not None else {}
+    )
 
 
 def _without(names: Iterable[str]) -> str:
     """What a question asks for in place of these; of `[robust]` nothing may be left."""
     tables = ("[robust]" if name.startswith("robust.") else name for name in names)
-    return both(dict.fromkeys("sharing.mode = 'time'" if "mode" in table else f"no {table}" for table in tables))
+    return both(
+        dict.fromkeys(
+            "sharing.mode = 'time'" if "mode" in table else f"no {table}" for table in tables
+        )
+    )
 
 
 def _doubts(instance: Question) -> list[str]:
@@ -87,13 +106,16 @@ def _doubts(instance: Question) -> list[str]:
 def _beside_failures(instance: Question) -> Iterator[str]:
     if instance.availability is not None and instance.losses:
         yield (
-            "availability: does not go with robust.survive: runs stop at a failure and restart, while after a loss "
-            "they go on with what is left, needs no [availability], or no robust.survive"
+            "availability: does not go with robust.survive: runs stop at a failure and restart,"
+            " while after a loss they go on with what is left, needs no [availability], or no"
+            " robust.survive"
         )
 
 
 def unsearched_runners_up(instance: Question) -> Iterator[str]:
-    """That runners-up are asked for of anything but one network of switches, by a sum of its bill, at known prices."""
+    """That runners-up are asked for of anything but one network of switches, by a sum of its bill,
+    at known prices.
+    """
     objective, kind = instance.objective, instance.objective.minimize
     contents = {
         "sharing.mode = 'partition'": instance.sharing.mode == "partition",
@@ -105,7 +127,10 @@ def unsearched_runners_up(instance: Question) -> Iterator[str]:
     }
     names = [name for name, content in contents.items() if content]
     if instance.solver.top > 1 and names:
-        yield f"solver.top = {instance.solver.top}: runners-up are not searched beside {both(names)}, needs 1"
+        yield (
+            f"solver.top = {instance.solver.top}: runners-up are not searched beside {both(names)},"
+            " needs 1"
+        )
 
 
 def partition_disagreements(instance: Question) -> Iterator[str]:
@@ -113,12 +138,21 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
     sharing = instance.sharing
     sized_names = [workload.name for workload in instance.workload if workload.gpus is not None]
     if sharing.mode == "time":
-        tables = {"most_products": sharing.most_products != MostProducts(), "discount": sharing.discount}
+        tables = {
+            "most_products": sharing.most_products != MostProducts(),
+            "discount": sharing.discount,
+        }
         for key, content in {**tables, "core": sharing.core}.items():
             if content:
-                yield f"sharing.{key}: only islands are bought together, needs sharing.mode = 'partition'"
+                yield (
+                    f"sharing.{key}: only islands are bought together, needs sharing.mode ="
+                    " 'partition'"
+                )
         for name in sized_names:
-            yield f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode = 'partition'"
+            yield (
+                f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode"
+                " = 'partition'"
+            )
         return
     yield from one_number(instance, "islands take as many GPUs as they need of those there are")
     yield from _discounts(instance)
@@ -138,7 +172,10 @@ def _discounts(instance: Question) -> Iterator[str]:
         kind, item = discount.kind, discount.item
         place = f"sharing.discount: {kind} {item!r}"
         if item not in usd_by_item[kind]:
-            yield f"{place}: the instance does not list it, needs one of {', '.join(usd_by_item[kind])}"
+            yield (
+                f"{place}: the instance does not list it, needs one of"
+                f" {', '.join(usd_by_item[kind])}"
+            )
             continue
         if kind not in include:
             yield f"{place}: objective.include does not count {kind}, needs it there or no discount"
@@ -148,7 +185,9 @@ def _discounts(instance: Question) -> Iterator[str]:
         prices = [usd_by_item[kind][item], *discount.prices(usd_by_item[kind][item])]
         if any(next_usd > usd for usd, next_usd in pairwise(prices)):
             price_list = ", ".join(f"{price:,.10g}" for price in prices)
-            yield f"{place}: prices {price_list} USD, needs prices that do not rise with the quantity"
+            yield (
+                f"{place}: prices {price_list} USD, needs prices that do not rise with the quantity"
+            )
 
 
 def core_disagreements(instance: Question) -> Iterator[str]:
@@ -171,12 +210,14 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     joining = [
         nic
         for nic, planes in product(network.nics, network.nic_planes)
-        if planes in nic.ports and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
+        if planes in nic.ports
+        and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
     ]
     if not joining:
         yield (
-            f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in network.nics, or one "
-            "whose ports have it on as many planes as network.nic_planes lists"
+            f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in"
+            " network.nics, or one whose ports have it on as many planes as network.nic_planes"
+            " lists"
         )
         return
     yield from _core_optics(instance, core, switch)
@@ -184,35 +225,42 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     nics_gbit_s = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
     if core.gbit_s_per_gpu > nics_gbit_s:
         yield (
-            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send {nics_gbit_s:g} Gbit/s, "
-            "needs no more than that"
+            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send"
+            f" {nics_gbit_s:g} Gbit/s, needs no more than that"
         )
 
 
 def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str]:
-    """Optics that do not reach from NICs to leaves and on to the core, or are not the one that the core names."""
-    network, rate, place = instance.network, switch.port_gbit_s, f"sharing.core.switch = {core.switch!r}"
+    """Optics that do not reach from NICs to leaves and on to the core, or are not the one that the
+    core names.
+    """
+    network, rate, place = (
+        instance.network,
+        switch.port_gbit_s,
+        f"sharing.core.switch = {core.switch!r}",
+    )
     rate_optics = [optic for optic in network.optics if optic.links_of(rate)]
     core_optics = [optic for optic in rate_optics if _fits_core(instance, optic, switch)]
     ends = (("from NIC to leaf", rate_optics), ("to the core", core_optics))
     for reach_m, (stretch, optics) in zip(network.link_reach_m[::2], ends, strict=True):
         if not any(optic.reach_m >= reach_m for optic in optics):
             yield (
-                f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links {stretch}, "
-                "needs one in network.optics or another network.link_reach_m"
+                f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links"
+                f" {stretch}, needs one in network.optics or another network.link_reach_m"
             )
     core_names = {optic.name for optic in core_optics if optic.reach_m >= network.link_reach_m[-1]}
     # without any, the complaint above has said that the optics listed are too few
     if core_names and core.optic is not None and core.optic not in core_names:
         yield (
-            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that reaches "
-            f"{network.link_reach_m[-1]:g} m, or to be left out"
+            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that"
+            f" reaches {network.link_reach_m[-1]:g} m, or to be left out"
         )
 
 
 def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:
-    """Whether a module may be at the core's end of links: one of one link, or where ends have their own of so many that
-    each island has a module on every switch."""
+    """Whether a module may be at the core's end of links: one of one link, or where ends have their
+    own of so many that each island has a module on every switch.
+    """
     network, links = instance.network, optic.links_of(switch.port_gbit_s)
     if network.link_ends == "same" or links < 2:
         return links == 1
@@ -230,11 +278,14 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
         yield "phase: there is one phase, needs two or more (or no [[phase]] at all)"
     for number, (start, phase) in enumerate(pairwise(phases), start=1):
         if phase.year <= start.year:
-            yield f"phase[{number}].year = {phase.year:g}: needs a year after {start.year:g}, that of the phase before"
+            yield (
+                f"phase[{number}].year = {phase.year:g}: needs a year after {start.year:g}, that of"
+                " the phase before"
+            )
         if phase.gpus < start.gpus:
             yield (
-                f"phase[{number}].gpus = {phase.gpus}: needs at least {start.gpus}, those of the phase before "
-                "(nothing is thrown away)"
+                f"phase[{number}].gpus = {phase.gpus}: needs at least {start.gpus}, those of the"
+                " phase before (nothing is thrown away)"
             )
     yield from _named_workloads(instance)
     yield from _idle_workloads(instance)
@@ -248,7 +299,10 @@ def _named_workloads(instance: Question) -> Iterator[str]:
         for place, row in enumerate(phase.workloads):
             spot = f"phase[{number}].workloads[{place}]"
             if row.name not in all_names:
-                yield f"{spot}: no [[workload]] is named {row.name!r}, needs one of {', '.join(all_names)}"
+                yield (
+                    f"{spot}: no [[workload]] is named {row.name!r}, needs one of"
+                    f" {', '.join(all_names)}"
+                )
             elif names[row.name] > 1:
                 yield f"{spot}: name {row.name!r} appears twice, needs each workload once"
             else:
@@ -261,7 +315,10 @@ def _idle_workloads(instance: Question) -> Iterator[str]:
         names = {row.name for phase in instance.phase for row in phase.workloads}
         for workload in instance.workload:
             if workload.name not in names:
-                yield f"workload {workload.name!r}: trains in no phase, needs to be in some phase's workloads"
+                yield (
+                    f"workload {workload.name!r}: trains in no phase, needs to be in some phase's"
+                    " workloads"
+                )
 
 
 def _bound_fault(instance: Question, row: PhaseWorkload, place: str) -> Iterator[str]:
@@ -274,8 +331,9 @@ def _bound_fault(instance: Question, row: PhaseWorkload, place: str) -> Iterator
 
 
 def only_ratio(instance: Question) -> str:
-    """The value of `network.oversubscription` that leaves the largest ratio alone. Phases take no list of ratios, so
-    that only 1 leaves no choice there."""
+    """The value of `network.oversubscription` that leaves the largest ratio alone. Phases take no
+    list of ratios, so that only 1 leaves no choice there.
+    """
     return "1" if instance.phase else f"[{instance.network.largest_ratio:g}]"
 
 
@@ -286,9 +344,15 @@ def _not_phased(instance: Question) -> Iterator[str]:
         gpu_counts = ", ".join(map(str, instance.cluster.gpus))
         yield f"cluster.gpus = {gpu_counts}: needs {last_gpus}, the GPUs of the last phase"
     if instance.network.ratios is not None:
-        yield "network.oversubscription: a list of ratios does not go with [[phase]], needs one largest ratio"
+        yield (
+            "network.oversubscription: a list of ratios does not go with [[phase]], needs one"
+            " largest ratio"
+        )
     if instance.limits.capex_usd is not None:
-        yield "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in each phase"
+        yield (
+            "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in"
+            " each phase"
+        )
     if instance.objective.minimize == "power":
         yield "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'"
 
@@ -303,14 +367,19 @@ def site_disagreements(instance: Question) -> Iterator[str]:
     if instance.sharing.mode == "partition":
         if instance.wan or instance.cluster.shares is not None:
             key = "wan" if instance.wan else "cluster.shares"
-            yield f"{key}: every island stands at one site, needs to be left out with sharing.mode = 'partition'"
+            yield (
+                f"{key}: every island stands at one site, needs to be left out with sharing.mode ="
+                " 'partition'"
+            )
     else:
         yield from _shares(instance)
     yield from _links(instance)
     if len(instance.site) > MOST_SITES:
         yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
     if "gpu" not in instance.objective.include:
-        yield "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
+        yield (
+            "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
+        )
 
 
 def _shares(instance: Question) -> Iterator[str]:
@@ -318,7 +387,10 @@ def _shares(instance: Question) -> Iterator[str]:
     if shares is None:
         if any(exclusions(instance)):
             return  # of what excludes shares something goes, and they with it
-        yield "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that sites take"
+        yield (
+            "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that"
+            " sites take"
+        )
         return
     yield from one_number(instance, "sites share one number of GPUs")
     parts = [("cluster.gpus", gpus) for gpus in instance.cluster.gpus]
@@ -335,9 +407,13 @@ def _links(instance: Question) -> Iterator[str]:
         ends = frozenset(wan.between)
         for name in wan.between:
             if name not in names:
-                yield f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}"
+                yield (
+                    f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}"
+                )
         if len(ends) < 2:
-            yield f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different sites"
+            yield (
+                f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different sites"
+            )
         if ends in seen:
             yield f"wan[{w}].between: {wan.name} is there already, needs one table for two sites"
         seen.add(ends)
@@ -364,7 +440,10 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
             yield f"robust.survive: {part!r} appears twice, needs each part once"
     yield from idle_factors(instance, robust.survive).values()
     if robust.aim == "regret" and robust.prices == Prices() and low == high:
-        yield "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or robust.efficiency"
+        yield (
+            "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or"
+            " robust.efficiency"
+        )
     if instance.availability is not None and instance.sharing.mode == "time":
         yield from one_number(instance, "a robust network whose runs restart has one size")
 
@@ -373,23 +452,29 @@ def regrets_of_choices(instance: Question) -> Iterator[str]:
     """That a question of least regret leaves lists open."""
     if instance.minimizes_regret:
         yield (
-            "robust.aim = 'regret': it is measured from the best plans of one choice, so that regrets of several do "
-            "not compare, needs 'worst-case', or one value each in cluster.gpu, workload.global_batch and "
-            "workload.options"
+            "robust.aim = 'regret': it is measured from the best plans of one choice, so that"
+            " regrets of several do not compare, needs 'worst-case', or one value each in"
+            " cluster.gpu, workload.global_batch and workload.options"
         )
 
 
 def idle_factors(instance: Question, survived: Collection[Lost]) -> dict[str, str]:
-    """Longer bounds that belong to none of some losses, by key, each in a sentence; a number for all belongs to any."""
+    """Longer bounds that belong to none of some losses, by key, each in a sentence; a number for
+    all belongs to any.
+    """
     if instance.robust is None:
         return {}
-    factors = {part: factor for part, factor in instance.robust.slower.of_part.items() if factor > 1}
+    factors = {
+        part: factor for part, factor in instance.robust.slower.of_part.items() if factor > 1
+    }
     if len(factors) == len(Slower.model_fields) and len(set(factors.values())) == 1:
         given = f"robust.slower = {min(factors.values()):g}"
         sentence = f"{given}: allows slower iterations after a loss, needs robust.survive"
         return {} if survived else {"robust.slower": sentence}
     return {
-        (key := f"robust.slower.{part}"): f"{key} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
+        (
+            key := f"robust.slower.{part}"
+        ): f"{key} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
         for part, factor in factors.items()
         if part not in survived
     }

@@ -1,4 +1,6 @@
-"""The routing algorithms: random, greedy, sheltered, simulated annealing, the best of them, and all by name."""
+"""The routing algorithms: random, greedy, sheltered, simulated annealing, the best of them, and all
+by name.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,16 @@ from coopt.network.routing.layers import (
     require_paths,
 )
 
-NO_LINK = np.iinfo(np.int64).max // 2  # more than any load; half of the largest number, so that a step fits on top
+NO_LINK = (
+    np.iinfo(np.int64).max // 2
+)  # more than any load; half of the largest number, so that a step fits on top
 Assign = Callable[[TwoLayer, Flows, int], Ints]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cooling:
-    """The schedule: temperatures fall from `hot` to `cold` by `factor`, with `moves` exchanges tried at each.
+    """The schedule: temperatures fall from `hot` to `cold` by `factor`, with `moves` exchanges
+    tried at each.
 
     Temperatures have the unit of the energy, flows squared per link.
     """
@@ -43,7 +48,9 @@ class Cooling:
 
     def __post_init__(self) -> None:
         if not (0 < self.cold < self.hot < math.inf and 0 < self.factor < 1 and self.moves >= 1):
-            raise InstanceError(f"{self}: needs 0 < cold < hot, 0 < factor < 1 and moves of at least 1")
+            raise InstanceError(
+                f"{self}: needs 0 < cold < hot, 0 < factor < 1 and moves of at least 1"
+            )
 
     @property
     def temperatures(self) -> list[float]:
@@ -53,18 +60,26 @@ class Cooling:
 
 
 def annealed_cores(
-    clos: TwoLayer, flows: Flows, seed: int = 0, *, host: Ints | None = None, cooling: Cooling | None = None
+    clos: TwoLayer,
+    flows: Flows,
+    seed: int = 0,
+    *,
+    host: Ints | None = None,
+    cooling: Cooling | None = None,
 ) -> Ints:
-    r"""Cores by simulated annealing from random ones; all flows to one destination host share a core.
+    r"""Cores by simulated annealing from random ones; all flows to one destination host share a
+    core.
 
-    The energy is the sum over bundles of flows squared per link, :math:`\sum_e n_e^2 / c_e`, least when loads are even.
-    A move exchanges the cores of two destinations, half the time of the same leaf. What is returned has the least
-    alpha, then the least energy, among the states at the end of each temperature.
+    The energy is the sum over bundles of flows squared per link, :math:`\sum_e n_e^2 / c_e`, least
+    when loads are even. A move exchanges the cores of two destinations, half the time of the same
+    leaf. What is returned has the least alpha, then the least energy, among the states at the end
+    of each temperature.
 
     Parameters
     ----------
     host
-        Destination host of each flow, shape (flows,); None when every flow has a host of its own, as in rings.
+        Destination host of each flow, shape (flows,); None when every flow has a host of its own,
+        as in rings.
 
     Returns
     -------
@@ -80,13 +95,17 @@ def annealed_cores(
     out = flows.between
     if out.size:
         moving = flows.take(out)
-        _, first_flows, unit = np.unique(out if host is None else host[out], return_index=True, return_inverse=True)
+        _, first_flows, unit = np.unique(
+            out if host is None else host[out], return_index=True, return_inverse=True
+        )
         is_allowed = _usable_cores(clos, moving, unit)
         random = np.random.default_rng(seed)
         ranks = random.integers(0, is_allowed.sum(axis=1))
         start = (np.cumsum(is_allowed, axis=1) <= ranks[:, None]).sum(axis=1)
         state = _State(clos, moving, unit, start.tolist())
-        best_units = _annealed(state, is_allowed, moving.dst[first_flows], cooling or Cooling(), random)
+        best_units = _annealed(
+            state, is_allowed, moving.dst[first_flows], cooling or Cooling(), random
+        )
         cores[out] = np.array(best_units)[unit]
     return cores
 
@@ -114,7 +133,8 @@ class _State:
         change = 0.0
         for s, d in self.flows[unit]:
             for loads, links in ((self.up[s], self.links[s]), (self.down[d], self.links[d])):
-                # The energy sums squares: leaving a bundle of n flows changes it by 1 - 2n, joining one by 1 + 2n.
+                # The energy sums squares: leaving a bundle of n flows changes it by 1 - 2n, joining
+                # one by 1 + 2n.
                 change += (1 - 2 * loads[old]) / links[old]
                 loads[old] -= 1
                 change += (1 + 2 * loads[new]) / links[new]
@@ -129,7 +149,11 @@ class _State:
 
 
 def _annealed(
-    state: _State, is_allowed: NDArray[np.bool_], leaf: Ints, cooling: Cooling, random: np.random.Generator
+    state: _State,
+    is_allowed: NDArray[np.bool_],
+    leaf: Ints,
+    cooling: Cooling,
+    random: np.random.Generator,
 ) -> list[int]:
     peers: dict[int, list[int]] = {}
     for unit, host_leaf in enumerate(leaf.tolist()):
@@ -140,7 +164,8 @@ def _annealed(
     for temperature in cooling.temperatures:
         for draw_a, draw_b, draw_near, luck in random.random((cooling.moves, 4)).tolist():
             a = int(draw_a * len(mates))
-            # Within a leaf, loads down stay as they are where hosts receive equally many flows: only loads up change.
+            # Within a leaf, loads down stay as they are where hosts receive equally many flows:
+            # only loads up change.
             choice = mates[a] if draw_near < 0.5 else range(len(mates))
             b = choice[int(draw_b * len(choice))]
             core_a, core_b = state.core[a], state.core[b]
@@ -156,20 +181,23 @@ def _annealed(
 
 
 def _usable_cores(clos: TwoLayer, flows: Flows, unit: Ints) -> NDArray[np.bool_]:
-    """Whether a core has links to the destination and to all its sources, shape (destinations, cores)."""
+    """Whether a core has links to the destination and to all its sources, shape (destinations,
+    cores).
+    """
     is_allowed = np.ones((int(unit.max()) + 1, clos.cores), dtype=np.bool_)
     np.logical_and.at(is_allowed, unit, (clos.links[flows.src] > 0) & (clos.links[flows.dst] > 0))
     stranded = np.flatnonzero(is_allowed.sum(axis=1)[unit] == 0)
     if stranded.size:
         raise InstanceError(
-            f"leaf {flows.dst[stranded[0]]}: no core has links to it and to all leaves that send to one host of it; "
-            "needs one, or `host` left out"
+            f"leaf {flows.dst[stranded[0]]}: no core has links to it and to all leaves that send to"
+            " one host of it; needs one, or `host` left out"
         )
     return is_allowed
 
 
 def hashed_cores(clos: TwoLayer, flows: Flows, seed: int = 0) -> Ints:
-    """A core for each flow, drawn with the odds of the source leaf's links to cores that reach the destination.
+    """A core for each flow, drawn with the odds of the source leaf's links to cores that reach the
+    destination.
 
     Returns
     -------
@@ -191,11 +219,12 @@ def hashed_cores(clos: TwoLayer, flows: Flows, seed: int = 0) -> Ints:
 
 
 def greedy_cores(clos: TwoLayer, flows: Flows) -> Ints:
-    """A core for each flow: the first that keeps the busier of the two bundles, up and down, least busy.
+    """A core for each flow: the first that keeps the busier of the two bundles, up and down, least
+    busy.
 
-    Leaves with most flows go first. At most twice the optimum where all working cores join all leaves by equally many
-    links: of D - 1 flows at either end, fewer than `cores` bundles can hold 2 ceil(D / cores) or more
-    (Cohen et al., arXiv 2503.05324).
+    Leaves with most flows go first. At most twice the optimum where all working cores join all
+    leaves by equally many links: of D - 1 flows at either end, fewer than `cores` bundles can hold
+    2 ceil(D / cores) or more (Cohen et al., arXiv 2503.05324).
 
     Returns
     -------
@@ -226,7 +255,9 @@ def greedy_cores(clos: TwoLayer, flows: Flows) -> Ints:
 
 
 def _order(clos: TwoLayer, flows: Flows) -> Ints:
-    """Flows by the fullest leaf and direction they belong to; ties: up before down, then leaf, then flow."""
+    """Flows by the fullest leaf and direction they belong to; ties: up before down, then leaf, then
+    flow.
+    """
     busiest_first = np.argsort(-degrees(clos.leaves, flows).ravel(), kind="stable")
     rank = np.empty(2 * clos.leaves, dtype=np.int64)
     rank[busiest_first] = np.arange(2 * clos.leaves)
@@ -238,9 +269,10 @@ def _order(clos: TwoLayer, flows: Flows) -> Ints:
 def sheltered_cores(clos: TwoLayer, flows: Flows) -> Ints:
     """Cores of optimal alpha with as many groups as this finds on bundles that carry one flow each.
 
-    A group waits for its slowest flow, so it is better to have a few groups share all their links than all groups
-    share a few. Groups are taken, small ones first, while no leaf has more than `a` of their flows in or out; they are
-    coloured with a cores and the rest with the others. a is as large as lets the rest keep to the optimal alpha.
+    A group waits for its slowest flow, so it is better to have a few groups share all their links
+    than all groups share a few. Groups are taken, small ones first, while no leaf has more than `a`
+    of their flows in or out; they are coloured with a cores and the rest with the others. a is as
+    large as lets the rest keep to the optimal alpha.
 
     Returns
     -------
@@ -261,11 +293,13 @@ def sheltered_cores(clos: TwoLayer, flows: Flows) -> Ints:
     low, high = 0, working.size - 1
     is_sheltered = np.zeros(len(flows), dtype=np.bool_)
     ends = _ends_by_group(clos, flows)
-    # The more cores shelter groups, the fewer are left to the rest, so the largest number that does is bisected.
+    # The more cores shelter groups, the fewer are left to the rest, so the largest number that does
+    # is bisected.
     while low < high:
         a = (low + high + 1) // 2
         groups, flows_of_end = _fitting(ends, 2 * clos.leaves, a)
-        # the rest of each leaf's flows has to fit on the cores left over, at most `level` of them a bundle
+        # the rest of each leaf's flows has to fit on the cores left over, at most `level` of them a
+        # bundle
         if (degree - flows_of_end).max() <= level * (working.size - a):
             low, is_sheltered = a, np.isin(flows.group, groups)
         else:
@@ -280,16 +314,23 @@ def sheltered_cores(clos: TwoLayer, flows: Flows) -> Ints:
 
 
 def _ends_by_group(clos: TwoLayer, flows: Flows) -> list[tuple[int, list[int]]]:
-    """Each group with the ends of its flows between leaves, leaf for out and leaves + leaf for in; small ones first."""
+    """Each group with the ends of its flows between leaves, leaf for out and leaves + leaf for in;
+    small ones first.
+    """
     moving = flows.take(flows.between)
     names, group_of = np.unique(moving.group, return_inverse=True)
     order = np.argsort(group_of, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(group_of))[:-1])
-    ends = [np.concatenate([moving.src[part], clos.leaves + moving.dst[part]]).tolist() for part in parts]
+    ends = [
+        np.concatenate([moving.src[part], clos.leaves + moving.dst[part]]).tolist()
+        for part in parts
+    ]
     return sorted(zip(names.tolist(), ends, strict=True), key=lambda pair: len(pair[1]))
 
 
-def _fitting(ends: list[tuple[int, list[int]]], size: int, max_flows: int) -> tuple[list[int], Ints]:
+def _fitting(
+    ends: list[tuple[int, list[int]]], size: int, max_flows: int
+) -> tuple[list[int], Ints]:
     """Groups taken in turn while no end has more than `max_flows`, and the flows of each end."""
     flows_of_end = [0] * size
     groups = []
@@ -307,17 +348,22 @@ def _fitting(ends: list[tuple[int, list[int]]], size: int, max_flows: int) -> tu
 def best_cores(clos: TwoLayer, flows: Flows) -> Ints:
     """Cores by colouring where it is optimal, by the greedy algorithm elsewhere.
 
-    Where even the optimum makes flows share links, many routings have its alpha: of a plain colouring and one that
-    shelters groups the one is taken that is fairer to groups, the slowest first.
+    Where even the optimum makes flows share links, many routings have its alpha: of a plain
+    colouring and one that shelters groups the one is taken that is fairer to groups, the slowest
+    first.
     """
     require_paths(clos, flows)
     if working_cores(clos, flows) is None:
         return greedy_cores(clos, flows)
     coloured = coloured_cores(clos, flows)
-    if link_loads(clos, flows, coloured).alpha <= 1:  # no flow shares a link, so no group can do better
+    if (
+        link_loads(clos, flows, coloured).alpha <= 1
+    ):  # no flow shares a link, so no group can do better
         return coloured
     either = coloured, sheltered_cores(clos, flows)
-    return max(either, key=lambda cores: fairness_key(group_rates(flows.group, _rates(clos, flows, cores))))
+    return max(
+        either, key=lambda cores: fairness_key(group_rates(flows.group, _rates(clos, flows, cores)))
+    )
 
 
 def _rates(clos: TwoLayer, flows: Flows, cores: Ints) -> Floats:

@@ -1,10 +1,12 @@
 """Cores by bipartite edge colouring: no routing is better where all cores join all leaves alike.
 
-On three tiers, slices of flows are nearly as even for pods as for leaves, so that links above pods carry little more.
+On three tiers, slices of flows are nearly as even for pods as for leaves, so that links above pods
+carry little more.
 
-Flows of two slices at a time are dealt anew. At either end they are paired at their leaf, what is left over in their
-pod, and what is left over then with any other; pairs chain all flows into rings, along which the two slices alternate.
-So no leaf and no pod has two flows more in the one than in the other.
+Flows of two slices at a time are dealt anew. At either end they are paired at their leaf, what is
+left over in their pod, and what is left over then with any other; pairs chain all flows into rings,
+along which the two slices alternate. So no leaf and no pod has two flows more in the one than in
+the other.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ MOST_FAILURES = 200
 NO_EDGE = -1
 
 
-def even_slices(flows: Flows, slices: Ints, *, count: int, pod_leaves: int, max_flows: int, max_pod_flows: int) -> Ints:
-    """Deal flows anew until no pod sends or receives more than so many by a slice, or exchanges help no more.
+def even_slices(
+    flows: Flows, slices: Ints, *, count: int, pod_leaves: int, max_flows: int, max_pod_flows: int
+) -> Ints:
+    """Deal flows anew until no pod sends or receives more than so many by a slice, or exchanges
+    help no more.
 
     Parameters
     ----------
     slices
-        Slice of each flow below `count`, -1 inside a leaf, with no more than `max_flows` of a leaf in one; shape
-        (flows,).
+        Slice of each flow below `count`, -1 inside a leaf, with no more than `max_flows` of a leaf
+        in one; shape (flows,).
     pod_leaves
         Leaves of a pod, the last of which may have fewer.
     max_flows, max_pod_flows
@@ -46,12 +51,17 @@ def even_slices(flows: Flows, slices: Ints, *, count: int, pod_leaves: int, max_
     loads = _pod_loads(pods, beyond, dealt_slices, count)
     while loads.max(initial=0) > max_pod_flows and failures < MOST_FAILURES:
         *pod, full_slice = np.unravel_index(int(loads.argmax()), loads.shape)
-        # The emptiest slice of the pod first; once that has failed, any, or the search would repeat itself.
+        # The emptiest slice of the pod first; once that has failed, any, or the search would repeat
+        # itself.
         partner_slice = draw.integers(count) if failures else int(loads[tuple(pod)].argmin())
-        pair = draw.permutation(np.flatnonzero((dealt_slices == full_slice) | (dealt_slices == partner_slice)))
+        pair = draw.permutation(
+            np.flatnonzero((dealt_slices == full_slice) | (dealt_slices == partner_slice))
+        )
         dealt = dealt_slices.copy()
         dealt[pair] = np.where(
-            _halves_of_flows(flows.take(pair), pod_leaves, beyond[pair], 2 * max_flows), full_slice, partner_slice
+            _halves_of_flows(flows.take(pair), pod_leaves, beyond[pair], 2 * max_flows),
+            full_slice,
+            partner_slice,
         )
         new_loads = _pod_loads(pods, beyond, dealt, count)
         better = int((loads**2).sum() - (new_loads**2).sum())
@@ -67,24 +77,32 @@ def _pod_loads(pods: tuple[Ints, Ints], beyond: Bools, slices: Ints, count: int)
     size = int(max(ends.max(initial=0) for ends in pods)) + 1
     return np.stack(
         [
-            np.bincount(ends[beyond] * count + slices[beyond], minlength=size * count).reshape(size, count)
+            np.bincount(ends[beyond] * count + slices[beyond], minlength=size * count).reshape(
+                size, count
+            )
             for ends in pods
         ]
     )
 
 
 def _halves_of_flows(flows: Flows, pod_leaves: int, beyond: Bools, full_degree: int) -> Bools:
-    """Which of two halves each flow goes to; a leaf with `full_degree` flows is halved, whoever else is uneven."""
+    """Which of two halves each flow goes to; a leaf with `full_degree` flows is halved, whoever
+    else is uneven.
+    """
     partners = []
     for leaves in (flows.src, flows.dst):
         odd = len(leaves) % 2  # one more flow, which is paired with whatever is left over
         padding = np.full(odd, NOBODY)
-        leaf, pod, away = (np.append(ends, padding) for ends in (leaves, leaves // pod_leaves, beyond.astype(np.int64)))
+        leaf, pod, away = (
+            np.append(ends, padding)
+            for ends in (leaves, leaves // pod_leaves, beyond.astype(np.int64))
+        )
         partner = np.full(len(leaf), NOBODY, dtype=np.int64)
         tight = np.bincount(leaves)[leaf] == full_degree
         tight[len(leaves) :] = False
         real = leaf >= 0
-        # In order of need, since the flows of a pair go to different halves: a full leaf must not be split unevenly.
+        # In order of need, since the flows of a pair go to different halves: a full leaf must not
+        # be split unevenly.
         for key, eligible in (
             (2 * leaf + away, real),
             (leaf, real & tight),
@@ -107,9 +125,11 @@ def _pair(partner: Ints, key: Ints, eligible: Bools) -> None:
 
 
 def split_classes(left: Ints, right: Ints, rounds: int) -> Ints:
-    """Split the edges into 2^rounds classes; a vertex of degree d has at most ceil(d / 2^rounds) in each.
+    """Split the edges into 2^rounds classes; a vertex of degree d has at most ceil(d / 2^rounds) in
+    each.
 
-    Neighbours share alike: consecutive vertices of one side with n edges in all have at most n / 2^rounds + 2 in each.
+    Neighbours share alike: consecutive vertices of one side with n edges in all have at most n /
+    2^rounds + 2 in each.
 
     Parameters
     ----------
@@ -130,9 +150,10 @@ def split_classes(left: Ints, right: Ints, rounds: int) -> Ints:
 def _halves(left: Ints, right: Ints) -> Bools:
     """Split the edges in two so that no vertex has more than ceil(degree / 2) in either half.
 
-    With edges added until every degree is even, the edges of a vertex are paired. Pairs on the left and pairs on the
-    right then chain all edges into closed walks, along which the halves alternate. Added edges meet at one vertex, in
-    the order of their other ends, so that what two neighbouring vertices have left over goes to different halves.
+    With edges added until every degree is even, the edges of a vertex are paired. Pairs on the left
+    and pairs on the right then chain all edges into closed walks, along which the halves alternate.
+    Added edges meet at one vertex, in the order of their other ends, so that what two neighbouring
+    vertices have left over goes to different halves.
     """
     edges = left.size
     left, right = _even(left, right)
@@ -140,17 +161,20 @@ def _halves(left: Ints, right: Ints) -> Bools:
 
 
 def alternated(left: Ints, right: Ints) -> Bools:
-    """Halves of edges so that no edge is in the half of its partner, neither of that on the left nor on the right.
+    """Halves of edges so that no edge is in the half of its partner, neither of that on the left
+    nor on the right.
 
     Parameters
     ----------
     left, right
-        The edge that each is paired with on either side, where pairs are each other's partners; shape (edges,).
+        The edge that each is paired with on either side, where pairs are each other's partners;
+        shape (edges,).
     """
     following = right[left]
     smallest = np.arange(left.size)
     distance = 1
-    # Pointer doubling: after k rounds each edge knows the smallest of the 2^k edges of its walk from itself on.
+    # Pointer doubling: after k rounds each edge knows the smallest of the 2^k edges of its walk
+    # from itself on.
     while distance < left.size:
         smallest = np.minimum(smallest, smallest[following])
         following = following[following]
@@ -159,13 +183,17 @@ def alternated(left: Ints, right: Ints) -> Bools:
 
 
 def _even(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """The edges, and an edge from each vertex of odd degree to one more vertex on the other side."""
+    """The edges, and an edge from each vertex of odd degree to one more vertex on the other
+    side.
+    """
     odd_left, odd_right = (np.flatnonzero(np.bincount(side) % 2) for side in (left, right))
     more_left, more_right = (np.array([side.max(initial=-1) + 1]) for side in (left, right))
     odd_edge = odd_left.size % 2
     return (
         np.concatenate([left, odd_left, more_left.repeat(odd_right.size + odd_edge)]),
-        np.concatenate([right, more_right.repeat(odd_left.size), odd_right, more_right.repeat(odd_edge)]),
+        np.concatenate(
+            [right, more_right.repeat(odd_left.size), odd_right, more_right.repeat(odd_edge)]
+        ),
     )
 
 
@@ -180,7 +208,9 @@ def _pairs(ends: Ints) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class _Colouring:
-    """Edge of each colour at each vertex, -1 for none; `missing_colours` has a bit for each one missing at a vertex."""
+    """Edge of each colour at each vertex, -1 for none; `missing_colours` has a bit for each one
+    missing at a vertex.
+    """
 
     ends: list[tuple[int, int]]
     at: list[list[int]]
@@ -197,7 +227,9 @@ class _Colouring:
             self.missing_colours[vertex] |= 1 << colour
 
     def swap(self, vertex: int, a: int, b: int) -> None:
-        """Exchange colours a and b along the path that leaves a vertex with a, where b is missing."""
+        """Exchange colours a and b along the path that leaves a vertex with a, where b is
+        missing.
+        """
         path = []
         colour = a
         while (edge := self.at[vertex][colour]) != NO_EDGE:
@@ -212,18 +244,22 @@ class _Colouring:
 
 
 def completed_colours(left: Ints, right: Ints, colours: int, start_colours: Ints) -> Ints:
-    """A colour for every edge, no two alike at a vertex; edges may change the colour they were given.
+    """A colour for every edge, no two alike at a vertex; edges may change the colour they were
+    given.
 
-    A new edge takes a colour missing at both ends, each edge starting to look from another one. Where there is none,
-    a is missing at its left end and b at its right end: the path of colours a and b from the right end never comes to
-    the left end, which it would enter with a, and exchanging its colours frees a.
+    A new edge takes a colour missing at both ends, each edge starting to look from another one.
+    Where there is none, a is missing at its left end and b at its right end: the path of colours a
+    and b from the right end never comes to the left end, which it would enter with a, and
+    exchanging its colours frees a.
 
     Parameters
     ----------
     left, right
-        Vertex of each edge, numbered from 0 on either side, with at most `colours` edges each; shape (edges,).
+        Vertex of each edge, numbered from 0 on either side, with at most `colours` edges each;
+        shape (edges,).
     start_colours
-        A colour from 0 to colours - 1, no two alike at a vertex, or -1 where one is wanted; shape (edges,).
+        A colour from 0 to colours - 1, no two alike at a vertex, or -1 where one is wanted; shape
+        (edges,).
     """
     start = int(left.max(initial=-1)) + 1
     vertices = start + int(right.max(initial=-1)) + 1
@@ -244,7 +280,12 @@ def completed_colours(left: Ints, right: Ints, colours: int, start_colours: Ints
                 _first_bit(state.missing_colours[left_end], edge % colours),
                 _first_bit(state.missing_colours[right_end], edge % colours),
             )
-        state.put(edge, _first_bit(state.missing_colours[left_end] & state.missing_colours[right_end], edge % colours))
+        state.put(
+            edge,
+            _first_bit(
+                state.missing_colours[left_end] & state.missing_colours[right_end], edge % colours
+            ),
+        )
     colour_of = np.empty(left.size, dtype=np.int64)
     for row in state.at[:start]:
         for colour, edge in enumerate(row):
@@ -261,11 +302,13 @@ def _first_bit(bits: int, start: int) -> int:
 
 
 def coloured_cores(clos: TwoLayer, flows: Flows) -> Ints:
-    """A core for each flow so that every bundle of a leaf with d flows carries at most ceil(d / cores) of them.
+    """A core for each flow so that every bundle of a leaf with d flows carries at most ceil(d /
+    cores) of them.
 
-    Flows are edges from source to destination leaf. A leaf with more flows than cores counts as several vertices of
-    `cores` edges at most, so that colours are cores. Edges are split into halves until a class is a matching; the
-    smallest classes beyond the number of cores are dissolved into the others.
+    Flows are edges from source to destination leaf. A leaf with more flows than cores counts as
+    several vertices of `cores` edges at most, so that colours are cores. Edges are split into
+    halves until a class is a matching; the smallest classes beyond the number of cores are
+    dissolved into the others.
 
     Returns
     -------
@@ -274,7 +317,8 @@ def coloured_cores(clos: TwoLayer, flows: Flows) -> Ints:
     Raises
     ------
     InstanceError
-        When a working core has not the same number of links to every leaf in use; failed cores are left out.
+        When a working core has not the same number of links to every leaf in use; failed cores are
+        left out.
     """
     require_paths(clos, flows)
     cores = np.full(len(flows), -1, dtype=np.int64)
@@ -292,7 +336,9 @@ def coloured_cores(clos: TwoLayer, flows: Flows) -> Ints:
 
 
 def working_cores(clos: TwoLayer, flows: Flows) -> Ints | None:
-    """The cores that join all leaves in use, None where they do not join them by equally many links."""
+    """The cores that join all leaves in use, None where they do not join them by equally many
+    links.
+    """
     leaves = np.union1d(flows.src[flows.between], flows.dst[flows.between])
     links = clos.links[leaves]
     working = np.flatnonzero(links.any(axis=0))
@@ -300,7 +346,8 @@ def working_cores(clos: TwoLayer, flows: Flows) -> Ints | None:
 
 
 def edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
-    """A proper colouring of a bipartite multigraph; no vertex has more edges than there are colours.
+    """A proper colouring of a bipartite multigraph; no vertex has more edges than there are
+    colours.
 
     Parameters
     ----------
@@ -311,7 +358,9 @@ def edge_colours(left: Ints, right: Ints, colours: int) -> Ints:
     -------
     Colour of each edge, from 0; shape (edges,).
     """
-    rounds = (colours - 1).bit_length()  # halving makes powers of two; a class then has at most one edge a vertex
+    rounds = (
+        colours - 1
+    ).bit_length()  # halving makes powers of two; a class then has at most one edge a vertex
     classes = split_classes(left, right, rounds)
     if colours == 1 << rounds:
         return classes

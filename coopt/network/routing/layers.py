@@ -27,12 +27,14 @@ ROUNDING = 1 + 1e-12  # shares that differ by rounding only
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoLayer:
-    """Leaves below, cores above; each leaf has links to cores, with full capacity in both directions.
+    """Leaves below, cores above; each leaf has links to cores, with full capacity in both
+    directions.
 
     Parameters
     ----------
     links
-        Parallel links between each leaf and core, shape (leaves, cores); 0 where there are none or all failed.
+        Parallel links between each leaf and core, shape (leaves, cores); 0 where there are none or
+        all failed.
     """
 
     links: Ints
@@ -43,8 +45,8 @@ class TwoLayer:
             raise InstanceError(f"links: {self.links.min()}, needs numbers of links of at least 0")
         if self.unit > LARGEST_UNIT:
             raise InstanceError(
-                f"links: {np.unique(self.links).size} different numbers of parallel links, whose least common multiple "
-                f"is {self.unit}, needs one of at most {LARGEST_UNIT}"
+                f"links: {np.unique(self.links).size} different numbers of parallel links, whose"
+                f" least common multiple is {self.unit}, needs one of at most {LARGEST_UNIT}"
             )
 
     @property
@@ -59,18 +61,23 @@ class TwoLayer:
 
     @cached_property
     def unit(self) -> int:
-        """Least common multiple of the numbers of parallel links: in this unit every load per link is whole."""
+        """Least common multiple of the numbers of parallel links: in this unit every load per link
+        is whole.
+        """
         return math.lcm(*np.unique(self.links[self.links > 0]).tolist())
 
     @cached_property
     def steps(self) -> Ints:
-        """What one more flow adds to the load per link, in 1/unit; 0 where there is no link. Shape (leaves, cores)."""
+        """What one more flow adds to the load per link, in 1/unit; 0 where there is no link. Shape
+        (leaves, cores).
+        """
         return np.where(self.links > 0, self.unit // np.maximum(self.links, 1), 0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Flows:
-    """Flows of equal size between leaves; those of a group are one collective and run at the same time.
+    """Flows of equal size between leaves; those of a group are one collective and run at the same
+    time.
 
     Parameters
     ----------
@@ -89,7 +96,9 @@ class Flows:
             object.__setattr__(self, name, _whole_numbers(name, getattr(self, name), dimensions=1))
         if not self.src.shape == self.dst.shape == self.group.shape:
             lengths = ", ".join(str(values.size) for values in (self.src, self.dst, self.group))
-            raise InstanceError(f"flows: src, dst and group of lengths {lengths}, needs equal lengths")
+            raise InstanceError(
+                f"flows: src, dst and group of lengths {lengths}, needs equal lengths"
+            )
 
     def __len__(self) -> int:
         return int(self.src.size)
@@ -105,7 +114,9 @@ class Flows:
 
 
 def striped_clos(switches: int, uplinks: int, tops: int) -> TwoLayer:
-    """Switches whose up-link j of switch i goes to (i*uplinks + j) mod tops, the rule of docs/network.md."""
+    """Switches whose up-link j of switch i goes to (i*uplinks + j) mod tops, the rule of
+    docs/network.md.
+    """
     ends = np.arange(switches * uplinks) % max(tops, 1)
     places = np.repeat(np.arange(switches), uplinks) * tops + ends
     return TwoLayer(links=np.bincount(places, minlength=switches * tops).reshape(switches, tops))
@@ -125,21 +136,27 @@ def require_paths(clos: TwoLayer, flows: Flows) -> None:
     for name, ends in (("src", flows.src), ("dst", flows.dst)):
         wrong = np.flatnonzero((ends < 0) | (ends >= clos.leaves))
         if wrong.size:
-            raise InstanceError(f"flow {wrong[0]}: {name} = {ends[wrong[0]]}, needs a leaf from 0 to {clos.leaves - 1}")
+            raise InstanceError(
+                f"flow {wrong[0]}: {name} = {ends[wrong[0]]}, needs a leaf from 0 to"
+                f" {clos.leaves - 1}"
+            )
     out = flows.between
     present = clos.links > 0
     stranded = out[~(present[flows.src[out]] & present[flows.dst[out]]).any(axis=1)]
     if stranded.size:
         flow = stranded[0]
         raise InstanceError(
-            f"flow {flow}: leaf {flows.src[flow]} to leaf {flows.dst[flow]}, needs a core with links to both"
+            f"flow {flow}: leaf {flows.src[flow]} to leaf {flows.dst[flow]}, needs a core with"
+            " links to both"
         )
 
 
 def _whole_numbers(name: str, values: Any, *, dimensions: int) -> Ints:
     array = np.asarray(values)
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
-        raise InstanceError(f"{name}: {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole numbers")
+        raise InstanceError(
+            f"{name}: {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole numbers"
+        )
     return array.astype(np.int64)
 
 
@@ -152,8 +169,9 @@ class Loads:
     links
         Parallel links of each bundle, shape (leaves, cores).
     up, down
-        Flows on each bundle, from leaf to core and back; shape (leaves, cores), or (slices, leaves, cores) for
-        several equal networks side by side. Not whole where flows are spread over all paths.
+        Flows on each bundle, from leaf to core and back; shape (leaves, cores), or (slices, leaves,
+        cores) for several equal networks side by side. Not whole where flows are spread over all
+        paths.
     """
 
     links: Ints
@@ -177,8 +195,12 @@ def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
     """
     out = np.flatnonzero(cores >= 0)
     shape = clos.links.shape
-    up = np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(shape)
-    down = np.bincount(flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(shape)
+    up = np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
+        shape
+    )
+    down = np.bincount(flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
+        shape
+    )
     return Loads(links=clos.links, up=up, down=down)
 
 
@@ -186,10 +208,11 @@ PAIRS = 1 << 16  # pairs of leaves that are spread at once, so that tables stay 
 
 
 def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
-    """Flows on every bundle when each is spread over the cores by the smaller of their bundles at both leaves.
+    """Flows on every bundle when each is spread over the cores by the smaller of their bundles at
+    both leaves.
 
-    So nothing is sent up that has no link down: the weights of WCMP (Zhou et al., EuroSys 2014). Even bundles are
-    shared evenly.
+    So nothing is sent up that has no link down: the weights of WCMP (Zhou et al., EuroSys 2014).
+    Even bundles are shared evenly.
 
     Parameters
     ----------
@@ -207,7 +230,9 @@ def spread_loads(clos: TwoLayer, src: Ints, dst: Ints, flows: Floats) -> Loads:
 
 
 def degrees(leaves: int, flows: Flows) -> Ints:
-    """Flows that leave each leaf and flows that enter it, not counting those inside; shape (2, leaves)."""
+    """Flows that leave each leaf and flows that enter it, not counting those inside; shape (2,
+    leaves).
+    """
     out = flows.between
     return np.stack([np.bincount(ends[out], minlength=leaves) for ends in (flows.src, flows.dst)])
 
@@ -235,7 +260,9 @@ def least_level(clos: TwoLayer, degree: Ints, *, copies: int) -> int:
     max_degree = degree.max(axis=0, initial=0)
     steps = np.where(clos.steps > 0, clos.steps, np.iinfo(np.int64).max)
     low, high = np.zeros(clos.leaves, dtype=np.int64), max_degree * clos.unit
-    while (low < high).any():  # all leaves are bisected at once: what a leaf's bundles hold grows with the level
+    while (
+        low < high
+    ).any():  # all leaves are bisected at once: what a leaf's bundles hold grows with the level
         middle = (low + high) // 2
         enough = copies * (middle[:, None] // steps).sum(axis=1) >= max_degree
         high = np.where(enough, middle, high)
@@ -270,7 +297,8 @@ def hops(clos: TwoLayer, flows: Flows, cores: Ints) -> Hops:
 def flow_rates(routes: Hops) -> Floats:
     """Max-min fair rates by progressive filling, in links; shape (flows,).
 
-    All flows rise together. When a bundle is full, its flows keep their rate; the others rise on, up to their NIC's.
+    All flows rise together. When a bundle is full, its flows keep their rate; the others rise on,
+    up to their NIC's.
     """
     flows, hop = np.nonzero(routes.bundles >= 0)
     crossed = routes.bundles[flows, hop]
@@ -295,7 +323,9 @@ def flow_rates(routes: Hops) -> Floats:
 
 
 def group_rates(group: Ints, rates: Floats) -> Floats:
-    """The rate of each group, that of its slowest flow; groups in ascending order of their numbers, shape (groups,)."""
+    """The rate of each group, that of its slowest flow; groups in ascending order of their numbers,
+    shape (groups,).
+    """
     names, group_of = np.unique(group, return_inverse=True)
     slowest = np.full(names.size, np.inf)
     np.minimum.at(slowest, group_of, rates)
@@ -303,11 +333,15 @@ def group_rates(group: Ints, rates: Floats) -> Floats:
 
 
 def fairness_key(slowest: Floats) -> tuple[float, ...]:
-    """Group rates in ascending order, to 12 decimals: of two routings the one whose tuple is larger is the fairer."""
+    """Group rates in ascending order, to 12 decimals: of two routings the one whose tuple is larger
+    is the fairer.
+    """
     # Rounded, so that the last bits of a sum decide nothing.
     return tuple(np.sort(slowest).round(12).tolist())
 
 
 def efficiency(slowest: Floats) -> float:
-    """Mean over groups of rate over the rate alone at full bandwidth, which is that of a NIC; 1 without groups."""
+    """Mean over groups of rate over the rate alone at full bandwidth, which is that of a NIC; 1
+    without groups.
+    """
     return float(np.mean(slowest) / NIC) if slowest.size else 1.0

@@ -31,7 +31,8 @@ from coopt.network.routing.layers import (
 )
 
 COLOURED = ("colouring", "sheltered", "best")
-"""Algorithms whose slices are made even for pods, too; the others know nothing of the tier above."""
+"""Algorithms whose slices are made even for pods, too; the others know nothing of the tier above.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,39 +69,51 @@ class Plane:
     def __post_init__(self) -> None:
         complaints, (_, middle_radix, top_radix) = [], self.radices
         if not 0 <= self.uplinks < self.radix or (self.leaves > 1 and not self.uplinks):
-            complaints.append(f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a switch")
+            complaints.append(
+                f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a"
+                " switch"
+            )
         if self.pods is None and not 1 <= self.leaves <= middle_radix:
-            complaints.append(f"leaves: {self.leaves}, needs 1 to {middle_radix} (the radix) without pods")
+            complaints.append(
+                f"leaves: {self.leaves}, needs 1 to {middle_radix} (the radix) without pods"
+            )
         if self.pods is not None:
             pods = self.pods
             if not 1 <= pods.count <= top_radix or pods.count * pods.leaves < self.leaves:
                 complaints.append(
-                    f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top_radix} that hold {self.leaves}"
+                    f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top_radix} that"
+                    f" hold {self.leaves}"
                 )
             if not 1 <= pods.w <= middle_radix - pods.l:
                 free_ports = middle_radix - pods.l
                 complaints.append(
-                    f"pods.w: {pods.w}, needs 1 to {free_ports}, the ports that pods.l = {pods.l} leaves free"
+                    f"pods.w: {pods.w}, needs 1 to {free_ports}, the ports that pods.l = {pods.l}"
+                    " leaves free"
                 )
             if pods.l % pods.each or self.uplinks % pods.each:
                 complaints.append(
-                    f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks = {self.uplinks}"
+                    f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks ="
+                    f" {self.uplinks}"
                 )
         if complaints:
             raise InstanceError(complaints)
 
     @property
     def slices(self) -> int:
-        """Equal networks above the leaves: on three tiers the aggregation switches of a pod, otherwise 1."""
+        """Equal networks above the leaves: on three tiers the aggregation switches of a pod,
+        otherwise 1.
+        """
         return self.uplinks // self.pods.each if self.pods else 1
 
     @cached_property
     def layers(self) -> tuple[TwoLayer, ...]:
-        """From the leaves up: leaves and spines; on three tiers leaves and slices, then aggregation switches and cores.
+        """From the leaves up: leaves and spines; on three tiers leaves and slices, then aggregation
+        switches and cores.
 
-        A slice is aggregation switch j of every pod. Row j·pods + P of the second layer is switch j of pod P. Switches
-        of different slices share no core, so that a column stands for a core of every slice; as a flow stays in its
-        slice, one routing of these rows is a routing of each slice.
+        A slice is aggregation switch j of every pod. Row j·pods + P of the second layer is switch j
+        of pod P. Switches of different slices share no core, so that a column stands for a core of
+        every slice; as a flow stays in its slice, one routing of these rows is a routing of each
+        slice.
         """
         if self.pods is None:
             fewest = -(-self.leaves * self.uplinks // self.radices[1])
@@ -121,7 +134,8 @@ class Plane:
         """
         if not 0 <= n <= self.top_switches:
             raise InstanceError(
-                f"failed cores: {n}, needs 0 to {self.top_switches}, the switches at the top of a plane"
+                f"failed cores: {n}, needs 0 to {self.top_switches}, the switches at the top of a"
+                " plane"
             )
         if n and n == self.top_switches:
             raise InstanceError(f"failed cores: {n}, leaves no top switch, needs fewer of them")
@@ -129,14 +143,21 @@ class Plane:
             return (fail_cores(self.layers[0], n, seed),)
         leaf_layer, top_layer = self.layers
         links = top_layer.links.reshape(self.slices, self.pods.count, top_layer.cores).copy()
-        slices, cores = np.divmod(np.random.default_rng(seed).permutation(self.top_switches)[:n], top_layer.cores)
+        slices, cores = np.divmod(
+            np.random.default_rng(seed).permutation(self.top_switches)[:n], top_layer.cores
+        )
         links[slices, :, cores] = 0
-        # Two pods are joined where some core has links to both: a product of the incidences counts such cores.
+        # Two pods are joined where some core has links to both: a product of the incidences counts
+        # such cores.
         joins = (links > 0).astype(np.int64)
         is_whole = ((joins @ joins.transpose(0, 2, 1)) > 0).all(axis=(1, 2))
         if not is_whole.any():
-            raise InstanceError(f"failed cores: {n}, leaves no slice that joins all pods, needs fewer of them")
-        return TwoLayer(links=leaf_layer.links * is_whole), TwoLayer(links=links.reshape(-1, top_layer.cores))
+            raise InstanceError(
+                f"failed cores: {n}, leaves no slice that joins all pods, needs fewer of them"
+            )
+        return TwoLayer(links=leaf_layer.links * is_whole), TwoLayer(
+            links=links.reshape(-1, top_layer.cores)
+        )
 
 
 def plane_of(family: Family, uplinks: int) -> Plane:
@@ -158,13 +179,14 @@ class PlaneRoutes:
     Parameters
     ----------
     middle
-        Spine of each flow, or on three tiers the aggregation switch j of its pods; -1 inside a leaf, and where flows
-        are spread over all. Shape (flows,).
+        Spine of each flow, or on three tiers the aggregation switch j of its pods; -1 inside a
+        leaf, and where flows are spread over all. Shape (flows,).
     core
         Core of core group j; -1 inside a pod and on two tiers. Shape (flows,).
     loads
-        From the leaves up: flows on the links of leaves, shape (leaves, spines or slices), and on three tiers those of
-        aggregation switches, shape (slices·pods, cores of a group), switch j of pod P in row j·pods + P.
+        From the leaves up: flows on the links of leaves, shape (leaves, spines or slices), and on
+        three tiers those of aggregation switches, shape (slices·pods, cores of a group), switch j
+        of pod P in row j·pods + P.
     hops
         Every bundle each flow crosses, for its fair rate.
     alpha, bound
@@ -183,13 +205,18 @@ class PlaneRoutes:
 
 
 def route_tiers(
-    plane: Plane, flows: Flows, *, algorithm_name: str = "best", seed: int = 0, failed_cores: int = 0
+    plane: Plane,
+    flows: Flows,
+    *,
+    algorithm_name: str = "best",
+    seed: int = 0,
+    failed_cores: int = 0,
 ) -> PlaneRoutes:
     """Route flows between leaves.
 
-    On three tiers flows first choose a slice: aggregation switch j of every pod and core group j. Leaves have equally
-    many links to each slice. Algorithms that colour flows make slices even for pods as well. Then the flows
-    between pods choose a core within their slice.
+    On three tiers flows first choose a slice: aggregation switch j of every pod and core group j.
+    Leaves have equally many links to each slice. Algorithms that colour flows make slices even for
+    pods as well. Then the flows between pods choose a core within their slice.
 
     Parameters
     ----------
@@ -212,7 +239,8 @@ def route_tiers(
     stages = [(leaf_layer, flows, switches)]
     for layer in upper_layers:
         pod_flows = _between_pods(plane, flows, switches)
-        # A seed of its own: with the same one the second stage would repeat what the first one drew.
+        # A seed of its own: with the same one the second stage would repeat what the first one
+        # drew.
         stages.append((layer, pod_flows, assign(layer, pod_flows, seed + 1)))
     seconds = time.perf_counter() - start
     loads = tuple(link_loads(*stage) for stage in stages)
@@ -227,11 +255,14 @@ def route_tiers(
     )
 
 
-def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int = 0) -> PlaneRoutes:
-    """Flows spread evenly over all links of a switch that lead on, as switches do that spray packets.
+def spread_tiers(
+    plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int = 0
+) -> PlaneRoutes:
+    """Flows spread evenly over all links of a switch that lead on, as switches do that spray
+    packets.
 
-    The bound is the mean load of the links of a leaf, or of a pod. Rates are those of flows that share all links of a
-    switch as if they were one.
+    The bound is the mean load of the links of a leaf, or of a pod. Rates are those of flows that
+    share all links of a switch as if they were one.
 
     Raises
     ------
@@ -247,10 +278,15 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
     if plane.pods is not None:
         pods, (top_layer,) = plane.pods.count, upper_layers
         slices = np.flatnonzero(leaf_layer.links.any(axis=0))
-        between = Flows(src=flows.src // plane.pods.leaves, dst=flows.dst // plane.pods.leaves, group=flows.group)
+        between = Flows(
+            src=flows.src // plane.pods.leaves,
+            dst=flows.dst // plane.pods.leaves,
+            group=flows.group,
+        )
         src, dst, count = _pair_counts(between, pods)
         rows = pods * slices[:, None]
-        # Flows are spread over the slices first, so each slice has an equal share of those between two pods.
+        # Flows are spread over the slices first, so each slice has an equal share of those between
+        # two pods.
         counts = np.tile(count / len(slices), len(slices))
         loads.append(spread_loads(top_layer, (rows + src).ravel(), (rows + dst).ravel(), counts))
         ends.append((between, top_layer.links.reshape(-1, pods, top_layer.cores).sum(axis=(0, 2))))
@@ -260,7 +296,9 @@ def spread_tiers(plane: Plane, flows: Flows, *, seed: int = 0, failed_cores: int
         loads=tuple(loads),
         hops=_all_hops([_as_one(*level) for level in ends]),
         alpha=max(level.alpha for level in loads),
-        bound=max(float((degrees(len(n), level) / np.maximum(n, 1)).max(initial=0.0)) for level, n in ends),
+        bound=max(
+            float((degrees(len(n), level) / np.maximum(n, 1)).max(initial=0.0)) for level, n in ends
+        ),
         seconds=time.perf_counter() - start,
     )
 
@@ -280,31 +318,48 @@ def _as_one(flows: Flows, links: Ints) -> Hops:
 
 
 def plane_bound(plane: Plane, flows: Flows) -> float:
-    """The alpha that no routing undercuts, by the flows of each leaf and, between pods, by those of each pod."""
+    """The alpha that no routing undercuts, by the flows of each leaf and, between pods, by those of
+    each pod.
+    """
     leaf_bound = lower_bound(plane.layers[0], flows)
     if plane.pods is None:
         return leaf_bound
     pods = plane.pods
     slice_ = TwoLayer(links=plane.layers[1].links[: pods.count])
     between = Flows(src=flows.src // pods.leaves, dst=flows.dst // pods.leaves, group=flows.group)
-    return max(leaf_bound, least_level(slice_, degrees(pods.count, between), copies=plane.slices) / slice_.unit)
+    return max(
+        leaf_bound,
+        least_level(slice_, degrees(pods.count, between), copies=plane.slices) / slice_.unit,
+    )
 
 
 def _between_pods(plane: Plane, flows: Flows, slices: Ints) -> Flows:
     """The flows as rows of the second layer; inside a row where they stay in their pod."""
     assert plane.pods is not None
     row = np.maximum(slices, 0) * plane.pods.count
-    return Flows(src=row + flows.src // plane.pods.leaves, dst=row + flows.dst // plane.pods.leaves, group=flows.group)
+    return Flows(
+        src=row + flows.src // plane.pods.leaves,
+        dst=row + flows.dst // plane.pods.leaves,
+        group=flows.group,
+    )
 
 
 def _even_for_pods(plane: Plane, leaf_layer: TwoLayer, flows: Flows, slices: Ints) -> Ints:
-    """The slices of flows, dealt anew where links above a pod would carry more than those above a leaf or its share."""
+    """The slices of flows, dealt anew where links above a pod would carry more than those above a
+    leaf or its share.
+    """
     if plane.pods is None or not leaf_layer.links.all():
         return slices
     pods = flows.src // plane.pods.leaves, flows.dst // plane.pods.leaves
-    of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(initial=0)
-    level = max(link_loads(leaf_layer, flows, slices).alpha, -(-int(of_pods) // (plane.slices * plane.pods.w)))
-    # Levels are floats: the little that is added keeps a whole number from being cut to the one below.
+    of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(
+        initial=0
+    )
+    level = max(
+        link_loads(leaf_layer, flows, slices).alpha,
+        -(-int(of_pods) // (plane.slices * plane.pods.w)),
+    )
+    # Levels are floats: the little that is added keeps a whole number from being cut to the one
+    # below.
     return even_slices(
         flows,
         slices,
@@ -320,4 +375,7 @@ def _all_hops(stages: list[Hops]) -> Hops:
     for stage in stages:
         bundles.append(np.where(stage.bundles >= 0, stage.bundles + start, -1))
         start += stage.capacity.size
-    return Hops(bundles=np.concatenate(bundles, axis=1), capacity=np.concatenate([s.capacity for s in stages]))
+    return Hops(
+        bundles=np.concatenate(bundles, axis=1),
+        capacity=np.concatenate([s.capacity for s in stages]),
+    )

@@ -1,4 +1,5 @@
-"""A fabric as numbers (domains first, then switches; every edge is two arcs), and shortest paths over it.
+"""A fabric as numbers (domains first, then switches; every edge is two arcs), and shortest paths
+over it.
 
 They bound how few steps a schedule can take; each bound names what it comes from.
 """
@@ -32,7 +33,8 @@ ALL_LINKS = "the links into all domains together"
 class StepBound:
     """No schedule of N chunks takes fewer `steps` in a phase; `why` says what is full.
 
-    `work` is the same for data cut at will: chunks of 1/N of it that the fullest links carry, a fraction.
+    `work` is the same for data cut at will: chunks of 1/N of it that the fullest links carry, a
+    fraction.
     """
 
     steps: int
@@ -43,9 +45,10 @@ class StepBound:
 def step_bound(board: Board) -> StepBound:
     """The bound for one chunk of 1/N of the data rooted at each domain.
 
-    Every domain receives N - 1 chunks through its own links, and so does, for the chunks from outside, every set S of
-    vertices around a domain that the search for cuts looks at (balls of each radius). On direct fabrics a chunk also
-    advances one hop a step: those more than d hops away do not enter S before step d.
+    Every domain receives N - 1 chunks through its own links, and so does, for the chunks from
+    outside, every set S of vertices around a domain that the search for cuts looks at (balls of
+    each radius). On direct fabrics a chunk also advances one hop a step: those more than d hops
+    away do not enter S before step d.
 
     .. math:: s \\ge \\lceil N (N-1) / \\sum_v p_v \\rceil, \\qquad
               s \\ge d + \\lceil |\\{u : dist(u, S) > d\\}| / cap(S) \\rceil
@@ -54,7 +57,8 @@ def step_bound(board: Board) -> StepBound:
     ports = sum(board.ports(domain) for domain in range(n))
     bounds = [_link_bound(n * (n - 1), ports, ALL_LINKS)]
     arcs = _arcs(board)
-    # Sets of vertices as bits of one number: a ring of a breadth-first search is a few operations on them.
+    # Sets of vertices as bits of one number: a ring of a breadth-first search is a few operations
+    # on them.
     neighbours = [sum(1 << neighbour for neighbour in adjacent) for adjacent in board.neighbours]
     for domain in range(n):
         bounds += _balls(board, domain, arcs, neighbours)
@@ -75,12 +79,16 @@ def free_bound(board: Board) -> StepBound:
     low, high = link_bound.work, float(n)
     while high - low > 1e-9 * n:  # bisect; `low` is never above the true bound
         middle = (low + high) / 2
-        low, high = (middle, high) if sum(max(0.0, n - p * middle) for p in ports) > n else (low, middle)
+        low, high = (
+            (middle, high) if sum(max(0.0, n - p * middle) for p in ports) > n else (low, middle)
+        )
     steps = link_bound.steps
     while sum(max(0, n - p * steps) for p in ports) > n:
         steps += 1
     return (
-        link_bound if steps == link_bound.steps else StepBound(steps=steps, work=low, why="the domains with few links")
+        link_bound
+        if steps == link_bound.steps
+        else StepBound(steps=steps, work=low, why="the domains with few links")
     )
 
 
@@ -90,13 +98,19 @@ def _link_bound(chunks: int, links: int, reason: str) -> StepBound:
 
 
 def _balls(board: Board, centre: int, arcs: Arcs, neighbours: Sequence[int]) -> Iterator[StepBound]:
-    """The bounds of cuts around a domain: one for each radius, and on direct fabrics for each step to wait for."""
+    """The bounds of cuts around a domain: one for each radius, and on direct fabrics for each step
+    to wait for.
+    """
     hops_to = _hops(centre, neighbours)
     deepest = int(hops_to.max())
     domains_at = np.bincount(hops_to[: board.domains], minlength=deepest + 1).tolist()
     tail, head, links = arcs
     inward = hops_to[tail] > hops_to[head]
-    entry = np.bincount(hops_to[head[inward]], weights=links[inward], minlength=deepest + 1).astype(int).tolist()
+    entry = (
+        np.bincount(hops_to[head[inward]], weights=links[inward], minlength=deepest + 1)
+        .astype(int)
+        .tolist()
+    )
     for radius in range(deepest):
         for wait in range(deepest - radius if board.direct else 1):
             outside = sum(domains_at[radius + wait + 1 :])
@@ -107,7 +121,11 @@ def _balls(board: Board, centre: int, arcs: Arcs, neighbours: Sequence[int]) -> 
 
 def _reason(board: Board, centre: int, radius: int, wait: int) -> str:
     name = board.names[centre]
-    place = f"the links of {name}" if radius == 0 else f"the links into what lies within {radius} hops of {name}"
+    place = (
+        f"the links of {name}"
+        if radius == 0
+        else f"the links into what lies within {radius} hops of {name}"
+    )
     return f"{place}, of use to the furthest from step {wait + 1} on" if wait else place
 
 
@@ -138,10 +156,12 @@ def _hops(centre: int, neighbours: Sequence[int]) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A fabric as the builders of schedules see it: vertices are numbers, and every edge is two arcs.
+    """A fabric as the builders of schedules see it: vertices are numbers, and every edge is two
+    arcs.
 
-    `names` of the vertices, of which the first `domains` are HB domains; `neighbours` of each vertex;
-    `links` and `gbit_s` (of one link) belong to arcs, each way; `grid` is the shape of the domains, row by row.
+    `names` of the vertices, of which the first `domains` are HB domains; `neighbours` of each
+    vertex; `links` and `gbit_s` (of one link) belong to arcs, each way; `grid` is the shape of the
+    domains, row by row.
     """
 
     name: str
@@ -184,7 +204,12 @@ def board_of(graph: nx.Graph) -> Board:
 
 
 def free_path(
-    board: Board, start: int, is_target: Callable[[int], bool], links_left: dict[Arc, int], *, through: bool = False
+    board: Board,
+    start: int,
+    is_target: Callable[[int], bool],
+    links_left: dict[Arc, int],
+    *,
+    through: bool = False,
 ) -> Path | None:
     """The first shortest path over arcs with links left, from a domain to a wanted domain.
 
@@ -223,7 +248,8 @@ def _walked(predecessor: dict[int, int], end: int) -> Path:
 
 
 def spread_paths(board: Board, pairs: Iterable[Pair]) -> dict[Pair, Path]:
-    """A shortest path for each pair; of equally short ones that with the least loaded links, pair after pair.
+    """A shortest path for each pair; of equally short ones that with the least loaded links, pair
+    after pair.
 
     Domains may be passed through only where no way round them exists.
     """
@@ -240,7 +266,9 @@ def spread_paths(board: Board, pairs: Iterable[Pair]) -> dict[Pair, Path]:
     return paths
 
 
-def _lightest_path(board: Board, pair: Pair, load: dict[Arc, float], *, through: bool) -> Path | None:
+def _lightest_path(
+    board: Board, pair: Pair, load: dict[Arc, float], *, through: bool
+) -> Path | None:
     """Fewest hops, then the smallest sum of squared loads (Dijkstra)."""
     start, end = pair
     queue: list[tuple[int, float, Path]] = [(0, 0.0, (start,))]

@@ -1,4 +1,6 @@
-"""An all-reduce on a fabric: the schedule, how long it takes, and how far it is from what is possible."""
+"""An all-reduce on a fabric: the schedule, how long it takes, and how far it is from what is
+possible.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,12 @@ class CollectiveOutcome:
     steps
         Steps of one phase; an all-reduce has two.
     work_chunks
-        Time on the wire of one phase, in chunks of 1/N of the data; `steps` where whole chunks never contend.
+        Time on the wire of one phase, in chunks of 1/N of the data; `steps` where whole chunks
+        never contend.
     lower_bound_steps, gap
-        No schedule of whole chunks, one rooted at each domain and one at a time on a link, has fewer steps a phase;
-        gap = `work_chunks` / bound - 1. Data cut finer (ring2d) is measured against `lower_bound_work_chunks`.
+        No schedule of whole chunks, one rooted at each domain and one at a time on a link, has
+        fewer steps a phase; gap = `work_chunks` / bound - 1. Data cut finer (ring2d) is measured
+        against `lower_bound_work_chunks`.
     bus_gbyte_s
         2 (N-1)/N of the data over the time, the rate one compares collectives by (10^9 bytes/s).
     verified
@@ -93,7 +97,8 @@ def collective(
     graph
         As `direct.wires.checked_fabric` returns it.
     algorithm
-        One of `ALGORITHMS`, or `best`: the fastest of those that exist for this graph, by size and start-up time.
+        One of `ALGORITHMS`, or `best`: the fastest of those that exist for this graph, by size and
+        start-up time.
     data_bytes
         What every domain contributes (bytes).
     latency_s
@@ -104,12 +109,15 @@ def collective(
     Raises
     ------
     InstanceError
-        When the algorithm does not exist for this graph (ring2d off grids, halving-doubling off powers of two).
+        When the algorithm does not exist for this graph (ring2d off grids, halving-doubling off
+        powers of two).
     """
     board = board_of(graph)
     if algorithm == BEST:
         schedules = _schedules(board, seed, free_roots)
-        schedule = min(schedules, key=lambda candidate: all_reduce_s(board, candidate, data_bytes, latency_s))
+        schedule = min(
+            schedules, key=lambda candidate: all_reduce_s(board, candidate, data_bytes, latency_s)
+        )
     else:
         schedule = _builder(algorithm, free_roots)(board, seed)
     faults = replay(graph, schedule)
@@ -132,7 +140,9 @@ def _schedules(board: Board, seed: int, free_roots: bool) -> Iterator[Schedule]:
 
 
 def bound_for(board: Board, schedule: Schedule) -> StepBound:
-    """The lower bound that holds for the roots of a schedule: one or equally many at each domain, or any."""
+    """The lower bound that holds for the roots of a schedule: one or equally many at each domain,
+    or any.
+    """
     counts = {schedule.roots.count(domain) for domain in range(board.domains)}
     return step_bound(board) if len(counts) == 1 else free_bound(board)
 
@@ -142,7 +152,8 @@ def _measured(
 ) -> CollectiveOutcome:
     """Times, bounds and counts of a schedule that has been replayed."""
     bound = bound_for(board, schedule)
-    # Data cut finer than one chunk for each domain may end within a step: only its work has a bound.
+    # Data cut finer than one chunk for each domain may end within a step: only its work has a
+    # bound.
     floor = bound.steps if len(schedule.roots) == board.domains else bound.work
     time_s = all_reduce_s(board, schedule, data_bytes, latency_s)
     ring_time_s = all_reduce_s(board, ring_schedule(board), data_bytes, latency_s)

@@ -1,8 +1,10 @@
 """The form of a schedule, how long it takes, and the file that holds it.
 
-A schedule is doubted by carrying it out on the graph, step by step, and naming everything that does not hold.
+A schedule is doubted by carrying it out on the graph, step by step, and naming everything that does
+not hold.
 
-Nothing here is shared with the builders but the form of a schedule; links are looked up in the graph itself.
+Nothing here is shared with the builders but the form of a schedule; links are looked up in the
+graph itself.
 """
 
 from __future__ import annotations
@@ -25,12 +27,16 @@ MAX_FAULTS = 20  # faults at most: one wrong hop early on makes many later ones
 def replay(graph: nx.Graph, schedule: Schedule) -> tuple[str, ...]:
     """What is wrong with a schedule, each fault with phase, step and link; nothing where it holds.
 
-    Both phases are carried out: a domain sends in a step only what it held before the step, in the reduce phase every
-    contribution reaches the root of its chunk exactly once, in the gather phase every domain gets every chunk exactly
-    once, and no arc carries more than `rounds` times its links in a step.
+    Both phases are carried out: a domain sends in a step only what it held before the step, in the
+    reduce phase every contribution reaches the root of its chunk exactly once, in the gather phase
+    every domain gets every chunk exactly once, and no arc carries more than `rounds` times its
+    links in a step.
     """
     names = schedule.names
-    phases = (("reduce", schedule.reduction(), schedule.rounds[::-1]), ("gather", schedule.hops, schedule.rounds))
+    phases = (
+        ("reduce", schedule.reduction(), schedule.rounds[::-1]),
+        ("gather", schedule.hops, schedule.rounds),
+    )
     faults: list[str] = [*_form(graph, schedule)]
     # What names vertices or links that do not exist cannot be carried out.
     if not faults:
@@ -60,10 +66,15 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
         else:
             for tail, head in pairwise(hop.path):
                 if not graph.has_edge(names[tail], names[head]):
-                    yield f"step {hop.step}: chunk {hop.chunk}: no link {names[tail]} -> {names[head]}"
+                    yield (
+                        f"step {hop.step}: chunk {hop.chunk}: no link {names[tail]} ->"
+                        f" {names[head]}"
+                    )
 
 
-def _crowded(graph: nx.Graph, names: Sequence[str], hops: Iterable[Hop], rounds: tuple[int, ...]) -> Iterator[str]:
+def _crowded(
+    graph: nx.Graph, names: Sequence[str], hops: Iterable[Hop], rounds: tuple[int, ...]
+) -> Iterator[str]:
     """Name arcs that carry more chunks than fit."""
     loads: Counter[tuple[int, int, int]] = Counter(
         (hop.step, tail, head) for hop in hops for tail, head in pairwise(hop.path)
@@ -71,7 +82,9 @@ def _crowded(graph: nx.Graph, names: Sequence[str], hops: Iterable[Hop], rounds:
     for (step, tail, head), count in sorted(loads.items()):
         links = graph.edges[names[tail], names[head]]["links"]
         if count > links * rounds[step]:
-            room = f"{links * rounds[step]} fit" + (f" in {rounds[step]} rounds" if rounds[step] > 1 else "")
+            room = f"{links * rounds[step]} fit" + (
+                f" in {rounds[step]} rounds" if rounds[step] > 1 else ""
+            )
             yield f"step {step}: link {names[tail]} -> {names[head]} carries {count} chunks, {room}"
 
 
@@ -83,7 +96,9 @@ def _by_step(hops: Iterable[Hop]) -> list[tuple[int, list[Hop]]]:
 
 
 def _reduced(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
-    """Contributions as bits: what arrives must be new, since a sender keeps its partial sum in memory."""
+    """Contributions as bits: what arrives must be new, since a sender keeps its partial sum in
+    memory.
+    """
     chunks = range(len(schedule.roots))
     partial = [[1 << domain for _ in chunks] for domain in range(schedule.domains)]
     for step, hops in _by_step(schedule.reduction()):
@@ -91,14 +106,20 @@ def _reduced(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
         for hop, contributions in leaving:
             twice = partial[hop.path[-1]][hop.chunk] & contributions
             if twice:
-                link = f"step {step}: link {names[hop.path[0]]} -> {names[hop.path[-1]]}: chunk {hop.chunk}"
+                link = (
+                    f"step {step}: link {names[hop.path[0]]} -> {names[hop.path[-1]]}: chunk"
+                    f" {hop.chunk}"
+                )
                 yield f"{link}: the contribution of {_lowest_domain(names, twice)} counts twice"
             partial[hop.path[-1]][hop.chunk] |= contributions
     everyone = (1 << schedule.domains) - 1
     for chunk, root in enumerate(schedule.roots):
         absent = everyone & ~partial[root][chunk]
         if absent:
-            yield f"end: chunk {chunk} at {names[root]} lacks the contribution of {_lowest_domain(names, absent)}"
+            yield (
+                f"end: chunk {chunk} at {names[root]} lacks the contribution of"
+                f" {_lowest_domain(names, absent)}"
+            )
 
 
 def _lowest_domain(names: Sequence[str], bits: int) -> str:
@@ -110,10 +131,14 @@ def _gathered(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
     """Follow who holds which chunk, and name sends that cannot be or are not needed."""
     holds = [{root} for root in schedule.roots]
     for step, hops in _by_step(schedule.hops):
-        # Read before the step changes anything: what arrives in a step can be passed on in the next one only.
+        # Read before the step changes anything: what arrives in a step can be passed on in the next
+        # one only.
         is_ready = {hop: hop.path[0] in holds[hop.chunk] for hop in hops}
         for hop in hops:
-            link = f"step {step}: link {names[hop.path[0]]} -> {names[hop.path[-1]]}: chunk {hop.chunk}"
+            link = (
+                f"step {step}: link {names[hop.path[0]]} -> {names[hop.path[-1]]}: chunk"
+                f" {hop.chunk}"
+            )
             if not is_ready[hop]:
                 yield f"{link}: the sender does not hold it"
             if hop.path[-1] in holds[hop.chunk]:
@@ -121,12 +146,16 @@ def _gathered(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
             holds[hop.chunk].add(hop.path[-1])
     for chunk, holders in enumerate(holds):
         if len(holders) < schedule.domains:
-            domain_without = next(domain for domain in range(schedule.domains) if domain not in holders)
+            domain_without = next(
+                domain for domain in range(schedule.domains) if domain not in holders
+            )
             yield f"end: chunk {chunk} never reaches {names[domain_without]}"
 
 
 class Hop(NamedTuple):
-    """A chunk goes in a step (from 0) along a path of vertices, from its first domain to its last."""
+    """A chunk goes in a step (from 0) along a path of vertices, from its first domain to its
+    last.
+    """
 
     step: int
     chunk: int
@@ -135,15 +164,16 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """An all-reduce in two phases: trees gather to all, and the same trees in reverse reduce before that.
+    """An all-reduce in two phases: trees gather to all, and the same trees in reverse reduce before
+    that.
 
-    Vertices are numbered as in `names`, the first `domains` of which are HB domains. The data is cut into
-    `len(roots)` chunks of one size; `roots[c]` is the domain where chunk c is reduced and from where it spreads along
-    the tree that its hops form. `hops` holds the gather phase, by step. In the reduce phase, of as many steps, every
-    hop goes the other way at step `steps - 1 - step`.
+    Vertices are numbered as in `names`, the first `domains` of which are HB domains. The data is
+    cut into `len(roots)` chunks of one size; `roots[c]` is the domain where chunk c is reduced and
+    from where it spreads along the tree that its hops form. `hops` holds the gather phase, by step.
+    In the reduce phase, of as many steps, every hop goes the other way at step `steps - 1 - step`.
 
-    `rounds[s]` is how often the busiest arc is filled in step s: 1 where nothing contends. `found_by` says which
-    construction won where several compete.
+    `rounds[s]` is how often the busiest arc is filled in step s: 1 where nothing contends.
+    `found_by` says which construction won where several compete.
     """
 
     algorithm: str
@@ -176,7 +206,12 @@ class Schedule:
 
 
 def schedule_of(
-    board: Board, algorithm: str, hops: Iterable[Hop], *, roots: Iterable[int] | None = None, found_by: str = ""
+    board: Board,
+    algorithm: str,
+    hops: Iterable[Hop],
+    *,
+    roots: Iterable[int] | None = None,
+    found_by: str = "",
 ) -> Schedule:
     """Order the hops and count what contends; without `roots`, chunk c is that of domain c."""
     ordered = tuple(sorted(hops))
@@ -187,7 +222,9 @@ def schedule_of(
         domains=board.domains,
         roots=tuple(range(board.domains) if roots is None else roots),
         hops=ordered,
-        rounds=tuple(max(-(-n // board.links[arc]) for arc, n in load.items()) for load in arc_loads(ordered)),
+        rounds=tuple(
+            max(-(-n // board.links[arc]) for arc, n in load.items()) for load in arc_loads(ordered)
+        ),
     )
 
 
@@ -207,10 +244,12 @@ def arc_loads(hops: Iterable[Hop]) -> list[dict[Arc, int]]:
 def all_reduce_s(board: Board, schedule: Schedule, data_bytes: float, latency_s: float) -> float:
     """Both phases of an all-reduce (s).
 
-    A step lasts its start-up time and as long as its busiest link sends; the reduce phase mirrors the gather phase.
-    With one rate and without contention this is 2 steps (D/N / rate + latency).
+    A step lasts its start-up time and as long as its busiest link sends; the reduce phase mirrors
+    the gather phase. With one rate and without contention this is 2 steps (D/N / rate + latency).
 
-    .. math:: T = 2 \\sum_s \\left( \\alpha + \\max_l \\lceil n_{ls} / k_l \\rceil \\frac{D / C}{r_l} \\right)
+    .. math:: T
+        = 2 \\sum_s \\left( \\alpha + \\max_l \\lceil n_{ls} / k_l \\rceil
+        \\frac{D / C}{r_l} \\right)
 
     Parameters
     ----------
@@ -221,13 +260,18 @@ def all_reduce_s(board: Board, schedule: Schedule, data_bytes: float, latency_s:
     """
     chunk_bits = 8 * data_bytes / len(schedule.roots)
     return 2 * math.fsum(
-        latency_s + max(-(-n // board.links[arc]) * chunk_bits / (1e9 * board.gbit_s[arc]) for arc, n in load.items())
+        latency_s
+        + max(
+            -(-n // board.links[arc]) * chunk_bits / (1e9 * board.gbit_s[arc])
+            for arc, n in load.items()
+        )
         for load in arc_loads(schedule.hops)
     )
 
 
 def schedule_json(board: Board, schedule: Schedule) -> str:
-    """One JSON document, a send a line: step, chunk, and the vertices it passes from sender to receiver.
+    """One JSON document, a send a line: step, chunk, and the vertices it passes from sender to
+    receiver.
 
     Steps count from 0 in each phase; every gather step comes after the last reduce step.
     """

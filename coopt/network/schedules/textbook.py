@@ -1,4 +1,6 @@
-"""The all-reduces of textbooks: one ring, rings of a grid, halving and doubling, two binary trees."""
+"""The all-reduces of textbooks: one ring, rings of a grid, halving and doubling, two binary
+trees.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ def ring_order(board: Board) -> list[int]:
 def ring_paths(board: Board) -> list[Path]:
     """The way from every domain of `ring_order` to the next, the last to the first.
 
-    The way follows the tree of the walk, or a link of its own where two domains have one. The closed walk around a tree
-    crosses each of its links once each way, so the ring never contends, on any connected fabric.
+    The way follows the tree of the walk, or a link of its own where two domains have one. The
+    closed walk around a tree crosses each of its links once each way, so the ring never contends,
+    on any connected fabric.
     """
     preorder, parent = _depth_first(board)
     order = [vertex for vertex in preorder if vertex < board.domains]
@@ -35,7 +38,8 @@ def ring_paths(board: Board) -> list[Path]:
 def _depth_first(board: Board) -> tuple[list[int], dict[int, int]]:
     """Preorder and parents of a spanning tree, found depth first, fewest exits first.
 
-    Domains behind switches go on only where no switch does, so that the ring passes through few of them.
+    Domains behind switches go on only where no switch does, so that the ring passes through few of
+    them.
     """
     parent: dict[int, int] = {}
     children: list[list[int]] = [[] for _ in board.names]
@@ -51,7 +55,8 @@ def _depth_first(board: Board) -> tuple[list[int], dict[int, int]]:
             exits[neighbour] -= 1
         ahead = [neighbour for neighbour in board.neighbours[vertex] if neighbour not in parent]
         ahead.sort(key=lambda neighbour: (neighbour >= board.domains, exits[neighbour], neighbour))
-        # What lies beyond a domain that a switch led to comes last: the walk goes on through switches first.
+        # What lies beyond a domain that a switch led to comes last: the walk goes on through
+        # switches first.
         if vertex < board.domains <= origin:
             waiting.extendleft((neighbour, vertex) for neighbour in ahead)
         else:
@@ -76,18 +81,23 @@ def _through_tree(parent: dict[int, int], start: int, end: int) -> Path:
 
 
 def ring_schedule(board: Board) -> Schedule:
-    """N - 1 steps: in each, every domain hands the chunk it got last to the next domain of one ring."""
+    """N - 1 steps: in each, every domain hands the chunk it got last to the next domain of one
+    ring.
+    """
     paths = ring_paths(board)
     n = board.domains
-    hops = [Hop(step, paths[at][0], paths[(at + step) % n]) for at in range(n) for step in range(n - 1)]
+    hops = [
+        Hop(step, paths[at][0], paths[(at + step) % n]) for at in range(n) for step in range(n - 1)
+    ]
     return schedule_of(board, "ring", hops)
 
 
 def ring2d_schedule(board: Board) -> Schedule:
-    """Rings along columns, then along rows, for one half of the data, and the other way round for the other half.
+    """Rings along columns, then along rows, for one half of the data, and the other way round for
+    the other half.
 
-    On r rows of c domains, the gather phase of the first half takes r - 1 steps of one chunk a link and c - 1 steps of
-    r chunks. Halves run at the same time. The data is cut into 2 N chunks.
+    On r rows of c domains, the gather phase of the first half takes r - 1 steps of one chunk a link
+    and c - 1 steps of r chunks. Halves run at the same time. The data is cut into 2 N chunks.
 
     Raises
     ------
@@ -97,8 +107,9 @@ def ring2d_schedule(board: Board) -> Schedule:
     shape = board.grid
     if shape is None or len(shape) != 2 or min(shape) < 2:
         raise InstanceError(
-            f"{board.name}: algorithm ring2d on a graph without rows and columns, needs a grid of two dimensions "
-            "(torus:4x4, mesh:8x8, hyperx:4x4, or a GraphML graph attribute such as grid = 4x4)"
+            f"{board.name}: algorithm ring2d on a graph without rows and columns, needs a grid of"
+            " two dimensions (torus:4x4, mesh:8x8, hyperx:4x4, or a GraphML graph attribute such"
+            " as grid = 4x4)"
         )
     rows, columns = shape
     n = rows * columns
@@ -106,20 +117,30 @@ def ring2d_schedule(board: Board) -> Schedule:
     hops = []
     for root in range(n):
         place = divmod(root, columns)
-        hops += [Hop(step, root, paths[pair]) for step, pair in _ring_tree(place, (rows, columns), 0)]
-        hops += [Hop(step, n + root, paths[pair]) for step, pair in _ring_tree(place, (rows, columns), 1)]
+        hops += [
+            Hop(step, root, paths[pair]) for step, pair in _ring_tree(place, (rows, columns), 0)
+        ]
+        hops += [
+            Hop(step, n + root, paths[pair]) for step, pair in _ring_tree(place, (rows, columns), 1)
+        ]
     return schedule_of(board, "ring2d", hops, roots=[*range(n), *range(n)])
 
 
 def _grid_neighbours(rows: int, columns: int) -> list[Pair]:
     places = [(row, column) for row in range(rows) for column in range(columns)]
     down = [(row * columns + column, (row + 1) % rows * columns + column) for row, column in places]
-    right = [(row * columns + column, row * columns + (column + 1) % columns) for row, column in places]
+    right = [
+        (row * columns + column, row * columns + (column + 1) % columns) for row, column in places
+    ]
     return list(dict.fromkeys([*down, *right]))
 
 
-def _ring_tree(root: tuple[int, int], shape: tuple[int, int], first: int) -> Iterator[tuple[int, Pair]]:
-    """The ring of axis `first` through the root, then the rings of the other axis through all it has reached."""
+def _ring_tree(
+    root: tuple[int, int], shape: tuple[int, int], first: int
+) -> Iterator[tuple[int, Pair]]:
+    """The ring of axis `first` through the root, then the rings of the other axis through all it
+    has reached.
+    """
     second_axis = 1 - first
 
     def number(steps_first: int, steps_second: int) -> int:
@@ -136,10 +157,12 @@ def _ring_tree(root: tuple[int, int], shape: tuple[int, int], first: int) -> Ite
 
 
 def halving_doubling_schedule(board: Board) -> Schedule:
-    """log2 N steps a phase; in step s of the gather phase a domain sends all its 2^s chunks to its partner.
+    """log2 N steps a phase; in step s of the gather phase a domain sends all its 2^s chunks to its
+    partner.
 
-    Partners move away from distance 1 or come closer from N/2; the order that loads the links less is taken. Where
-    partners are not neighbours, ways share links and a step takes as long as its busiest link.
+    Partners move away from distance 1 or come closer from N/2; the order that loads the links less
+    is taken. Where partners are not neighbours, ways share links and a step takes as long as its
+    busiest link.
 
     Raises
     ------
@@ -148,9 +171,13 @@ def halving_doubling_schedule(board: Board) -> Schedule:
     """
     n = board.domains
     if n & (n - 1):
-        raise InstanceError(f"{board.name}: algorithm halving-doubling on {n} domains, needs a power of two")
+        raise InstanceError(
+            f"{board.name}: algorithm halving-doubling on {n} domains, needs a power of two"
+        )
     bits = range(n.bit_length() - 1)
-    return min((_doubled(board, order) for order in (bits, bits[::-1])), key=lambda schedule: schedule.work)
+    return min(
+        (_doubled(board, order) for order in (bits, bits[::-1])), key=lambda schedule: schedule.work
+    )
 
 
 def _doubled(board: Board, order: Sequence[int]) -> Schedule:
@@ -159,7 +186,9 @@ def _doubled(board: Board, order: Sequence[int]) -> Schedule:
     chunks_of = [[rank] for rank in range(n)]
     for step, bit in enumerate(order):
         paths = spread_paths(board, [(rank, rank ^ 1 << bit) for rank in range(n)])
-        hops += [Hop(step, chunk, path) for (rank, _), path in paths.items() for chunk in chunks_of[rank]]
+        hops += [
+            Hop(step, chunk, path) for (rank, _), path in paths.items() for chunk in chunks_of[rank]
+        ]
         # All partners exchange at once: what comes in a step is handed on in the next one only.
         chunks_of = [chunks_of[rank] + chunks_of[rank ^ 1 << bit] for rank in range(n)]
     return schedule_of(board, "halving-doubling", hops)
@@ -168,12 +197,17 @@ def _doubled(board: Board, order: Sequence[int]) -> Schedule:
 def double_tree_schedule(board: Board) -> Schedule:
     """Chunks flow down two binary trees one behind the other, every second one down the same tree.
 
-    A domain sends and receives one chunk a step; a chunk goes as soon as it can. Where the ways of two tree edges share
-    a link, the step takes longer.
+    A domain sends and receives one chunk a step; a chunk goes as soon as it can. Where the ways of
+    two tree edges share a link, the step takes longer.
     """
     n = board.domains
     tree, mirror_tree = two_trees(n)
-    pairs = [(parent, child) for t in (tree, mirror_tree) for parent, children in t.items() for child in children]
+    pairs = [
+        (parent, child)
+        for t in (tree, mirror_tree)
+        for parent, children in t.items()
+        for child in children
+    ]
     paths = spread_paths(board, dict.fromkeys(pairs))
     sending: dict[int, set[int]] = defaultdict(set)
     receiving: dict[int, set[int]] = defaultdict(set)
@@ -187,7 +221,8 @@ def double_tree_schedule(board: Board) -> Schedule:
         for parent, children in flows.items():
             for child in children:
                 step = ready[parent]
-                # A domain sends and receives one chunk a step, so a chunk waits until both ends are free.
+                # A domain sends and receives one chunk a step, so a chunk waits until both ends are
+                # free.
                 while step in sending[parent] or step in receiving[child]:
                     step += 1
                 sending[parent].add(step)
@@ -203,14 +238,17 @@ def two_trees(ranks: int) -> tuple[Tree, Tree]:
     The second is the mirror image of the first (an even number of ranks) or is moved by one (odd).
     """
     tree = in_order_tree(ranks)
-    return tree, _renamed(tree, [(ranks - 1 - r) if ranks % 2 == 0 else (r + 1) % ranks for r in range(ranks)])
+    return tree, _renamed(
+        tree, [(ranks - 1 - r) if ranks % 2 == 0 else (r + 1) % ranks for r in range(ranks)]
+    )
 
 
 def in_order_tree(ranks: int) -> Tree:
-    """Rank 0 above a balanced tree in which a rank with lowest set bit b has its parent at distance b.
+    """Rank 0 above a balanced tree in which a rank with lowest set bit b has its parent at distance
+    b.
 
-    The parent of rank r has the next higher bit set in place of b, or only r's bits above b where that rank does not
-    exist.
+    The parent of rank r has the next higher bit set in place of b, or only r's bits above b where
+    that rank does not exist.
     """
     children: Tree = {rank: [] for rank in range(ranks)}
     for rank in range(1, ranks):
@@ -225,4 +263,6 @@ def in_order_tree(ranks: int) -> Tree:
 
 
 def _renamed(tree: Tree, names: list[int]) -> Tree:
-    return {names[parent]: [names[child] for child in children] for parent, children in tree.items()}
+    return {
+        names[parent]: [names[child] for child in children] for parent, children in tree.items()
+    }

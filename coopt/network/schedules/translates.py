@@ -20,7 +20,9 @@ MOST_LINKS = 64  # of a switched domain that are worth a try
 
 @dataclass(frozen=True, kw_only=True)
 class GridGroup:
-    """Places of a grid, added coordinate by coordinate, each modulo its extent (row-major numbers)."""
+    """Places of a grid, added coordinate by coordinate, each modulo its extent (row-major
+    numbers).
+    """
 
     shape: tuple[int, ...]
 
@@ -39,7 +41,9 @@ class GridGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Branch:
-    """An edge of the tree of place 0: in `step`, `parent` sends by link `link` of the list of offsets."""
+    """An edge of the tree of place 0: in `step`, `parent` sends by link `link` of the list of
+    offsets.
+    """
 
     step: int
     parent: int
@@ -49,16 +53,19 @@ class Branch:
 def base_tree(group: GridGroup, offsets: Sequence[int], seed: int) -> list[Branch]:
     """A tree from place 0 to all, no link offset used twice in a step, in few steps.
 
-    Moved to every root, such trees do not contend: in step s, the link from x by offset g carries the one chunk whose
-    root is x minus the parent that uses g in step s. Each step matches offsets and places not reached yet, as many as
-    can be; the places furthest from 0 come first, ties by chance. The shortest of `TRIES` trees is returned.
+    Moved to every root, such trees do not contend: in step s, the link from x by offset g carries
+    the one chunk whose root is x minus the parent that uses g in step s. Each step matches offsets
+    and places not reached yet, as many as can be; the places furthest from 0 come first, ties by
+    chance. The shortest of `TRIES` trees is returned.
     """
     everywhere = np.arange(group.size)
     moves = [group.add(everywhere, offset).tolist() for offset in offsets]
     hops_to = _distances(moves, group.size)
     min_steps = max(-(-(group.size - 1) // len(offsets)), max(hops_to))
     shortest: list[Branch] = []
-    tries = max(1, min(TRIES, 8_000_000 // (group.size * group.size)))  # a tree takes time as the square of the size
+    tries = max(
+        1, min(TRIES, 8_000_000 // (group.size * group.size))
+    )  # a tree takes time as the square of the size
     for attempt in range(tries):
         tree = _tree(moves, hops_to, random.Random(f"{seed} {attempt}"))
         if not shortest or tree[-1].step < shortest[-1].step:
@@ -75,7 +82,8 @@ def _tree(moves: list[list[int]], hops_to: list[int], chance: random.Random) -> 
     step = 0
     while len(members) < len(hops_to):
         choices_of = [
-            [(child, parent) for parent in members if (child := move[parent]) not in members] for move in moves
+            [(child, parent) for parent in members if (child := move[parent]) not in members]
+            for move in moves
         ]
         for choices in choices_of:
             chance.shuffle(choices)
@@ -98,12 +106,15 @@ def _match(
     seen: set[int],
     depth: int = 0,
 ) -> bool:
-    """Give the link a place, moving others to places of their choice if need be (an augmenting path)."""
+    """Give the link a place, moving others to places of their choice if need be (an augmenting
+    path).
+    """
     for child, parent in choices_of[link]:
         if child not in matching:
             matching[child] = (link, parent)
             return True
-    # Augmenting paths are short where a matching is large; a limit keeps recursion from running deep on large grids.
+    # Augmenting paths are short where a matching is large; a limit keeps recursion from running
+    # deep on large grids.
     for child, parent in choices_of[link] if depth < 64 else ():
         if child in seen:
             continue
@@ -129,11 +140,13 @@ def _distances(moves: list[list[int]], size: int) -> list[int]:
 
 
 def translates_schedule(board: Board, seed: int) -> Schedule | None:
-    """The schedule of one tree moved to every root; None where the fabric does not look alike from every domain.
+    """The schedule of one tree moved to every root; None where the fabric does not look alike from
+    every domain.
 
-    Direct fabrics: the domains are taken as a grid (their own, or a circle in their order) whose links are the same
-    everywhere. Switched fabrics: every domain sends p chunks to the domains 1, -1, 2, -2, ... further in an order that
-    follows the switches, with p as large as can be routed without contention.
+    Direct fabrics: the domains are taken as a grid (their own, or a circle in their order) whose
+    links are the same everywhere. Switched fabrics: every domain sends p chunks to the domains 1,
+    -1, 2, -2, ... further in an order that follows the switches, with p as large as can be routed
+    without contention.
     """
     if board.direct:
         for shape in dict.fromkeys(shape for shape in (board.grid, (board.domains,)) if shape):
@@ -144,7 +157,8 @@ def translates_schedule(board: Board, seed: int) -> Schedule | None:
         return None
     group = GridGroup(shape=(board.domains,))
     order = ring_order(board)
-    # From the most shifts down: more of them in a step make a shallower tree, if they can be routed.
+    # From the most shifts down: more of them in a step make a shallower tree, if they can be
+    # routed.
     for offsets in _shifts(board):
         routes = _routes(board, order, offsets)
         if routes is not None:
@@ -156,13 +170,22 @@ def _offsets(board: Board, group: GridGroup) -> list[int] | None:
     """The links of place 0, if those of every other place are the same."""
     places = np.arange(board.domains)
     offsets = [
-        neighbour for neighbour in board.neighbours[0] for _ in range(min(board.links[0, neighbour], board.domains))
+        neighbour
+        for neighbour in board.neighbours[0]
+        for _ in range(min(board.links[0, neighbour], board.domains))
     ]
     for neighbour in board.neighbours[0]:
         ends = group.add(places, neighbour).tolist()
-        if any(board.links.get((place, end)) != board.links[0, neighbour] for place, end in enumerate(ends)):
+        if any(
+            board.links.get((place, end)) != board.links[0, neighbour]
+            for place, end in enumerate(ends)
+        ):
             return None
-    return offsets if all(len(neighbours) == len(board.neighbours[0]) for neighbours in board.neighbours) else None
+    return (
+        offsets
+        if all(len(neighbours) == len(board.neighbours[0]) for neighbours in board.neighbours)
+        else None
+    )
 
 
 def _moved(board: Board, group: GridGroup, offsets: Sequence[int], seed: int) -> Schedule:
@@ -204,7 +227,12 @@ def _routes(board: Board, order: Sequence[int], offsets: Sequence[int]) -> list[
 
 
 def _routed(
-    board: Board, group: GridGroup, offsets: Sequence[int], routes: list[list[Path]], order: Sequence[int], seed: int
+    board: Board,
+    group: GridGroup,
+    offsets: Sequence[int],
+    routes: list[list[Path]],
+    order: Sequence[int],
+    seed: int,
 ) -> Schedule:
     n = board.domains
     hops = [

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.network.schedules.board import Arc, Board, Path, free_bound, free_path, step_bound, take_links
+from coopt.network.schedules.board import (
+    Arc,
+    Board,
+    Path,
+    free_bound,
+    free_path,
+    step_bound,
+    take_links,
+)
 from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 from coopt.network.schedules.textbook import ring_schedule
 from coopt.network.schedules.translates import translates_schedule
@@ -16,8 +24,9 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 TIES = 8.0
-"""Weight of chance against rarity, in holders. A pure count of holders floods rings of equally rare chunks; found on
-tori and meshes of 9 to 256 domains."""
+"""Weight of chance against rarity, in holders. A pure count of holders floods rings of equally rare
+chunks; found on tori and meshes of 9 to 256 domains.
+"""
 WORK = 300_000_000
 """Chunk choices that restarts may look at; some seconds."""
 MOST_TRIES = 64
@@ -25,10 +34,11 @@ FREE_TRIES = 8
 
 
 def trees_in_turn(board: Board) -> Schedule:
-    """One tree for each domain; in every step the trees take turns, one attachment each, until no free link helps.
+    """One tree for each domain; in every step the trees take turns, one attachment each, until no
+    free link helps.
 
-    A tree grows from the member that joined first among those that joined before this step. Behind switches, the path
-    takes a link of every arc on it.
+    A tree grows from the member that joined first among those that joined before this step. Behind
+    switches, the path takes a link of every arc on it.
     """
     grown = _Growth(board)
     step = 0
@@ -52,7 +62,9 @@ class _Growth:
         ports = [self.board.ports(domain) for domain in range(self.board.domains)]
         # Members that join in this step hold nothing to send before the next one.
         parents_of = [list(members_so_far) for members_so_far in self.join_order]
-        growing = [root for root, members in enumerate(self.members) if len(members) < self.board.domains]
+        growing = [
+            root for root, members in enumerate(self.members) if len(members) < self.board.domains
+        ]
         if not growing:
             return False
         while growing:
@@ -70,7 +82,9 @@ class _Growth:
             growing = still
         return True
 
-    def _attachment(self, root: int, parents: list[int], links_left: dict[Arc, int], ports: list[int]) -> Path | None:
+    def _attachment(
+        self, root: int, parents: list[int], links_left: dict[Arc, int], ports: list[int]
+    ) -> Path | None:
         """The way to one more member."""
         members, neighbours, domains = self.members[root], self.board.neighbours, self.board.domains
         for parent in parents:
@@ -81,7 +95,9 @@ class _Growth:
                     if child not in members and links_left[parent, child] > 0:
                         return parent, child
                 continue
-            path = free_path(self.board, parent, lambda end: end < domains and end not in members, links_left)
+            path = free_path(
+                self.board, parent, lambda end: end < domains and end not in members, links_left
+            )
             if path is not None:
                 return path
         return None
@@ -90,10 +106,11 @@ class _Growth:
 def rarest_first(board: Board, seed: int, *, roots: Sequence[int] | None = None) -> Schedule:
     """Steps filled one after the other, for direct fabrics.
 
-    In a step, a domain chooses for each link into it a chunk it lacks and the sender held before the step, no chunk
-    twice. Links with fewest choices choose first, and take the chunk with fewest holders, with noise. Choices of
-    different domains do not touch each other, since every link belongs to one receiver. Each domain gets each chunk
-    once, so that the hops of a chunk form a tree.
+    In a step, a domain chooses for each link into it a chunk it lacks and the sender held before
+    the step, no chunk twice. Links with fewest choices choose first, and take the chunk with fewest
+    holders, with noise. Choices of different domains do not touch each other, since every link
+    belongs to one receiver. Each domain gets each chunk once, so that the hops of a chunk form a
+    tree.
 
     Parameters
     ----------
@@ -114,11 +131,15 @@ def rarest_first(board: Board, seed: int, *, roots: Sequence[int] | None = None)
         hops += [Hop(step, c, (tail, head)) for c, tail, head in sends]
         holds[receiver, chunk] = True
         step += 1
-    return schedule_of(board, "multitree", hops, roots=start.tolist(), found_by="rarest chunk first")
+    return schedule_of(
+        board, "multitree", hops, roots=start.tolist(), found_by="rarest chunk first"
+    )
 
 
 def _senders(board: Board) -> Ints:
-    """Neighbours of each domain, once for each link; rows are filled up with the domain itself, which has no news."""
+    """Neighbours of each domain, once for each link; rows are filled up with the domain itself,
+    which has no news.
+    """
     rows = [
         [
             neighbour
@@ -128,15 +149,20 @@ def _senders(board: Board) -> Ints:
         for domain in range(board.domains)
     ]
     width = max(map(len, rows))
-    return np.array([row + [domain] * (width - len(row)) for domain, row in enumerate(rows)], dtype=np.int64)
+    return np.array(
+        [row + [domain] * (width - len(row)) for domain, row in enumerate(rows)], dtype=np.int64
+    )
 
 
 def _filled(holds: Bools, senders: Ints, chance: np.random.Generator) -> tuple[Ints, Ints, Ints]:
     """Receivers, senders and chunks of one step."""
     domains, width = senders.shape
     lacks = ~holds
-    # Noise on top of rarity spreads choices: without it all receivers take the same chunk of equally rare ones.
-    rarity = TIES * chance.random(holds.shape, dtype=np.float32) - holds.sum(axis=0, dtype=np.float32)
+    # Noise on top of rarity spreads choices: without it all receivers take the same chunk of
+    # equally rare ones.
+    rarity = TIES * chance.random(holds.shape, dtype=np.float32) - holds.sum(
+        axis=0, dtype=np.float32
+    )
     choices = np.stack([(holds[senders[:, k]] & lacks).sum(axis=1) for k in range(width)], axis=1)
     # Counts are whole, so that noise below 1 only breaks ties.
     order = np.argsort(choices + 0.5 * chance.random(choices.shape), axis=1)
@@ -156,8 +182,9 @@ def _filled(holds: Bools, senders: Ints, chance: np.random.Generator) -> tuple[I
 def multitree(board: Board, seed: int = 0) -> Schedule:
     """A contention-free schedule with one tree for each domain, in as few steps as were found.
 
-    Constructions are tried in turn until one meets the lower bound: one tree moved to every root (fabrics that look
-    alike from every domain), rarest chunk first with restarts (direct fabrics), trees grown in turn, and the ring.
+    Constructions are tried in turn until one meets the lower bound: one tree moved to every root
+    (fabrics that look alike from every domain), rarest chunk first with restarts (direct fabrics),
+    trees grown in turn, and the ring.
     """
     min_steps = step_bound(board).steps
     shortest: Schedule | None = None
@@ -171,17 +198,21 @@ def multitree(board: Board, seed: int = 0) -> Schedule:
 
 
 def free_multitree(board: Board, seed: int = 0) -> Schedule:
-    """A schedule as of `multitree`, in which domains with few links may reduce more chunks than others.
+    """A schedule as of `multitree`, in which domains with few links may reduce more chunks than
+    others.
 
-    A corner of a mesh sends and receives less the more chunks it is the root of. For all-reduce alone: a reduce-scatter
-    of this form leaves shards of different sizes. Root counts are those a number of steps asks for, N - p s of a domain
-    with p links, and the rest spread evenly; some numbers of steps from the lower bound up are tried.
+    A corner of a mesh sends and receives less the more chunks it is the root of. For all-reduce
+    alone: a reduce-scatter of this form leaves shards of different sizes. Root counts are those a
+    number of steps asks for, N - p s of a domain with p links, and the rest spread evenly; some
+    numbers of steps from the lower bound up are tried.
     """
     shortest = multitree(board, seed)
     if not board.direct:
         return shortest
     min_steps = free_bound(board).steps
-    for steps in range(min_steps, shortest.steps, max(1, (shortest.steps - min_steps) // FREE_TRIES)):
+    for steps in range(
+        min_steps, shortest.steps, max(1, (shortest.steps - min_steps) // FREE_TRIES)
+    ):
         if steps < shortest.steps:
             candidate = rarest_first(board, seed, roots=_roots(board, steps))
             shortest = min(shortest, candidate, key=lambda schedule: schedule.steps)
@@ -206,7 +237,9 @@ def _tries(board: Board, steps: int) -> int:
 
 
 def _roots(board: Board, steps: int) -> list[int]:
-    """The domain of each chunk: what `steps` asks of each, the rest one by one to whoever receives most a link."""
+    """The domain of each chunk: what `steps` asks of each, the rest one by one to whoever receives
+    most a link.
+    """
     n = board.domains
     ports = [board.ports(domain) for domain in range(n)]
     counts = [max(0, n - p * steps) for p in ports]

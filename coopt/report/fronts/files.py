@@ -1,4 +1,5 @@
-"""A front as files of one folder: data, spreadsheet, pictures, and a page that loads nothing from anywhere.
+"""A front as files of one folder: data, spreadsheet, pictures, and a page that loads nothing from
+anywhere.
 
 On its chart, point at a design to see it, and click to see all of it.
 """
@@ -85,19 +86,41 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
     axes.margins(x=0.06, y=0.10)
     bound = bound_of(instance)
     if bound is not None and x and x[0] <= bound <= x[-1]:
-        axes.axvline(bound, color=BOUND, lw=1, ls="--", zorder=1, label=f"bound, {time_words(instance, bound)}")
+        axes.axvline(
+            bound,
+            color=BOUND,
+            lw=1,
+            ls="--",
+            zorder=1,
+            label=f"bound, {time_words(instance, bound)}",
+        )
     bends = [point for point in front.points if point.knee]
     if bends:
         at = [time_of(point) for point in bends], [value_of(front, point) / size for point in bends]
-        axes.scatter(*at, s=80, marker="D", facecolors="none", edgecolors=BEND, linewidths=1.6, zorder=4, label="knee")
+        axes.scatter(
+            *at,
+            s=80,
+            marker="D",
+            facecolors="none",
+            edgecolors=BEND,
+            linewidths=1.6,
+            zorder=4,
+            label="knee",
+        )
     for point in bends:
         time, is_late = time_of(point), time_of(point) > x[0] + ROOM * (x[-1] - x[0])
         # Names of knees at the right end would leave the picture, so they stand to the left.
         axes.annotate(
-            built_from(instance, point), (time, value_of(front, point) / size), xytext=(-4 if is_late else 9, 9),
-            textcoords="offset points", ha="right" if is_late else "left", fontsize=8, color=BEND, parse_math=False,
+            built_from(instance, point),
+            (time, value_of(front, point) / size),
+            xytext=(-4 if is_late else 9, 9),
+            textcoords="offset points",
+            ha="right" if is_late else "left",
+            fontsize=8,
+            color=BEND,
+            parse_math=False,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
-        )  # fmt: skip
+        )
     if x:
         axes.legend(loc="upper right", frameon=False, fontsize=9)
 
@@ -108,7 +131,9 @@ def front_page(front: Front, instance: Instance) -> str:
     from markupsafe import Markup
 
     text = files("coopt").joinpath("report", "fronts", "page.html.j2").read_text("utf-8")
-    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    made = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
     return made.from_string(text).render(
         name=instance.name,
         headline=front_headline(front, instance),
@@ -130,7 +155,9 @@ def check_packages(option: str) -> None:
     absent_packages = [name for name in NEEDED if find_spec(name) is None]
     if absent_packages:
         is_ = "are" if len(absent_packages) > 1 else "is"
-        raise InstanceError(f"{option}: {both(absent_packages)} {is_} not installed, needs `{INSTALL}`")
+        raise InstanceError(
+            f"{option}: {both(absent_packages)} {is_} not installed, needs `{INSTALL}`"
+        )
 
 
 def front_json(front: Front) -> str:
@@ -150,7 +177,9 @@ def write_front(front: Front, instance: Instance, folder: str | Path) -> None:
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InstanceError(f"{folder}: cannot be made ({error.strerror}), needs a place for a folder") from None
+        raise InstanceError(
+            f"{folder}: cannot be made ({error.strerror}), needs a place for a folder"
+        ) from None
     write_text(place / "front.json", front_json(front) + "\n")
     write_text(place / "front.csv", front_csv(front))
     for name in ("front.png", "front.svg"):
@@ -178,10 +207,12 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
     return (
         f"<style>{style}</style>\n"
         '<div class="front-chart">\n'
-        f'<div class="front-plot" role="img" aria-label="{escape(front_headline(front, question))}"></div>\n'
+        '<div class="front-plot" role="img"'
+        f' aria-label="{escape(front_headline(front, question))}"></div>\n'
         '<div class="front-point"><label>Point <select class="front-select">'
         f'{options}</select></label><dl class="front-details" aria-live="polite"></dl></div>\n'
-        f'<script type="application/json" class="front-data">{_script_json(_data(front, question))}</script>\n'
+        '<script type="application/json"'
+        f' class="front-data">{_script_json(_data(front, question))}</script>\n'
         f"</div>\n{code}<script>{script}</script>\n"
     )
 
@@ -197,14 +228,21 @@ def _point_text(front: Front, question: Instance, point: FrontPoint) -> str:
 
 
 def _data(front: Front, question: Instance) -> dict[str, Any]:
-    """Traces and layout as plotly takes them, the list of every point, and the point that is shown first."""
+    """Traces and layout as plotly takes them, the list of every point, and the point that is shown
+    first.
+    """
     places = range(len(front.points))
     knees = [n for n in places if front.points[n].knee]
     curve = _trace(front, question, list(places), points_label(front))
     curve |= {"mode": "lines+markers", "line": {"shape": "hv", "color": LINE, "width": 2}}
     curve["marker"] = {"size": 8, "color": DOT}
     knee_marks = _trace(front, question, knees, "knee") | {"mode": "markers"}
-    knee_marks["marker"] = {"size": 15, "symbol": "diamond-open", "color": KNEE, "line": {"width": 2.5}}
+    knee_marks["marker"] = {
+        "size": 15,
+        "symbol": "diamond-open",
+        "color": KNEE,
+        "line": {"width": 2.5},
+    }
     return {
         "traces": [curve, knee_marks] if knees else [curve],
         "layout": _layout(front, question),
@@ -223,7 +261,8 @@ def _trace(front: Front, question: Instance, places: list[int], name: str) -> di
         "y": [value_of(front, point) / size for point in points],
         "customdata": places,
         "text": [
-            f"<b>{escape(_point_text(front, question, point))}</b><br>{escape(built_from(question, point))}"
+            f"<b>{escape(_point_text(front, question, point))}</b><br>"
+            f"{escape(built_from(question, point))}"
             for point in points
         ],
         "hovertemplate": "%{text}<extra></extra>",
@@ -233,13 +272,24 @@ def _trace(front: Front, question: Instance, places: list[int], name: str) -> di
 def _layout(front: Front, question: Instance) -> dict[str, Any]:
     _, label = value_scale(front)
     bound, times = bound_of(question), [time_of(point) for point in front.points]
-    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": BOUND, "ticks": "outside", "automargin": True}
+    axis = {
+        "gridcolor": GRID,
+        "zeroline": False,
+        "linecolor": BOUND,
+        "ticks": "outside",
+        "automargin": True,
+    }
     layout: dict[str, Any] = {
         "font": {"family": FONT, "size": 14, "color": INK},
         "margin": {"l": 20, "r": 16, "t": 48, "b": 20},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",
-        "hoverlabel": {"bgcolor": "#fff", "bordercolor": DOT, "font": {"color": INK, "family": FONT}, "align": "left"},
+        "hoverlabel": {
+            "bgcolor": "#fff",
+            "bordercolor": DOT,
+            "font": {"color": INK, "family": FONT},
+            "align": "left",
+        },
         "paper_bgcolor": "#fff",
         "plot_bgcolor": "#fff",
         "xaxis": axis | {"title": {"text": time_label(question)}},
@@ -248,6 +298,15 @@ def _layout(front: Front, question: Instance) -> dict[str, Any]:
     if bound is not None and times and times[0] <= bound <= times[-1]:
         line = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
         layout["shapes"] = [line | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}]
-        note = {"x": bound, "yref": "paper", "y": 0.98, "xanchor": "left", "yanchor": "top", "showarrow": False}
-        layout["annotations"] = [note | {"text": f" bound {time_words(question, bound)}", "font": {"color": BOUND}}]
+        note = {
+            "x": bound,
+            "yref": "paper",
+            "y": 0.98,
+            "xanchor": "left",
+            "yanchor": "top",
+            "showarrow": False,
+        }
+        layout["annotations"] = [
+            note | {"text": f" bound {time_words(question, bound)}", "font": {"color": BOUND}}
+        ]
     return layout

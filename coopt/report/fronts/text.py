@@ -25,7 +25,9 @@ COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
 
 
 def time_of(point: FrontPoint) -> float:
-    """The days of the only workload where its bound is on days, else its iteration time in seconds, else the pace."""
+    """The days of the only workload where its bound is on days, else its iteration time in seconds,
+    else the pace.
+    """
     if point.days is not None:
         return point.days
     runs = point.best.workloads if point.best else ()
@@ -33,13 +35,17 @@ def time_of(point: FrontPoint) -> float:
 
 
 def in_seconds(instance: Instance) -> bool:
-    """Whether points are placed by the time of their only workload on their only network, rather than by pace.
+    """Whether points are placed by the time of their only workload on their only network, rather
+    than by pace.
 
-    Where a choice is open and no bound is given, their paces are seconds (`coopt.solving.fronts.sweep`).
+    Where a choice is open and no bound is given, their paces are seconds
+    (`coopt.solving.fronts.sweep`).
     """
     if len(instance.workload) != 1:
         return False
-    return instance.problem == "shared" or (instance.problem == "choice" and not instance.workload[0].bounded)
+    return instance.problem == "shared" or (
+        instance.problem == "choice" and not instance.workload[0].bounded
+    )
 
 
 def in_days(instance: Instance) -> bool:
@@ -48,7 +54,9 @@ def in_days(instance: Instance) -> bool:
 
 
 def with_margin(instance: Instance) -> bool:
-    """Whether days count what the margin keeps free: the bound on them holds with it (docs/days.md)."""
+    """Whether days count what the margin keeps free: the bound on them holds with it
+    (docs/days.md).
+    """
     return in_days(instance) and instance.workload[0].time_margin > 0.0
 
 
@@ -65,14 +73,18 @@ def time_words(instance: Instance, time: float) -> str:
     """`3.377 s`, `62.05 days`, or `0.979 times the bounds` for several workloads or networks."""
     if in_days(instance):
         return f"{words.digits(time, 4)} days"
-    return words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} times the bounds"
+    return (
+        words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} times the bounds"
+    )
 
 
 def time_label(instance: Instance) -> str:
     """The name of the time axis."""
     if in_days(instance):
         return f"time of training{' with the margin' if with_margin(instance) else ''} (days)"
-    return "iteration time (s)" if in_seconds(instance) else "iteration time as a share of the bounds"
+    return (
+        "iteration time (s)" if in_seconds(instance) else "iteration time as a share of the bounds"
+    )
 
 
 def value_of(front: Front, point: FrontPoint) -> float:
@@ -85,7 +97,10 @@ def value_scale(front: Front) -> tuple[float, str]:
     max_value = max((value_of(front, point) for point in front.points), default=0.0)
     power = front.kind == "power"
     # One unit for the whole axis, that of the largest value.
-    size, prefix = next((pair for pair in (words.WATTS if power else words.SCALES) if max_value >= pair[0]), (1.0, ""))
+    size, prefix = next(
+        (pair for pair in (words.WATTS if power else words.SCALES) if max_value >= pair[0]),
+        (1.0, ""),
+    )
     unit = (prefix or "W") if power else f"{prefix}$"
     return size, f"{KINDS[front.kind]} ({unit})"
 
@@ -154,11 +169,16 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tup
         mapping = run.mapping
         is_alone = len(runs) == 1
         rate = workload_of[run.name].in_own_units(run.iteration_time_s)
-        yield "Iteration" if is_alone else label, words.seconds(run.iteration_time_s) + (f", {rate}" if rate else "")
+        yield (
+            "Iteration" if is_alone else label,
+            words.seconds(run.iteration_time_s) + (f", {rate}" if rate else ""),
+        )
         yield (
             "Split" if is_alone else f"Split of {label}",
-            f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP {mapping.ep}, "
-            f"micro-batch {mapping.micro_batch}",
+            (
+                f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP"
+                f" {mapping.ep}, micro-batch {mapping.micro_batch}"
+            ),
         )
         yield "MFU" if is_alone else f"MFU of {label}", words.percent(run.mfu)
 
@@ -197,25 +217,38 @@ def front_headline(front: Front, instance: Instance) -> str:
         return f"One design is the fastest and the cheapest: {_found_alone(front, instance)}."
     bends = [point for point in front.points if point.knee]
     *earlier_places, last_one = [_place(front, instance, point) for point in bends] or [""]
-    places_text = f"s at {', '.join(earlier_places)} and {last_one}" if earlier_places else f" at {last_one}"
+    places_text = (
+        f"s at {', '.join(earlier_places)} and {last_one}" if earlier_places else f" at {last_one}"
+    )
     knees = f"; knee{places_text}" if bends else ""
     return f"{_saving(front, instance, fastest_point, cheapest_point)}{knees}."
 
 
 def front_notes(front: Front, instance: Instance) -> Iterator[str]:
-    """What the bound of the instance costs, how many points are shown and proven, and the error of their times."""
+    """What the bound of the instance costs, how many points are shown and proven, and the error of
+    their times.
+    """
     if not front.points:
         return
     if front.complete:
         yield _answer(front, instance)
     if front.tp_across:
-        yield "TP groups may extend over several HB domains: no plan that keeps them inside one meets the bounds."
+        yield (
+            "TP groups may extend over several HB domains: no plan that keeps them inside one meets"
+            " the bounds."
+        )
     if front.over == ("budget",):
         told = "Each stands at what it costs, once where it is the fastest of several budgets."
         yield f"Points are the fastest designs within budgets that are evenly spaced. {told}"
     elif front.over == ("days",):
-        stay = "" if all(workload.calendar for workload in instance.workload) else "; other bounds stay"
-        told = "Each stands at the days that it takes, once where it is the cheapest of several dates."
+        stay = (
+            ""
+            if all(workload.calendar for workload in instance.workload)
+            else "; other bounds stay"
+        )
+        told = (
+            "Each stands at the days that it takes, once where it is the cheapest of several dates."
+        )
         yield f"Points are the cheapest designs of dates that are evenly spaced{stay}. {told}"
     elif front.over:
         yield f"Only the bounds of {words.both(front.over)} move, the others stay."
@@ -223,12 +256,17 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
         yield turns_text(instance)
     if with_margin(instance):
         added = words.percent(instance.workload[0].time_margin)
-        yield f"Days count the {added} that the margin keeps free on top of iteration times; plans tell theirs without."
+        yield (
+            f"Days count the {added} that the margin keeps free on top of iteration times; plans"
+            " tell theirs without."
+        )
     verb = VERBS[front.kind].split()[0]
     if front.points[0].plan is not None:
         yield f"Shown: {_count_text(front)}. Each is proven: no plan as fast {verb} less."
     else:
-        count = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
+        count = (
+            f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
+        )
         proven = f"no design as fast {verb} less, and none that {verb} as little is faster"
         yield f"Shown: {count}. Each is proven: {proven}."
     if any(point.knee for point in front.points):
@@ -238,8 +276,15 @@ def front_notes(front: Front, instance: Instance) -> Iterator[str]:
     known_errors = [error.error for error in errors if error is not None]
     if known_errors:
         error_text = words.percent(max(known_errors))
-        closer = "; points that lie closer together than that may change places" if len(front.points) > 1 else ""
-        yield f"Times are estimates, off by {error_text} on average on runs that were left out of the fit{closer}."
+        closer = (
+            "; points that lie closer together than that may change places"
+            if len(front.points) > 1
+            else ""
+        )
+        yield (
+            f"Times are estimates, off by {error_text} on average on runs that were left out of the"
+            f" fit{closer}."
+        )
 
 
 def _count_text(front: Front) -> str:
@@ -250,17 +295,24 @@ def _count_text(front: Front) -> str:
     return f"{points}; others may lie between them"
 
 
-def _saving(front: Front, instance: Instance, start_point: FrontPoint, end_point: FrontPoint) -> str:
+def _saving(
+    front: Front, instance: Instance, start_point: FrontPoint, end_point: FrontPoint
+) -> str:
     max_value, min_value = value_of(front, start_point), value_of(front, end_point)
     share = f" ({words.percent((max_value - min_value) / max_value)})" if max_value else ""
-    saved = f"{words.amount(front.kind, max_value - min_value)} of {words.amount(front.kind, max_value)}{share}"
+    saved = (
+        f"{words.amount(front.kind, max_value - min_value)} of"
+        f" {words.amount(front.kind, max_value)}{share}"
+    )
     start, end = (time_words(instance, time_of(point)) for point in (start_point, end_point))
     if not in_seconds(instance):
         pairs = (
-            (name, start_point.workload_days[name], end_point.workload_days[name]) for name in _told_in_days(front)
+            (name, start_point.workload_days[name], end_point.workload_days[name])
+            for name in _told_in_days(front)
         )
         own_days = (
-            f"{name} {words.digits(begin, 4)} to {words.digits(end_days, 4)} days" for name, begin, end_days in pairs
+            f"{name} {words.digits(begin, 4)} to {words.digits(end_days, 4)} days"
+            for name, begin, end_days in pairs
         )
         days = f" ({', '.join(own_days)})" if _told_in_days(front) else ""
         return f"Going from {start.split()[0]} to {end}{days} saves {saved}"
@@ -284,7 +336,8 @@ def _answer(front: Front, instance: Instance) -> str:
     answer, bound_given = answer_to(front, instance), bound_of(instance)
     if bound_given is None and answer is not None:
         return (
-            f"No bound is given; the fastest comes to {amount_of(front, answer)}, with {built_from(instance, answer)}."
+            f"No bound is given; the fastest comes to {amount_of(front, answer)}, with"
+            f" {built_from(instance, answer)}."
         )
     bound = (
         f"the bound of {time_words(instance, bound_given)}"
@@ -294,7 +347,10 @@ def _answer(front: Front, instance: Instance) -> str:
     if answer is None:
         min_time = time_words(instance, time_of(front.points[0]))
         return f"No design keeps {bound}: the fastest takes {min_time}."
-    return f"Within {bound} the least is {amount_of(front, answer)}, with {built_from(instance, answer)}."
+    return (
+        f"Within {bound} the least is {amount_of(front, answer)}, with"
+        f" {built_from(instance, answer)}."
+    )
 
 
 def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
@@ -311,7 +367,12 @@ def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
 def front_table(front: Front, instance: Instance) -> FigureTable:
     """The points by rising time and falling cost."""
     names = columns(front, instance)
-    return figures("Cost against time", names[:2], names[2:], [row(front, instance, point) for point in front.points])
+    return figures(
+        "Cost against time",
+        names[:2],
+        names[2:],
+        [row(front, instance, point) for point in front.points],
+    )
 
 
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
@@ -319,13 +380,19 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     days = "days with margin" if with_margin(instance) else "days"
     time = days if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
     other_names = (name.split()[0] for kind, name in COLUMNS.items() if kind in _other_kinds(front))
-    kept_free = any(workload.calendar and workload.time_margin > 0.0 for workload in instance.workload)
-    own_days = (f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front))
+    kept_free = any(
+        workload.calendar and workload.time_margin > 0.0 for workload in instance.workload
+    )
+    own_days = (
+        f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front)
+    )
     return "built from", "mark", time, *own_days, COLUMNS[front.kind], "saved", *other_names
 
 
 def _other_kinds(front: Front) -> list[str]:
-    """What is told of a bill besides the objective; nothing where days of several workloads take the room."""
+    """What is told of a bill besides the objective; nothing where days of several workloads take
+    the room.
+    """
     return [] if len(_told_in_days(front)) > 1 else [kind for kind in COLUMNS if kind != front.kind]
 
 

@@ -1,4 +1,6 @@
-"""What stands on a page, section by section, and its text as the templates beside this file lay it out."""
+"""What stands on a page, section by section, and its text as the templates beside this file lay it
+out.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,14 @@ from coopt.report.explanation import (
 )
 from coopt.report.fronts.files import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
-from coopt.report.page.evidence import FABRICS, Bar, evidence_of, memory_bar, site_pictures, time_bar
+from coopt.report.page.evidence import (
+    FABRICS,
+    Bar,
+    evidence_of,
+    memory_bar,
+    site_pictures,
+    time_bar,
+)
 from coopt.report.parts import (
     BILL,
     bill_table,
@@ -66,7 +75,9 @@ Contents = dict[str, Any]
 ADDRESS = re.compile(r"https?://[^\s<>\"']+")
 PUNCTUATION = ".,:;!?"
 MOST_REASONS = 3  # why checks fail, beside the verdict in a terminal
-NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)")
+NUMBER_AND_UNIT = re.compile(
+    r"(?<=\d) (?=(?:[BMk]|[MkG]?W|m?s|x|[GMTP]B|GiB|Gbit/s|GB/s|GPUs?|NICs?)\b)"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +92,9 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class PageCase:
-    """A question, its answer, what the verifier thinks of it; where that was asked, what else could be had and why."""
+    """A question, its answer, what the verifier thinks of it; where that was asked, what else could
+    be had and why.
+    """
 
     instance: Instance
     plan: Plan
@@ -97,8 +110,14 @@ class PageCase:
 
     @property
     def buildable(self) -> bool:
-        """Whether there is one design that one may build; several networks are told block by block."""
-        return self.plan.design is not None and self.verdict.accepted and self.instance.problem == "shared"
+        """Whether there is one design that one may build; several networks are told block by
+        block.
+        """
+        return (
+            self.plan.design is not None
+            and self.verdict.accepted
+            and self.instance.problem == "shared"
+        )
 
 
 def moment(environment: Mapping[str, str] = os.environ) -> datetime:
@@ -115,12 +134,16 @@ def moment(environment: Mapping[str, str] = os.environ) -> datetime:
     try:
         return datetime.fromtimestamp(int(epoch), UTC)
     except (ValueError, OverflowError, OSError):
-        raise InstanceError(f"SOURCE_DATE_EPOCH: {epoch!r}, needs whole seconds since 1970") from None
+        raise InstanceError(
+            f"SOURCE_DATE_EPOCH: {epoch!r}, needs whole seconds since 1970"
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Glance:
-    """One of the figures at the top: what it is, its value, what it is measured against, and its number."""
+    """One of the figures at the top: what it is, its value, what it is measured against, and its
+    number.
+    """
 
     name: str
     value: str
@@ -141,7 +164,9 @@ class WorkloadSection:
 
 
 def page_contents(case: PageCase) -> Contents:
-    """Names of the template and what they stand for; sections that the plan does not have are missing."""
+    """Names of the template and what they stand for; sections that the plan does not have are
+    missing.
+    """
     verdict, decision = opening(case)
     contents: Contents = {
         "name": case.instance.name,
@@ -161,9 +186,15 @@ def page_contents(case: PageCase) -> Contents:
     }
     if case.verdict.accepted and case.plan.cost is not None:
         contents["glances"] = list(glances(case.instance, case.plan))
-        contents["parts"] = parts_table(case.instance, case.plan) if len(case.plan.parts) > 1 else None
-        contents["halls"] = site_pictures(case.instance, case.plan) if case.instance.problem != "shared" else ()
-        contents["elsewhere"] = told_elsewhere(case.instance) if case.instance.problem != "shared" else ""
+        contents["parts"] = (
+            parts_table(case.instance, case.plan) if len(case.plan.parts) > 1 else None
+        )
+        contents["halls"] = (
+            site_pictures(case.instance, case.plan) if case.instance.problem != "shared" else ()
+        )
+        contents["elsewhere"] = (
+            told_elsewhere(case.instance) if case.instance.problem != "shared" else ""
+        )
     if case.instance.problem != "shared" and case.plan.cost is not None:
         contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
     elif case.plan.design is not None and case.plan.cost is not None:
@@ -177,7 +208,9 @@ def page_contents(case: PageCase) -> Contents:
     return contents | {"glossary": glossary(contents)}
 
 
-def _blocks(instance: Instance, plan: Plan, cost: Cost) -> Iterator[tuple[str, str | FactTable | FigureTable]]:
+def _blocks(
+    instance: Instance, plan: Plan, cost: Cost
+) -> Iterator[tuple[str, str | FactTable | FigureTable]]:
     """What a terminal shows of a plan of coupled parts, piece by piece with the form of each."""
     for piece in plan_sections(instance, plan, cost):
         if isinstance(piece, FactTable):
@@ -191,7 +224,13 @@ def _blocks(instance: Instance, plan: Plan, cost: Cost) -> Iterator[tuple[str, s
 def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
     decision, verdict = headline(case.instance, case.plan), case.verdict
-    doubted = "" if verdict.undecided is None else " to be best" if case.plan.cost is not None else " in whole"
+    doubted = (
+        ""
+        if verdict.undecided is None
+        else " to be best"
+        if case.plan.cost is not None
+        else " in whole"
+    )
     # Whoever reads only the first line must not take a claim for an answer.
     if doubted or not verdict.accepted:
         decision = f"Claimed, and not confirmed{doubted if verdict.accepted else ''}: {decision}"
@@ -205,16 +244,28 @@ def _badge(case: PageCase) -> tuple[str, str]:
     doubted = case.verdict.undecided is not None
     if case.plan.cost is None:
         is_settled = case.plan.status == "infeasible" and not doubted
-        return "warn-box", "Infeasible: nothing meets every bound." if is_settled else "Not settled."
+        return (
+            "warn-box",
+            "Infeasible: nothing meets every bound." if is_settled else "Not settled.",
+        )
     if case.plan.status != "optimal" or doubted:
         return "good-box", "Verified, not proven best."
-    return "good-box", "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified."
+    return (
+        "good-box",
+        "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified.",
+    )
 
 
 def glossary(contents: Contents) -> list[tuple[str, str]]:
     """Terms with their meaning; those alone that belong to what was found."""
-    table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
-    return [(term["name"], term["means"]) for term in table["term"] if contents.get(term.get("when", "question"))]
+    table = tomllib.loads(
+        files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8")
+    )
+    return [
+        (term["name"], term["means"])
+        for term in table["term"]
+        if contents.get(term.get("when", "question"))
+    ]
 
 
 def _claim_sections(instance: Instance, plan: Plan) -> Contents:
@@ -231,17 +282,26 @@ def _claim_sections(instance: Instance, plan: Plan) -> Contents:
 def _front_sections(instance: Instance, front: Front) -> Contents:
     """What a longer iteration time saves: the sentences, chart and table of the front."""
     return {
-        "front_sentences": [front_headline(front, instance), *front.explanation, *front_notes(front, instance)],
+        "front_sentences": [
+            front_headline(front, instance),
+            *front.explanation,
+            *front_notes(front, instance),
+        ],
         "front_chart": front_chart(front, instance) if len(front.points) > 1 else "",
         "front_table": front_table(front, instance) if front.points else None,
     }
 
 
 def _explanation_sections(explanation: Explanation) -> Contents:
-    """What binds the plan and what would change it, or what has to give; the decision itself is said already."""
-    rivals = tuple(f"{rival.part} = {rival.choice}: " for rival in explanation.rivals)  # a table says these
+    """What binds the plan and what would change it, or what has to give; the decision itself is
+    said already.
+    """
+    rivals = tuple(
+        f"{rival.part} = {rival.choice}: " for rival in explanation.rivals
+    )  # a table says these
     return {
-        # The first sentence is the decision, which the page opens with; where it is the only one it stays.
+        # The first sentence is the decision, which the page opens with; where it is the only one it
+        # stays.
         "reasons": [
             words.sentence(sentence)
             for sentence in explanation.sentences[1:] or explanation.sentences
@@ -249,14 +309,18 @@ def _explanation_sections(explanation: Explanation) -> Contents:
         ],
         "rivals": rivals_table(explanation) if explanation.rivals else None,
         "bounds": bounds_table(explanation) if explanation.bounds else None,
-        "prices": prices_table(explanation.design, explanation.prices)
-        if explanation.design and explanation.prices
-        else None,
+        "prices": (
+            prices_table(explanation.design, explanation.prices)
+            if explanation.design and explanation.prices
+            else None
+        ),
     }
 
 
 def _worth_sections(instance: Instance, plan: Plan) -> Contents:
-    """The sections that only a plan has which the verifier accepts: key figures, comparison, pictures, runners-up."""
+    """The sections that only a plan has which the verifier accepts: key figures, comparison,
+    pictures, runners-up.
+    """
     design, cost = plan.design, plan.cost
     assert design is not None
     assert cost is not None
@@ -268,9 +332,16 @@ def _worth_sections(instance: Instance, plan: Plan) -> Contents:
         "sources": price_origins(instance, cost.items),
         "tco": tco_sentence(instance, cost),
         "saving": saving_sentences(design, cost, evidence.baseline),
-        "savings": saving_table(design, cost, evidence.baseline) if evidence.baseline and design.fabric.tiers else None,
+        "savings": (
+            saving_table(design, cost, evidence.baseline)
+            if evidence.baseline and design.fabric.tiers
+            else None
+        ),
         "notes": list(notes(instance, [design], plan.workloads, none_inside=plan.tp_across)),
-        "runs": [_workload_section(run, facts("", workload_rows(run, workload))) for run, workload in runs],
+        "runs": [
+            _workload_section(run, facts("", workload_rows(run, workload)))
+            for run, workload in runs
+        ],
         "pictures": evidence.pictures,
         "maps": evidence.maps,
         "margins": margins_table(margins),
@@ -281,9 +352,12 @@ def _worth_sections(instance: Instance, plan: Plan) -> Contents:
 
 def _workload_section(workload: WorkloadPlan, rows: FactTable) -> WorkloadSection:
     return WorkloadSection(
-        name=workload.name, facts=rows, time=time_bar(workload), breakdown=breakdown_table(workload),
+        name=workload.name,
+        facts=rows,
+        time=time_bar(workload),
+        breakdown=breakdown_table(workload),
         memory=memory_bar(workload),
-    )  # fmt: skip
+    )
 
 
 def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
@@ -291,11 +365,29 @@ def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
     cost, claim = plan.cost, plan.objective
     assert cost is not None
     scope = without_gpus(cost) or "GPUs included"
-    yield Glance(name="Purchase", value=words.money(cost.capex_usd), note=scope, number=cost.capex_usd, unit="USD")
-    yield Glance(name="Power", value=words.power(cost.power_w), note="of what is bought", number=cost.power_w, unit="W")
+    yield Glance(
+        name="Purchase",
+        value=words.money(cost.capex_usd),
+        note=scope,
+        number=cost.capex_usd,
+        unit="USD",
+    )
+    yield Glance(
+        name="Power",
+        value=words.power(cost.power_w),
+        note="of what is bought",
+        number=cost.power_w,
+        unit="W",
+    )
     years = sum(years_of(instance, t) for t in range(len(instance.years)))
     owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
-    yield Glance(name="With electricity", value=words.money(cost.tco_usd), note=owned, number=cost.tco_usd, unit="USD")
+    yield Glance(
+        name="With electricity",
+        value=words.money(cost.tco_usd),
+        note=owned,
+        number=cost.tco_usd,
+        unit="USD",
+    )
     if plan.runs:
         run = min(plan.runs, key=lambda run: run.slack)
         yield Glance(
@@ -309,22 +401,34 @@ def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
     if claim.gap is None:
         proven = "nothing is proven"
     else:
-        proven = "no better plan exists" if plan.status == "optimal" and not claim.gap else "to the proven lower bound"
+        proven = (
+            "no better plan exists"
+            if plan.status == "optimal" and not claim.gap
+            else "to the proven lower bound"
+        )
     gap = "unknown" if claim.gap is None else words.percent(claim.gap)
     yield Glance(name="Gap", value=gap, note=proven, number=claim.gap, unit="share")
 
 
 def _built(plan: Plan) -> Glance:
-    """The GPUs of the only network, in its last phase where it grows, else how many networks there are."""
+    """The GPUs of the only network, in its last phase where it grows, else how many networks there
+    are.
+    """
     several = len({(part.site, part.slot) for part in plan.parts})
     if several > 1:
         note = "each with its own design"
-        return Glance(name="Networks", value=words.count(several), note=note, number=several, unit="networks")
+        return Glance(
+            name="Networks", value=words.count(several), note=note, number=several, unit="networks"
+        )
     network = network_of(plan.parts[-1])
     text = f"in {words.times(network.hb_domain.count, network.hb_domain.name)}"
-    grows = f"; {words.counted(len(plan.parts), 'phase')} of one network" if len(plan.parts) > 1 else ""
+    grows = (
+        f"; {words.counted(len(plan.parts), 'phase')} of one network" if len(plan.parts) > 1 else ""
+    )
     value = words.count(network.gpus)
-    return Glance(name="GPUs that train", value=value, note=text + grows, number=network.gpus, unit="GPUs")
+    return Glance(
+        name="GPUs that train", value=value, note=text + grows, number=network.gpus, unit="GPUs"
+    )
 
 
 def _origin(case: PageCase) -> Iterator[tuple[str, str]]:
@@ -362,8 +466,11 @@ def environment() -> Environment:
     folder = files("coopt").joinpath("report", "page")
     templates = Environment(
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     templates.filters |= {"cell": _cell, "linked": linked, "tied": tied}
     return templates
 
@@ -384,13 +491,16 @@ def _cell(content: Cell) -> str | Markup:
 
 
 def linked(text: str) -> Any:
-    """Addresses in a text as links; punctuation behind one belongs to the sentence, a bracket that it opens to it."""
+    """Addresses in a text as links; punctuation behind one belongs to the sentence, a bracket that
+    it opens to it.
+    """
     from markupsafe import Markup
 
     marked_up, end = Markup(""), 0
     for match in ADDRESS.finditer(text):
         address = match[0].rstrip(PUNCTUATION)
-        # A bracket that the address itself opened belongs to it, one that the sentence opened does not.
+        # A bracket that the address itself opened belongs to it, one that the sentence opened does
+        # not.
         while address.endswith(")") and address.count(")") > address.count("("):
             address = address[:-1].rstrip(PUNCTUATION)
         link = Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(address)

@@ -1,4 +1,6 @@
-"""What a page shows besides the plan: bars, the network drawn, the traffic on it, the network it is compared with."""
+"""What a page shows besides the plan: bars, the network drawn, the traffic on it, the network it is
+compared with.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,34 @@ from coopt.traffic.summary import cells_of, traffic_figures
 
 # blue: the GPUs compute; warm: they talk; grey: they wait
 COLOURS = {
-    "compute": "#1f5fae", "logits": "#5b9bd8", "optimizer": "#0f3460",
-    "tp": "#e07b00", "cp": "#8c5a2b", "ep": "#7d3c98", "pp": "#f2b134",
-    "dp": "#bd1f01", "embedding": "#d4897b", "bubble": "#b4bcc6", "straggler": "#717b87",
-}  # fmt: skip
+    "compute": "#1f5fae",
+    "logits": "#5b9bd8",
+    "optimizer": "#0f3460",
+    "tp": "#e07b00",
+    "cp": "#8c5a2b",
+    "ep": "#7d3c98",
+    "pp": "#f2b134",
+    "dp": "#bd1f01",
+    "embedding": "#d4897b",
+    "bubble": "#b4bcc6",
+    "straggler": "#717b87",
+}
 OTHER = "#444b54"
 FABRICS = {
-    "rail-only": "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network of its own "
-    "and no switch joins two rails: what goes to another rank crosses its HB domain first.",
-    "rail-optimized": "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail, or "
-    "several whole ones, and the switches above join all leaves, so that any GPU reaches any other.",
-    "clos": "A leaf serves whole HB domains with all their NICs as far as it has ports, and the switches above join "
-    "all leaves, so that any GPU reaches any other.",
+    "rail-only": (
+        "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network of"
+        " its own and no switch joins two rails: what goes to another rank crosses its HB domain"
+        " first."
+    ),
+    "rail-optimized": (
+        "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail, or"
+        " several whole ones, and the switches above join all leaves, so that any GPU reaches any"
+        " other."
+    ),
+    "clos": (
+        "A leaf serves whole HB domains with all their NICs as far as it has ports, and the"
+        " switches above join all leaves, so that any GPU reaches any other."
+    ),
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
 PLURALS = {"leaf": "leaves"}
@@ -82,11 +100,15 @@ def time_bar(workload: WorkloadPlan) -> Bar:
         if spent_s:
             share = 100.0 * spent_s / iteration_s
             text = COMPONENTS.get(name, name)
-            segments.append(Segment(name=text, colour=COLOURS.get(name, OTHER), start=start, share=share))
+            segments.append(
+                Segment(name=text, colour=COLOURS.get(name, OTHER), start=start, share=share)
+            )
             start += share
     # Who cannot see the bar hears the three largest parts: all of them would be no sentence.
     segments_shown = sorted(segments, key=lambda segment: -segment.share)[:3]
-    text = ", ".join(f"{segment.name} {words.percent(segment.share / 100)}" for segment in segments_shown)
+    text = ", ".join(
+        f"{segment.name} {words.percent(segment.share / 100)}" for segment in segments_shown
+    )
     says = f"An iteration of {words.seconds(iteration_s)} in parts; the largest: {text}."
     return Bar(says=says, segments=tuple(segments))
 
@@ -96,9 +118,14 @@ def memory_bar(workload: WorkloadPlan) -> Bar:
     used_percent = 100.0 * workload.memory_gib / workload.memory_limit_gib
     free_gib = workload.memory_limit_gib - workload.memory_gib
     return Bar(
-        says=f"The fullest GPU holds {workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f} GiB; "
-        f"{free_gib:.1f} GiB ({words.percent(free_gib / workload.memory_limit_gib)}) are free.",
-        segments=(Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used_percent),),
+        says=(
+            f"The fullest GPU holds {workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f}"
+            f" GiB; {free_gib:.1f} GiB ({words.percent(free_gib / workload.memory_limit_gib)}) are"
+            " free."
+        ),
+        segments=(
+            Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used_percent),
+        ),
     )
 
 
@@ -109,14 +136,23 @@ def plane_caption(family: Family, uplinks: int) -> str:
     level = "Rail" if apart else "Plane" if family.nic_planes > 1 else "Network"
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
     start = f"one of {several}, which are alike" if several else "all of it"
-    nics = words.counted(rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port")
+    nics = words.counted(
+        rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port"
+    )
     counts = [max(1, level.switches // family.all_planes) for level in tiers]
-    *lower_texts, top_text = (_several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True))
-    parts = ", ".join([f"{words.counted(family.domains, 'HB domain')} of {nics} each", *lower_texts])
+    *lower_texts, top_text = (
+        _several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True)
+    )
+    parts = ", ".join(
+        [f"{words.counted(family.domains, 'HB domain')} of {nics} each", *lower_texts]
+    )
     text = f"{level} level: {start}, with {parts} and {top_text}."
     if family.tiers == 1 and family.chassis < family.all_planes:
         planes_per_switch = family.planes_together
-        text += f" Up to {planes_per_switch} {level.lower()}s share one switch, each on ports of its own."
+        text += (
+            f" Up to {planes_per_switch} {level.lower()}s share one switch, each on ports of its"
+            " own."
+        )
     if family.tiers > 1:
         text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
     if family.slices(uplinks) > 1:
@@ -133,8 +169,9 @@ def domain_caption(family: Family) -> str:
     if family.gpus_per_nic > 1:
         nic_text = f"{words.count(family.gpus_per_nic)} share a NIC"
     return (
-        f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its {size}{idle} reach each "
-        f"other at {family.hb.gbyte_s:g} GB/s; {nic_text} of {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
+        f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its"
+        f" {size}{idle} reach each other at {family.hb.gbyte_s:g} GB/s; {nic_text} of"
+        f" {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
     )
 
 
@@ -142,14 +179,18 @@ def pod_caption(family: Family, uplinks: int) -> str:
     """One pod of three tiers."""
     assert family.pods is not None
     return (
-        f"Pod level: the first of {words.counted(family.pods.count, 'pod')}, {family.pods.leaves} leaves "
-        f"and {words.counted(family.slices(uplinks), 'aggregation switch')} in all slices; every leaf has "
-        f"{words.counted(family.pods.each, 'link')} to each of these."
+        f"Pod level: the first of {words.counted(family.pods.count, 'pod')}, {family.pods.leaves}"
+        f" leaves and {words.counted(family.slices(uplinks), 'aggregation switch')} in all slices;"
+        f" every leaf has {words.counted(family.pods.each, 'link')} to each of these."
     )
 
 
 def _several(number: int, name: str) -> str:
-    return f"{words.count(number)} {PLURALS[name]}" if name in PLURALS and number != 1 else words.counted(number, name)
+    return (
+        f"{words.count(number)} {PLURALS[name]}"
+        if name in PLURALS and number != 1
+        else words.counted(number, name)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +203,9 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class TrafficMap:
-    """The traffic of a workload: a sentence, tables, and pictures (PNG in base64) of bytes and of classes."""
+    """The traffic of a workload: a sentence, tables, and pictures (PNG in base64) of bytes and of
+    classes.
+    """
 
     name: str
     headline: str
@@ -199,14 +242,19 @@ def _pictures(instance: Instance, family: Family, uplinks: int) -> Iterator[Pict
         drawings.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
     if (hall := network_hall(instance, family, uplinks)) is not None:
         placement = AMID if hall.switch_racks is None else OWN_RACKS
-        drawings.append(("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {placement}"))
+        drawings.append(
+            ("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {placement}")
+        )
     for name, drawing, caption in drawings:
         yield Picture(svg=svg(drawing, name, caption), caption=caption)
 
 
 def site_pictures(instance: Instance, plan: Plan) -> tuple[Picture, ...]:
     """The hall of each site as it stands in the end."""
-    return tuple(_site_picture(hall, f"hall-{number}") for number, hall in enumerate(site_halls(instance, plan)))
+    return tuple(
+        _site_picture(hall, f"hall-{number}")
+        for number, hall in enumerate(site_halls(instance, plan))
+    )
 
 
 def _site_picture(hall: SiteHall, name: str) -> Picture:
@@ -237,7 +285,9 @@ def _encoded(png: bytes) -> str:
 def site_hall_drawing(hall: SiteHall) -> Drawing:
     """The first row of each island and of the core, of many islands the first ones and the last."""
     rows_shown = excerpt(len(hall.blocks))
-    blocks = [block for number, block in enumerate(hall.blocks) if number in rows_shown or block.is_core]
+    blocks = [
+        block for number, block in enumerate(hall.blocks) if number in rows_shown or block.is_core
+    ]
     parts, per_row = list[Shape](), hall.rows.racks_per_row
     longest = min(per_row, max(block.racks for block in blocks))
     for line, block in enumerate(blocks):
@@ -250,23 +300,34 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
 
 
 def site_hall_caption(hall: SiteHall) -> str:
-    """Who stands in which rows, and what racks draw; of a core its switches and its longest cables."""
-    return " ".join((*_hall_told(hall), OWN_RACKS if all(block.counted for block in hall.blocks) else AMID))
+    """Who stands in which rows, and what racks draw; of a core its switches and its longest
+    cables.
+    """
+    return " ".join(
+        (*_hall_told(hall), OWN_RACKS if all(block.counted for block in hall.blocks) else AMID)
+    )
 
 
 def _hall_told(hall: SiteHall) -> Iterator[str]:
-    site, when_text = "" if hall.site is None else f" at {hall.site}", " in the end" if hall.grows else ""
+    site, when_text = (
+        "" if hall.site is None else f" at {hall.site}",
+        " in the end" if hall.grows else "",
+    )
     blocks = words.both(f"{block.name} from row {block.first_row:,}" for block in hall.blocks)
     racks = words.counted(sum(block.racks for block in hall.blocks), "rack")
     domains_w = max(block.rack_w for block in hall.blocks)
     switches_w = max(block.switch_rack_w for block in hall.blocks)
     of_switches = f", one of switches up to {words.power(switches_w)}" if switches_w else ""
     yield (
-        f"The hall{site}{when_text}: {racks}, {blocks}, of which the first rows are drawn. A rack of HB domains "
-        f"draws up to {words.power(domains_w)}{of_switches}."
+        f"The hall{site}{when_text}: {racks}, {blocks}, of which the first rows are drawn. A rack"
+        f" of HB domains draws up to {words.power(domains_w)}{of_switches}."
     )
     if isinstance(hall, CoreHall):
         core = hall.coupling.core
         boxes, longest = words.times(core.switches, core.switch.name), max(hall.cables)
-        fill = words.counted(hall.switch_racks, "rack") if hall.switch_racks else "racks that nobody has counted"
+        fill = (
+            words.counted(hall.switch_racks, "rack")
+            if hall.switch_racks
+            else "racks that nobody has counted"
+        )
         yield f"{boxes} of the core fill {fill}, and cables into it take up to {longest:,} m."

@@ -32,7 +32,8 @@ def report(
     file
         Where the page goes; None where its text is enough.
     front, explanation
-        What `coopt.pareto` and `coopt.explain` found, for the chapters on cost against time and on sensitivity.
+        What `coopt.pareto` and `coopt.explain` found, for the chapters on cost against time and on
+        sensitivity.
 
     Returns
     -------
@@ -58,7 +59,14 @@ def report(
     place = "none" if isinstance(instance, Instance) else str(instance)
     origin = Origin(command=called, instance_file=place, plan_file="none", written=moment())
     verdict = verify(question, plan)
-    case = PageCase(instance=question, plan=plan, verdict=verdict, origin=origin, front=front, explanation=explanation)
+    case = PageCase(
+        instance=question,
+        plan=plan,
+        verdict=verdict,
+        origin=origin,
+        front=front,
+        explanation=explanation,
+    )
     page = page_html(case)
     if file is not None:
         write_text(file, page)

@@ -32,13 +32,13 @@ from coopt.solving.shared import shared_plan
 from formulations.direct import FORMULATIONS, build
 
 NO_LINKS = (
-    "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB domains, more "
-    "nics_per_gpu, or faster NICs"
+    "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB"
+    " domains, more nics_per_gpu, or faster NICs"
 )
 
 CROSSING = (
-    "{} mappings were left out on direct links: stages of theirs hold the same parameters, a tied embedding or two "
-    "copies, and are more than one domain apart"
+    "{} mappings were left out on direct links: stages of theirs hold the same parameters, a tied"
+    " embedding or two copies, and are more than one domain apart"
 )
 
 
@@ -58,7 +58,9 @@ class LinkedMapping:
 
 @dataclass(frozen=True, kw_only=True)
 class DirectSearch(Effort):
-    """How the search ended; `searched` of the mappings needed links, and `lengths` prove the bound."""
+    """How the search ended; `searched` of the mappings needed links, and `lengths` prove the
+    bound.
+    """
 
     incumbent: LinkedMapping | None
     interrupted: bool
@@ -77,7 +79,9 @@ def direct_plan(run: Run) -> Plan:
     rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
         rows,
-        backend_of(instance.solver.model_copy(update={"gap": instance.solver.gap / 2}), run.backend.cancel),
+        backend_of(
+            instance.solver.model_copy(update={"gap": instance.solver.gap / 2}), run.backend.cancel
+        ),
         gap=instance.solver.gap,
         deadline=run.deadline,
         rival=rival,
@@ -92,7 +96,11 @@ def _switched(run: Run) -> Plan:
     network = run.instance.network
     switched_network = network.model_copy(update={"fabrics": network.switched, "panels": ()})
     return shared_plan(
-        replace(run, instance=run.instance.model_copy(update={"network": switched_network}), formulation="")
+        replace(
+            run,
+            instance=run.instance.model_copy(update={"network": switched_network}),
+            formulation="",
+        )
     )
 
 
@@ -101,7 +109,10 @@ def listed_rows(run: Run) -> list[Row]:
     instance, all_rows, gated = run.instance, list[Row](), Counter[str]()
     workload, started_s = instance.workload[0], run.elapsed_s()
     places = [place for place in every_place(instance) if place.most_links() >= 0]
-    sources = {gpus: fitting(workload, instance.cluster.gpu, gpus) for gpus in {place.gpus for place in places}}
+    sources = {
+        gpus: fitting(workload, instance.cluster.gpu, gpus)
+        for gpus in {place.gpus for place in places}
+    }
     for place in places:
         new_rows, dropped = worthwhile(place, sources[place.gpus])
         all_rows += new_rows
@@ -112,29 +123,42 @@ def listed_rows(run: Run) -> list[Row]:
 
 
 def search_links(
-    rows: Sequence[Row], backend: Backend, *, gap: float, deadline: float, rival: float, tell: Callable[[str], None]
+    rows: Sequence[Row],
+    backend: Backend,
+    *,
+    gap: float,
+    deadline: float,
+    rival: float,
+    tell: Callable[[str], None],
 ) -> DirectSearch:
     """The cheapest mapping on direct links, if it is cheaper than `rival` (objective units).
 
-    Mappings are taken by rising bound, each with its largest group of symmetries before any has a smaller one; those
-    whose bound is not below the best value, within the gap, cannot win.
+    Mappings are taken by rising bound, each with its largest group of symmetries before any has a
+    smaller one; those whose bound is not below the best value, within the gap, cannot win.
     """
     incumbent, value, stopped = None, rival, False
-    bounds, progress_of, programs = [row.least_value for row in rows], dict[int, LinkProgress](), Programs()
-    # Ordered by turn, then by bound: all mappings try their largest group before any tries a smaller one.
+    bounds, progress_of, programs = (
+        [row.least_value for row in rows],
+        dict[int, LinkProgress](),
+        Programs(),
+    )
+    # Ordered by turn, then by bound: all mappings try their largest group before any tries a
+    # smaller one.
     waiting = [(0, bound, n) for n, bound in enumerate(bounds)]
     heapify(waiting)
     try:
         while waiting and not _over(progress_of.values(), deadline):
             turn, row_bound, n = heappop(waiting)
             row, progress = rows[n], progress_of.get(n)
-            # The value falls while mappings wait, so that a bound is compared again when its turn comes.
+            # The value falls while mappings wait, so that a bound is compared again when its turn
+            # comes.
             if row_bound >= value * (1 - gap):
                 continue
             if progress is None:
                 program = programs.of(row.demands)
                 if program is not None:
-                    # Flow programs take time: a mapping has a bound by lengths only once its cheap bound is the lowest.
+                    # Flow programs take time: a mapping has a bound by lengths only once its cheap
+                    # bound is the lowest.
                     progress_of[n] = progress = bound_links(row.demands, program, deadline)
                     bounds[n] = max(_value_bound(row, progress), row_bound)
                     heappush(waiting, (turn, bounds[n], n))
@@ -142,20 +166,37 @@ def search_links(
             max_links = row.place.most_links(value)
             is_alone = all(other_bound >= value * (1 - gap) for _, other_bound, _ in waiting)
             further = climb(
-                row.demands, progress, backend, deadline, _enough(row, progress, gap), max_links, is_alone=is_alone
+                row.demands,
+                progress,
+                backend,
+                deadline,
+                _enough(row, progress, gap),
+                max_links,
+                is_alone=is_alone,
             )
             bounds[n] = max(_value_bound(row, progress), row_bound)
             # A further turn goes behind all mappings that have not had that many.
             if further:
                 heappush(waiting, (turn + 1, bounds[n], n))
             if progress.incumbent is not None and row.place.value(progress.incumbent.count) < value:
-                incumbent = LinkedMapping(row=row, routing=progress.incumbent, min_links=int(progress.min_links))
-                value, count, min_links = incumbent.value, progress.incumbent.count, progress.min_links
-                tell(f"{count:,} links between {row.place.domains} domains, at least {min_links:,.0f} needed")
+                incumbent = LinkedMapping(
+                    row=row, routing=progress.incumbent, min_links=int(progress.min_links)
+                )
+                value, count, min_links = (
+                    incumbent.value,
+                    progress.incumbent.count,
+                    progress.min_links,
+                )
+                tell(
+                    f"{count:,} links between {row.place.domains} domains, at least"
+                    f" {min_links:,.0f} needed"
+                )
     except KeyboardInterrupt:
         stopped = True
     bound = min(bounds, default=math.inf)
-    return _ended(incumbent, bound, progress_of.values(), programs.plan_entries(), interrupted=stopped)
+    return _ended(
+        incumbent, bound, progress_of.values(), programs.plan_entries(), interrupted=stopped
+    )
 
 
 def _ended(
@@ -187,14 +228,21 @@ def _over(efforts: Iterable[LinkProgress], deadline: float) -> bool:
 
 def _value_bound(row: Row, progress: LinkProgress) -> float:
     """The objective is no less; inf beyond ports and limits."""
-    return math.inf if progress.min_links > row.place.most_links() else row.place.value(progress.min_links)
+    return (
+        math.inf
+        if progress.min_links > row.place.most_links()
+        else row.place.value(progress.min_links)
+    )
 
 
 def _enough(row: Row, progress: LinkProgress, gap: float) -> float:
     """The share of links that may be unproven for the whole price to be within the gap."""
-    # All of the price but the links is certain, so that links may be off by a larger share than the price.
+    # All of the price but the links is certain, so that links may be off by a larger share than the
+    # price.
     base_value, proven_value = row.place.value(0), row.place.value(progress.min_links)
-    return gap * proven_value / (proven_value - base_value) if proven_value > base_value else math.inf
+    return (
+        gap * proven_value / (proven_value - base_value) if proven_value > base_value else math.inf
+    )
 
 
 def _left_out(run: Run) -> tuple[str, ...]:
@@ -211,14 +259,18 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     if result.incumbent is not None:
         claim = claim_of(kind, result.incumbent.value, lower_bound)
         rivals = Rivals(
-            direct=claim_of(kind, result.incumbent.value, result.bound), switched=switched_claim, lengths=result.lengths
+            direct=claim_of(kind, result.incumbent.value, result.bound),
+            switched=switched_claim,
+            lengths=result.lengths,
         )
         part = _part(instance, result.incumbent)
     elif switched_claim.value is not None:
         claim = claim_of(kind, switched_claim.value, lower_bound)
         bound = result.bound if math.isfinite(result.bound) else None
         rivals = Rivals(
-            direct=no_claim.model_copy(update={"bound": bound}), switched=switched_claim, lengths=result.lengths
+            direct=no_claim.model_copy(update={"bound": bound}),
+            switched=switched_claim,
+            lengths=result.lengths,
         )
         (part,) = switched.parts
     elif lower_bound == math.inf:
@@ -242,7 +294,11 @@ def _reason(run: Run, result: DirectSearch) -> str:
     """Why the search ended before a proof."""
     if result.interrupted:
         return "interrupted"
-    return "time limit" if run.elapsed_s() >= run.instance.solver.time_limit_s else "no symmetry left to try"
+    return (
+        "time limit"
+        if run.elapsed_s() >= run.instance.solver.time_limit_s
+        else "no symmetry left to try"
+    )
 
 
 def _part(instance: Instance, mapping: LinkedMapping) -> Part:
@@ -258,7 +314,9 @@ def _part(instance: Instance, mapping: LinkedMapping) -> Part:
     direct = DirectLinks(
         gpus=place.gpus,
         spare_gpus=place.domains * place.hb.size - place.gpus,
-        hb_domain=HbDomainChoice(name=place.hb.name, size=place.hb.size, count=place.domains, active=place.active_gpus),
+        hb_domain=HbDomainChoice(
+            name=place.hb.name, size=place.hb.size, count=place.domains, active=place.active_gpus
+        ),
         racks=place.racks,
         nic=NicChoice(name=place.nic.name, per_gpu=place.nics_per_gpu),
         optic=place.optic.name,
@@ -287,8 +345,8 @@ def _bundles(links: Ints) -> tuple[LinkBundle, ...]:
 def direct_programs(run: Run) -> NamedPrograms:
     """One program for each mapping on direct links; switches are another problem.
 
-    `links` are alike on the orbits of the smallest group that is tried, which is none on few domains, `averages` on
-    those of the largest.
+    `links` are alike on the orbits of the smallest group that is tried, which is none on few
+    domains, `averages` on those of the largest.
     """
     rows = listed_rows(run)
 

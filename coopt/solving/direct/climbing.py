@@ -1,4 +1,6 @@
-"""Whole links for the demands of one grid: a bound from lengths, and step by step links on a ladder of symmetries."""
+"""Whole links for the demands of one grid: a bound from lengths, and step by step links on a ladder
+of symmetries.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from coopt.perf.mapping import Ints
 from coopt.plan.parts import LinkRoute
 from coopt.solving.backend import Backend
 from coopt.solving.direct.exchange import LinkExchange, own_links
-from coopt.solving.direct.grid import ANY_PAIR_DOMAINS, EXACT_DOMAINS, IN_TIME, Demands, paces_on, routes
+from coopt.solving.direct.grid import (
+    ANY_PAIR_DOMAINS,
+    EXACT_DOMAINS,
+    IN_TIME,
+    Demands,
+    paces_on,
+    routes,
+)
 from coopt.solving.direct.lengths import LATE, FlowProgram, round_up
 from coopt.solving.highs import SolverAnswer
 from coopt.solving.runs import Toll
@@ -43,7 +52,9 @@ class LinkRouting:
 
 
 class LinkStep(NamedTuple):
-    """A group of symmetries to find links on: by exchanges, of so much patience, or by the program of whole links."""
+    """A group of symmetries to find links on: by exchanges, of so much patience, or by the program
+    of whole links.
+    """
 
     group: Ints
     patience: int
@@ -51,8 +62,9 @@ class LinkStep(NamedTuple):
 
 @dataclass(kw_only=True)
 class LinkProgress(Toll):
-    """What is known of one problem: the best links so far, a bound below all, what it took, and the steps left to try,
-    the next one apart."""
+    """What is known of one problem: the best links so far, a bound below all, what it took, and the
+    steps left to try, the next one apart.
+    """
 
     incumbent: LinkRouting | None = None
     bound: float = -math.inf
@@ -94,19 +106,27 @@ def climb(
 ) -> bool:
     """Find links in a tree, or with the next step; whether there is another one to try.
 
-    There is none once no more than `enough` of the links are unproven, or all that are left need more than `max_links`,
-    which are of no use. The last group has the rest of the time where nobody else needs some of it.
+    There is none once no more than `enough` of the links are unproven, or all that are left need
+    more than `max_links`, which are of no use. The last group has the rest of the time where nobody
+    else needs some of it.
     """
     if progress.steps is None:
         progress.steps = _steps(demands)
         progress.step = next(progress.steps, None)
-        progress.incumbent = _tree(demands) if progress.min_links < len(demands.ports) <= max_links + 1 else None
+        progress.incumbent = (
+            _tree(demands) if progress.min_links < len(demands.ports) <= max_links + 1 else None
+        )
     time_left_s = deadline - time.perf_counter()
     if progress.step is None or time_left_s <= 0 or _is_done(progress, enough, max_links):
         return False
     step, progress.step = progress.step, next(progress.steps, None)
-    # A step that is not the last leaves time to the others, as nobody knows which of them finds fewer links.
-    until = deadline if progress.step is None and is_alone else time.perf_counter() + time_left_s / SHARE
+    # A step that is not the last leaves time to the others, as nobody knows which of them finds
+    # fewer links.
+    until = (
+        deadline
+        if progress.step is None and is_alone
+        else time.perf_counter() + time_left_s / SHARE
+    )
     if step.patience:
         goal = max_links if enough >= 1 else min(max_links, int(progress.min_links / (1 - enough)))
         _exchange(demands, step, progress, backend, until, max_links, goal)
@@ -116,12 +136,18 @@ def climb(
 
 
 def _steps(demands: Demands) -> Iterator[LinkStep]:
-    """All groups of the ladder by exchange, then by the program, then from the smallest one on with more patience."""
+    """All groups of the ladder by exchange, then by the program, then from the smallest one on with
+    more patience.
+    """
     groups = []
     for group in demands.grid.ladder(demands.ports, demands.sends, ANY_PAIR_DOMAINS):
         groups.append(group)
         yield LinkStep(group, 1)
-    yield from (LinkStep(group, 0) for group in groups if len(group) > 1 or demands.grid.domains <= EXACT_DOMAINS)
+    yield from (
+        LinkStep(group, 0)
+        for group in groups
+        if len(group) > 1 or demands.grid.domains <= EXACT_DOMAINS
+    )
     yield from (LinkStep(group, PATIENCE) for group in reversed(groups))
 
 
@@ -135,7 +161,9 @@ def _is_done(progress: LinkProgress, enough: float, max_links: float) -> bool:
 
 
 def _tree(demands: Demands) -> LinkRouting | None:
-    """Single links in a tree as flat as ports allow, where every demand has one path; None where phases are late."""
+    """Single links in a tree as flat as ports allow, where every demand has one path; None where
+    phases are late.
+    """
     count, ports = len(demands.ports), int(demands.ports.min())
     width = count - 1 if ports >= count - 1 else ports - 1
     if width < 1:
@@ -147,7 +175,10 @@ def _tree(demands: Demands) -> LinkRouting | None:
     for domain, parent, *_ in up[1:]:
         links[domain, parent] = links[parent, domain] = 1
     paths = [
-        tuple(LinkRoute(path=_on_tree(up[s], up[t]), share=1.0) for s, t in np.argwhere(phase_sends).tolist())
+        tuple(
+            LinkRoute(path=_on_tree(up[s], up[t]), share=1.0)
+            for s, t in np.argwhere(phase_sends).tolist()
+        )
         for phase_sends in demands.sends
     ]
     paces = np.array(
@@ -167,8 +198,12 @@ def _on_tree(source: list[int], target: list[int]) -> tuple[int, ...]:
 
 
 def _useful(data: DirectData, progress: LinkProgress, max_links: float) -> float:
-    """The most links of orbits that are of use; -inf where orbits of pairs add up to no number of links in between."""
-    fewer = max_links if progress.incumbent is None else min(max_links, progress.incumbent.count - 1)
+    """The most links of orbits that are of use; -inf where orbits of pairs add up to no number of
+    links in between.
+    """
+    fewer = (
+        max_links if progress.incumbent is None else min(max_links, progress.incumbent.count - 1)
+    )
     # Links that are alike on orbits come in multiples of this only.
     orbit = math.gcd(*data.pairs.tolist())
     return fewer if progress.min_links <= fewer // orbit * orbit else -math.inf
@@ -189,7 +224,10 @@ def _exchange(
     fewer = _useful(data, progress, max_links)
     if fewer < 0 or full_group is None or data.flows > MOST_EXCHANGED:
         return
-    search, links = LinkExchange(data, group, full_group), _start(demands, step, data, progress.incumbent)
+    search, links = (
+        LinkExchange(data, group, full_group),
+        _start(demands, step, data, progress.incumbent),
+    )
     fewest = search.fewest(links, int(fewer), int(goal), deadline, backend.cancel, step.patience)
     progress.interrupted = progress.interrupted or search.interrupted
     progress.solve_s += time.perf_counter() - started
@@ -198,37 +236,56 @@ def _exchange(
         progress.incumbent = routing
 
 
-def _start(demands: Demands, step: LinkStep, data: DirectData, incumbent: LinkRouting | None) -> Ints:
-    """Links of orbits to start from: those of each demand alone, or, with patience, the best so far if they are alike
-    on each orbit."""
+def _start(
+    demands: Demands, step: LinkStep, data: DirectData, incumbent: LinkRouting | None
+) -> Ints:
+    """Links of orbits to start from: those of each demand alone, or, with patience, the best so far
+    if they are alike on each orbit.
+    """
     group = step.group
     if incumbent is not None and step.patience > 1:
         links = incumbent.links[data.arcs[:, 0], data.arcs[:, 1]]
         of_orbits = np.zeros(len(data.pairs), dtype=np.int64)
         of_orbits[data.pair] = links
-        # Links that a smaller group found may differ within an orbit of this one, and are no start then.
+        # Links that a smaller group found may differ within an orbit of this one, and are no start
+        # then.
         if (_matrix(group, data, of_orbits) == incumbent.links).all():
             return of_orbits
     return own_links(data, demands.sends, demands.slowest)
 
 
 def _rung(
-    demands: Demands, group: Ints, progress: LinkProgress, backend: Backend, deadline: float, max_links: float
+    demands: Demands,
+    group: Ints,
+    progress: LinkProgress,
+    backend: Backend,
+    deadline: float,
+    max_links: float,
 ) -> None:
-    """Links that are alike on the orbits of one group; without a symmetry its bound is one of the problem."""
+    """Links that are alike on the orbits of one group; without a symmetry its bound is one of the
+    problem.
+    """
     data = demands.on_orbits(group)
     fewer = _useful(data, progress, max_links)
     if fewer < 0:
         return
     model = _model(data, "links", progress)
-    # Tangents are below the true time, so links may come out late: then cuts at their paces are added.
+    # Tangents are below the true time, so links may come out late: then cuts at their paces are
+    # added.
     for _ in range(ROUNDS):
         answer = _solve(model, backend, deadline, progress)
         if len(group) == 1:
             progress.prove(answer)
         if answer.value is None:
             return
-        routing = _routed(demands, group, data, np.array([round(model.n[p].value) for p in model.P]), backend, progress)
+        routing = _routed(
+            demands,
+            group,
+            data,
+            np.array([round(model.n[p].value) for p in model.P]),
+            backend,
+            progress,
+        )
         if routing is not None:
             if routing.count <= fewer:
                 progress.incumbent = routing
@@ -238,7 +295,12 @@ def _rung(
 
 
 def _routed(
-    demands: Demands, group: Ints, data: DirectData, links: Ints, backend: Backend, progress: LinkProgress
+    demands: Demands,
+    group: Ints,
+    data: DirectData,
+    links: Ints,
+    backend: Backend,
+    progress: LinkProgress,
 ) -> LinkRouting | None:
     """The fastest flows on given links of each orbit of pairs; None where they are late."""
     model = _model(data, "pace", progress)
@@ -254,7 +316,8 @@ def _routed(
     values = np.array([[model.f[k, x].value for x in model.X] for k in model.K])
     flows = np.where(orbit >= 0, values[:, orbit], 0.0) / paces[:, None, None, None]
     link_routes = tuple(
-        routes(phase_flows, phase_sends, group) for phase_flows, phase_sends in zip(flows, demands.sends, strict=True)
+        routes(phase_flows, phase_sends, group)
+        for phase_flows, phase_sends in zip(flows, demands.sends, strict=True)
     )
     return LinkRouting(links=_matrix(group, data, links), routes=link_routes)
 
@@ -274,7 +337,9 @@ def _model(data: DirectData, name: str, progress: LinkProgress) -> pyo.ConcreteM
     return model
 
 
-def _solve(model: pyo.ConcreteModel, backend: Backend, deadline: float, progress: LinkProgress) -> SolverAnswer:
+def _solve(
+    model: pyo.ConcreteModel, backend: Backend, deadline: float, progress: LinkProgress
+) -> SolverAnswer:
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
     progress.add(answer)
     progress.interrupted = progress.interrupted or answer.outcome == "interrupted"

@@ -1,8 +1,10 @@
-"""Few links by exchange: links move between pairs of domains until, as far as known cuts say, no phase is late.
+"""Few links by exchange: links move between pairs of domains until, as far as known cuts say, no
+phase is late.
 
-The highest pace of a phase on given links is the least of its cuts, sums of prices times links: the multipliers of its
-flow program. Cuts are looked at quickly, flows are not. So flows are looked for where no known cut says that phases are
-late, and bring further cuts where they are. Nothing here proves a bound, and links that are found are routed once more.
+The highest pace of a phase on given links is the least of its cuts, sums of prices times links: the
+multipliers of its flow program. Cuts are looked at quickly, flows are not. So flows are looked for
+where no known cut says that phases are late, and bring further cuts where they are. Nothing here
+proves a bound, and links that are found are routed once more.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ SLOW = 1e-3
 
 
 class PhaseFlows:
-    """The highest pace of phase k on links of orbits of pairs (D2, D3, D7), and what a link of each adds to it."""
+    """The highest pace of phase k on links of orbits of pairs (D2, D3, D7), and what a link of each
+    adds to it.
+    """
 
     def __init__(self, data: DirectData, k: int) -> None:
         self._pair, self._first = data.pair, len(data.balance.columns)
@@ -54,7 +58,8 @@ class PhaseFlows:
         lp.row_lower_ = np.where(np.arange(len(rows)) < self._first, 0.0, -np.inf)
         lp.row_upper_ = np.zeros(len(rows))
         columns = [
-            np.append(entries, pace) if amount else entries for (entries, _), amount in zip(rows, demand, strict=True)
+            np.append(entries, pace) if amount else entries
+            for (entries, _), amount in zip(rows, demand, strict=True)
         ]
         values = [
             np.append(entries, -amount) if amount else entries
@@ -77,15 +82,20 @@ class PhaseFlows:
         TimeoutError
             When it is not found in time.
         """
-        # Only right-hand sides change, so the solver goes on from its last basis; its clock goes on as well.
+        # Only right-hand sides change, so the solver goes on from its last basis; its clock goes on
+        # as well.
         count, time_left_s = len(self._pair), max(deadline - time.perf_counter(), 0.0)
         self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_left_s)
         rows = np.arange(self._first, self._first + count, dtype=np.int32)
-        self._solver.changeRowsBounds(count, rows, np.full(count, -np.inf), links[self._pair].astype(np.float64))
+        self._solver.changeRowsBounds(
+            count, rows, np.full(count, -np.inf), links[self._pair].astype(np.float64)
+        )
         run_apart(self._solver)
         if self._solver.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
             raise TimeoutError
-        assert self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal, "some pace is the highest"
+        assert self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal, (
+            "some pace is the highest"
+        )
         prices = -np.asarray(self._solver.getSolution().row_dual)[self._first :]
         pace = -self._solver.getInfo().objective_function_value
         return pace, np.maximum(np.bincount(self._pair, weights=prices, minlength=len(links)), 0.0)
@@ -108,14 +118,17 @@ class Images:
         pair_prices = prices / self._size
         # Images that differ by rounding alone are the same cut.
         images = (
-            np.bincount(self._of, pair_prices[image], len(prices)).astype(np.float64).round(9) for image in self._moved
+            np.bincount(self._of, pair_prices[image], len(prices)).astype(np.float64).round(9)
+            for image in self._moved
         )
         return {image.tobytes(): image for image in images}
 
 
 @dataclass(kw_only=True)
 class Cuts:
-    """Cuts of a phase (cuts, P), and how much each counts (cuts,); `usual` is a pace that the phase has in time."""
+    """Cuts of a phase (cuts, P), and how much each counts (cuts,); `usual` is a pace that the phase
+    has in time.
+    """
 
     rows: Floats
     weight: Floats
@@ -136,18 +149,28 @@ class Cuts:
     def lowest(self, links: Ints) -> LowCuts:
         """The lowest cuts at links."""
         paces = self.rows @ links
-        selection = np.argpartition(paces, LOWEST_CUTS)[:LOWEST_CUTS] if len(paces) > LOWEST_CUTS else slice(None)
-        return LowCuts(self.rows[selection], paces[selection], self.weight[selection], SOFT * self.usual)
+        selection = (
+            np.argpartition(paces, LOWEST_CUTS)[:LOWEST_CUTS]
+            if len(paces) > LOWEST_CUTS
+            else slice(None)
+        )
+        return LowCuts(
+            self.rows[selection], paces[selection], self.weight[selection], SOFT * self.usual
+        )
 
     def weigh(self, links: Ints) -> None:
-        """Let the lowest cuts at links count more, so that a search does not go round in circles below them."""
+        """Let the lowest cuts at links count more, so that a search does not go round in circles
+        below them.
+        """
         paces = self.rows @ links
         self.weight[paces <= paces.min() * (1 + EXACT)] *= HEAVIER
         self.weight /= self.weight.mean()
 
 
 class LowCuts(NamedTuple):
-    """Cuts that count (cuts, P), the paces that they allow (cuts,), how much each counts, and on what scale."""
+    """Cuts that count (cuts, P), the paces that they allow (cuts,), how much each counts, and on
+    what scale.
+    """
 
     rows: Floats
     paces: Floats
@@ -155,9 +178,11 @@ class LowCuts(NamedTuple):
     scale: float
 
     def soft(self, gains: Floats) -> tuple[Floats, Floats]:
-        """A pace below all cuts, with more on each of them (cuts, n), that rises with any of the low ones (n,), and
-        how much each counts there (cuts, n)."""
-        # A soft minimum: unlike the lowest cut alone, it rewards a move that lifts several low ones.
+        """A pace below all cuts, with more on each of them (cuts, n), that rises with any of the
+        low ones (n,), and how much each counts there (cuts, n).
+        """
+        # A soft minimum: unlike the lowest cut alone, it rewards a move that lifts several low
+        # ones.
         paces = self.paces[:, None] + gains
         min_paces = paces.min(axis=0)
         counts = np.exp((min_paces - paces) / self.scale)
@@ -166,11 +191,13 @@ class LowCuts(NamedTuple):
 
 
 def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
-    """Links of orbits of pairs (P,) that carry each demand (K, D, D) on links of its own, at paces in time.
+    """Links of orbits of pairs (P,) that carry each demand (K, D, D) on links of its own, at paces
+    in time.
 
     These need fewest links if none need be whole.
     """
-    # The least sum of links times paces where the times of all phases add up to the time left (Lagrange).
+    # The least sum of links times paces where the times of all phases add up to the time left
+    # (Lagrange).
     shares = np.sqrt(slowest * sends.sum(axis=(1, 2)))
     paces = slowest * shares.sum() / shares
     links_needed = (paces[:, None] * sends[:, data.arcs[:, 0], data.arcs[:, 1]]).max(axis=0)
@@ -180,31 +207,56 @@ def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
 
 
 class LinkExchange:
-    """The search on the orbits of a group; `full_group` is the largest one, whose moves turn cuts into others."""
+    """The search on the orbits of a group; `full_group` is the largest one, whose moves turn cuts
+    into others.
+    """
 
     def __init__(self, data: DirectData, group: Ints, full_group: Ints) -> None:
         self._data, self._images = data, Images(data, group, full_group)
-        # Behind all orbits stands one of no links, for moves that only take a link or only give one.
+        # Behind all orbits stands one of no links, for moves that only take a link or only give
+        # one.
         self._size = np.append(data.pairs, 0)
         self._ends = np.append(data.ends, np.zeros((len(data.ends), 1), dtype=np.int64), axis=1)
         self._flows = [PhaseFlows(data, k) for k in range(data.phases)]
-        self._cuts = [Cuts(rows=np.zeros((0, len(data.pairs))), weight=np.zeros(0), usual=1.0) for _ in self._flows]
+        self._cuts = [
+            Cuts(rows=np.zeros((0, len(data.pairs))), weight=np.zeros(0), usual=1.0)
+            for _ in self._flows
+        ]
         self.interrupted = False
         self._random = np.random.default_rng(0)
         self._turn, self._tabu = 0, np.zeros((2, len(data.pairs)), dtype=np.int64)
 
     def fewest(
-        self, links: Ints, max_links: int, goal: int, deadline: float, cancel: threading.Event, patience: int = 1
+        self,
+        links: Ints,
+        max_links: int,
+        goal: int,
+        deadline: float,
+        cancel: threading.Event,
+        patience: int = 1,
     ) -> Ints | None:
-        """The fewest links found (P,), no more than `max_links`; no others are looked for once there are no more than
-        `goal`, none were found for long, or time is up."""
-        links, best_links, last_success, vain = links.copy(), None, 0, patience * IN_VAIN * len(links)
-        limit = max(max_links, self._count(links))  # links that are more than are of use lead to cuts
+        """The fewest links found (P,), no more than `max_links`; no others are looked for once
+        there are no more than `goal`, none were found for long, or time is up.
+        """
+        links, best_links, last_success, vain = (
+            links.copy(),
+            None,
+            0,
+            patience * IN_VAIN * len(links),
+        )
+        limit = max(
+            max_links, self._count(links)
+        )  # links that are more than are of use lead to cuts
         try:
             self._paces(links, deadline)
-            while time.perf_counter() < deadline and not cancel.is_set() and self._turn - last_success < vain:
+            while (
+                time.perf_counter() < deadline
+                and not cancel.is_set()
+                and self._turn - last_success < vain
+            ):
                 self._turn += 1
-                # Each success lowers the limit, and frees what may not move back: the landscape has changed.
+                # Each success lowers the limit, and frees what may not move back: the landscape has
+                # changed.
                 if self._in_time(links, limit, deadline):
                     limit, last_success = self._count(links) - 1, self._turn
                     self._tabu[:] = 0
@@ -233,9 +285,13 @@ class LinkExchange:
         """Whether links have flows in time, which are looked for where no cut says otherwise."""
         if self._count(links) > max_links or self._over(links) > 0:
             return False
-        # Known cuts take a product of matrices, flows a linear program: most links are refused by the former.
+        # Known cuts take a product of matrices, flows a linear program: most links are refused by
+        # the former.
         cut_paces = np.array([(cuts.rows @ links).min() for cuts in self._cuts])
-        return self._time(cut_paces) <= 1 + EXACT and self._time(self._paces(links, deadline)) <= 1 + EXACT
+        return (
+            self._time(cut_paces) <= 1 + EXACT
+            and self._time(self._paces(links, deadline)) <= 1 + EXACT
+        )
 
     def _paces(self, links: Ints, deadline: float) -> Floats:
         """The highest paces on links (K,), of which the cuts are kept."""
@@ -249,14 +305,20 @@ class LinkExchange:
         return paces
 
     def _move(self, links: Ints, max_links: int) -> None:
-        """Take a link from one orbit or none, and give one to another or none, whatever lets phases be soonest."""
+        """Take a link from one orbit or none, and give one to another or none, whatever lets phases
+        be soonest.
+        """
         low_cuts = [cuts.lowest(links) for cuts in self._cuts]
         losers, getters = self._promising(links, low_cuts)
         size, spare = self._size, max_links - self._count(links)
-        a, b = np.repeat(np.append(losers, -1), len(getters) + 1), np.tile(np.append(getters, -1), len(losers) + 1)
+        a, b = (
+            np.repeat(np.append(losers, -1), len(getters) + 1),
+            np.tile(np.append(getters, -1), len(losers) + 1),
+        )
         fits = (a != b) & (size[b] - size[a] <= spare) & self._keep_ports(links, a, b)
         a, b = a[fits], b[fits]
-        # Where no move is left, those that wait are let go; above the limit, the link that matters least goes for good.
+        # Where no move is left, those that wait are let go; above the limit, the link that matters
+        # least goes for good.
         if not len(a):
             self._tabu[:] = 0
             if spare < 0 and len(losers):
@@ -275,19 +337,27 @@ class LinkExchange:
         for direction, orbit, change in ((1, loser, -1), (0, getter, 1)):
             if orbit >= 0:
                 links[orbit] += change
-                self._tabu[direction, orbit] = self._turn + self._random.integers(TABU_MIN_TURNS, TABU_MAX_TURNS)
+                self._tabu[direction, orbit] = self._turn + self._random.integers(
+                    TABU_MIN_TURNS, TABU_MAX_TURNS
+                )
 
     def _promising(self, links: Ints, low_cuts: list[LowCuts]) -> tuple[Ints, Ints]:
-        """The orbits whose links matter least, of those that may lose one, and most, of those that may get one."""
+        """The orbits whose links matter least, of those that may lose one, and most, of those that
+        may get one.
+        """
         soft, counts = zip(*(cuts.soft(np.zeros((1, 1))) for cuts in low_cuts), strict=True)
         paces = np.maximum(np.concatenate(soft), SLOW)
-        # Time is the sum of w / pace, so a link is worth w / pace² times what it adds to the low cuts of a phase.
+        # Time is the sum of w / pace, so a link is worth w / pace² times what it adds to the low
+        # cuts of a phase.
         busiest = self._data.weight[(self._data.weight / paces).sum(axis=1).argmax()]
         gains = sum(
             w / pace**2 * ((count / count.sum(axis=0))[:, 0] @ cuts.rows)
-            for w, pace, count, cuts in zip(busiest.tolist(), paces.tolist(), counts, low_cuts, strict=True)
+            for w, pace, count, cuts in zip(
+                busiest.tolist(), paces.tolist(), counts, low_cuts, strict=True
+            )
         )
-        # Orbits that are worth the same are told apart by chance, or moves would go round among the first of them.
+        # Orbits that are worth the same are told apart by chance, or moves would go round among the
+        # first of them.
         gains = gains / self._data.pairs * (1 + EXACT * self._random.random(len(links)))
         may_lose = np.flatnonzero((links > 0) & (self._tabu[0] <= self._turn))
         may_get = np.flatnonzero(self._tabu[1] <= self._turn)
@@ -298,6 +368,10 @@ class LinkExchange:
 
     def _keep_ports(self, links: Ints, losers: Ints, getters: Ints) -> Bools:
         """Whether moves miss no ports; where all do, whether they miss as few as any."""
-        after = (self._data.ends @ links)[:, None] - self._ends.take(losers, axis=1) + self._ends.take(getters, axis=1)
+        after = (
+            (self._data.ends @ links)[:, None]
+            - self._ends.take(losers, axis=1)
+            + self._ends.take(getters, axis=1)
+        )
         ports_missing = np.maximum(after - self._data.ports[:, None], 0).sum(axis=0)
         return np.asarray(ports_missing == ports_missing.min(initial=self._over(links)))

@@ -1,5 +1,6 @@
-"""HB domains as a grid of pipeline stages and of the domains of a stage: what they send to each other, and its
-symmetries."""
+"""HB domains as a grid of pipeline stages and of the domains of a stage: what they send to each
+other, and its symmetries.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ IN_TIME = 1e-9  # share of the time for all phases by which paces of a search ma
 EXACT_DOMAINS = 16  # up to here the problem is solved without a symmetry as well
 MOST_FLOWS = 1 << 19  # of a phase, before orbits, that a program is made of
 JOINED, VISITED = 4, 8
-"""Messages from one domain to the next by which links reach, and flows leave their source, where domains are many."""
+"""Messages from one domain to the next by which links reach, and flows leave their source, where
+domains are many.
+"""
 ANY_PAIR_DOMAINS = 24
 """Up to here any two domains may be joined."""
 KINDS = ("pp", "dp", "tp", "cp", "ep", "edp", "tied")
@@ -31,7 +34,9 @@ KINDS = ("pp", "dp", "tp", "cp", "ep", "edp", "tied")
 
 
 class SendingGroups(NamedTuple):
-    """Domains of a stage that send to each other, `members` of a group `stride` apart: round a ring, or to all."""
+    """Domains of a stage that send to each other, `members` of a group `stride` apart: round a
+    ring, or to all.
+    """
 
     stride: int
     members: int
@@ -53,12 +58,13 @@ class SendingGroups(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DomainGrid:
-    """Domain s·`replicas` + x holds `inner` consecutive stages; x counts the domains of a stage, TP groups first, then
-    contexts, then replicas. `closed` pipelines go round.
+    """Domain s·`replicas` + x holds `inner` consecutive stages; x counts the domains of a stage, TP
+    groups first, then contexts, then replicas. `closed` pipelines go round.
 
-    Pipelines with several chunks on a GPU go from the last domain to the first. A TP group lies in `tensor` domains, a
-    ring of contexts in `contexts` TP groups where replicas lie across as well (else 1: one ring has them all), and an
-    expert group in `experts` domains, `apart` from each other.
+    Pipelines with several chunks on a GPU go from the last domain to the first. A TP group lies in
+    `tensor` domains, a ring of contexts in `contexts` TP groups where replicas lie across as well
+    (else 1: one ring has them all), and an expert group in `experts` domains, `apart` from each
+    other.
     """
 
     stages: int
@@ -90,22 +96,29 @@ class DomainGrid:
             "dp": all_of_a_stage,
             "tp": SendingGroups(1, t),
             "cp": SendingGroups(t, self.contexts) if self.contexts > 1 else all_of_a_stage,
-            "ep": SendingGroups(self.apart, self.experts, self.experts > 3),  # in a ring of three all send to all
+            "ep": SendingGroups(
+                self.apart, self.experts, self.experts > 3
+            ),  # in a ring of three all send to all
             "edp": SendingGroups(copies, self.replicas // copies),
         }
         return {kind: group for kind, group in candidates.items() if group.members > 1}
 
     @cached_property
     def phase_of(self) -> dict[str, str]:
-        """The phase of each kind of traffic that crosses domains: kinds that send alike share one."""
+        """The phase of each kind of traffic that crosses domains: kinds that send alike share
+        one.
+        """
         phases = dict.fromkeys(("pp", "tied") if self.stages > 1 else (), "pp")
         for kind, groups in self.groups.items():
-            phases[kind] = next(twin for twin, twin_groups in self.groups.items() if twin_groups == groups)
+            phases[kind] = next(
+                twin for twin, twin_groups in self.groups.items() if twin_groups == groups
+            )
         return phases
 
     def hops(self) -> Floats:
-        """What a domain sends to that of its place in other blocks of stages: to both neighbours at once, by the GPUs
-        of one stage (S, S)."""
+        """What a domain sends to that of its place in other blocks of stages: to both neighbours at
+        once, by the GPUs of one stage (S, S).
+        """
         sends = np.zeros((self.stages, self.stages))
         for s in range(self.stages if self.closed else self.stages - 1):
             following = (s + 1) % self.stages
@@ -141,18 +154,26 @@ class DomainGrid:
             following = x - x % group.span + (x + group.stride) % group.span
             graph.add_edges_from(zip(x.tolist(), following.tolist(), strict=True))
         if self.stages > 1:
-            graph.add_edges_from((i, i + self.replicas) for i in range(self.domains - self.replicas))
+            graph.add_edges_from(
+                (i, i + self.replicas) for i in range(self.domains - self.replicas)
+            )
         return self.domains - int(nx.number_connected_components(graph))
 
     @cached_property
     def neighbourhoods(self) -> tuple[Bools, Bools] | None:
-        """Which domains may be joined, and which ones flows of each may visit (D, D); None where any may be.
+        """Which domains may be joined, and which ones flows of each may visit (D, D); None where
+        any may be.
 
-        What counts is by how many messages one reaches the other, those from the last stage to the first among them.
+        What counts is by how many messages one reaches the other, those from the last stage to the
+        first among them.
         """
         if self.domains <= ANY_PAIR_DOMAINS:
             return None
-        sends = replace(self, closed=True).sends(tuple(dict.fromkeys(self.phase_of.values()))).any(axis=0)
+        sends = (
+            replace(self, closed=True)
+            .sends(tuple(dict.fromkeys(self.phase_of.values())))
+            .any(axis=0)
+        )
         stage, place = divmod(np.arange(self.domains), self.replicas)
         # Turns of a stage leave all as it is, so only senders in the first places are followed.
         is_reached = np.eye(self.domains, dtype=np.bool_)[place < self.turn]
@@ -161,28 +182,40 @@ class DomainGrid:
             is_reached |= is_reached @ sends
             messages[is_reached & (messages > count)] = count
         moved = place % self.turn
-        back = stage[None, :] * self.replicas + (place[None, :] - (place - moved)[:, None]) % self.replicas
+        back = (
+            stage[None, :] * self.replicas
+            + (place[None, :] - (place - moved)[:, None]) % self.replicas
+        )
         messages = messages[(stage * self.turn + moved)[:, None], back]
         return messages <= JOINED, messages <= VISITED
 
-    def ladder(self, ports: Ints, sends: Floats, trivial_domains: int = EXACT_DOMAINS) -> Iterator[Ints]:
-        """Groups of symmetries of these demands, from the largest to smaller ones; on so few domains the trivial one.
+    def ladder(
+        self, ports: Ints, sends: Floats, trivial_domains: int = EXACT_DOMAINS
+    ) -> Iterator[Ints]:
+        """Groups of symmetries of these demands, from the largest to smaller ones; on so few
+        domains the trivial one.
 
-        Each is generated by turns of a stage by so many places, with or without their mirror, with or without turns and
-        mirrors of stages, and with or without turns of TP groups, as far as those leave the demands as they are.
+        Each is generated by turns of a stage by so many places, with or without their mirror, with
+        or without turns and mirrors of stages, and with or without turns of TP groups, as far as
+        those leave the demands as they are.
         """
         turns, turn = self.replicas // self.turn, self.turn
         steps = [turn * step for step in range(1, turns + 1) if turns % step == 0]
         inside = (1, 2) if 1 < self.tensor < self.replicas else (1,)
         forms = sorted(
-            product(steps, (1, 2), (1, 2), inside), key=lambda form: (form[0] / math.prod(form[1:]), form[0])
+            product(steps, (1, 2), (1, 2), inside),
+            key=lambda form: (form[0] / math.prod(form[1:]), form[0]),
         )
         seen = set[bytes]()
         # Different forms may generate the same group.
         for step, mirrored, moved, turned in forms:
             group = self._group(step, mirrored > 1, moved > 1, turned > 1, ports, sends)
             is_small = len(np.unique(group.min(axis=0))) * self._arcs <= MOST_FLOWS
-            if group.tobytes() not in seen and is_small and (len(group) > 1 or self.domains <= trivial_domains):
+            if (
+                group.tobytes() not in seen
+                and is_small
+                and (len(group) > 1 or self.domains <= trivial_domains)
+            ):
                 seen.add(group.tobytes())
                 yield group
 
@@ -194,8 +227,12 @@ class DomainGrid:
         is_joined, is_visited = self.neighbourhoods
         return int(is_visited.sum(axis=1).max()) * int(is_joined.sum(axis=1).max())
 
-    def _group(self, step: int, mirrored: bool, moved: bool, turned: bool, ports: Ints, sends: Floats) -> Ints:
-        """Turns of a stage by so many places, their mirror, turns and mirrors of stages, turns of TP groups."""
+    def _group(
+        self, step: int, mirrored: bool, moved: bool, turned: bool, ports: Ints, sends: Floats
+    ) -> Ints:
+        """Turns of a stage by so many places, their mirror, turns and mirrors of stages, turns of
+        TP groups.
+        """
         cells = np.arange(self.domains).reshape(self.stages, self.replicas)
         moves = [np.roll(cells, -step, axis=1)]
         if mirrored:
@@ -216,7 +253,8 @@ def _sends(grid: DomainGrid, phases: tuple[str, ...]) -> Floats:
         if groups is None:
             sends[k] = np.kron(grid.hops(), np.eye(grid.replicas))
         else:
-            # Kronecker products repeat the pattern of one group: over its stride within, and over all groups outside.
+            # Kronecker products repeat the pattern of one group: over its stride within, and over
+            # all groups outside.
             of_one = np.kron(groups.sends(), np.eye(groups.stride))
             sends[k] = np.kron(np.eye(grid.domains // groups.span), of_one)
     return sends
@@ -224,7 +262,9 @@ def _sends(grid: DomainGrid, phases: tuple[str, ...]) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Demands:
-    """A grid of domains with `ports` (D,), the K phases in which they send, and the weights (J, K) of D4."""
+    """A grid of domains with `ports` (D,), the K phases in which they send, and the weights (J, K)
+    of D4.
+    """
 
     grid: DomainGrid
     ports: Ints
@@ -261,7 +301,9 @@ class Demands:
 
     @cached_property
     def ends(self) -> Floats:
-        """The fewest whole links at a domain of each block of stages (S,) that may do for all phases in turn."""
+        """The fewest whole links at a domain of each block of stages (S,) that may do for all
+        phases in turn.
+        """
         links_needed = (self.weight @ self.sent).max(axis=0)
         return np.asarray(np.ceil(links_needed * (1 - IN_TIME)))
 
@@ -271,7 +313,9 @@ class Demands:
         return bool((self.ends.max() <= self.ports).all())
 
     def least_links(self) -> int:
-        """The fewest links that may do: they join all that send to each other, and carry all that a domain sends."""
+        """The fewest links that may do: they join all that send to each other, and carry all that a
+        domain sends.
+        """
         return max(math.ceil(float(self.ends.sum()) * self.grid.replicas / 2), self.grid.joining)
 
 
@@ -281,23 +325,30 @@ DUST = 1e-7  # share of what a pair sends that may be left to rounding
 def routes(flows: Floats, sends: Floats, group: Ints) -> tuple[LinkRoute, ...]:
     """The paths, with their shares, that carry what domains send to each other (D, D).
 
-    Flows (source, from, to) are those of the first domain of each orbit of a group, which moves their paths to others.
+    Flows (source, from, to) are those of the first domain of each orbit of a group, which moves
+    their paths to others.
     """
     link_routes, firsts = [], group.min(axis=0)
     for source, flow in zip(np.unique(firsts).tolist(), flows.copy(), strict=True):
-        # One move for each domain of the orbit is enough: it takes the paths of the first domain to that one.
-        moves = [group[group[:, source] == domain][0] for domain in np.flatnonzero(firsts == source)]
+        # One move for each domain of the orbit is enough: it takes the paths of the first domain to
+        # that one.
+        moves = [
+            group[group[:, source] == domain][0] for domain in np.flatnonzero(firsts == source)
+        ]
         for target in np.flatnonzero(sends[source]).tolist():
             parts = list(_peeled(flow, source, target, float(sends[source, target])))
             total = sum(amount for _, amount in parts)
             for move in moves:
                 link_routes += [
-                    LinkRoute(path=tuple(move[list(path)].tolist()), share=amount / total) for path, amount in parts
+                    LinkRoute(path=tuple(move[list(path)].tolist()), share=amount / total)
+                    for path, amount in parts
                 ]
     return tuple(link_routes)
 
 
-def _peeled(flow: Floats, source: int, target: int, demand: float) -> Iterator[tuple[tuple[int, ...], float]]:
+def _peeled(
+    flow: Floats, source: int, target: int, demand: float
+) -> Iterator[tuple[tuple[int, ...], float]]:
     """Paths to one target, taken out of the flows that are left; at least one."""
     remainder, floor = demand, DUST * demand
     while remainder > floor:

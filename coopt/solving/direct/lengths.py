@@ -1,4 +1,6 @@
-"""Lengths of direct links that prove how many are needed: duals of the flow program at the paces that need fewest."""
+"""Lengths of direct links that prove how many are needed: duals of the flow program at the paces
+that need fewest.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,14 @@ if TYPE_CHECKING:
     from coopt.solving.direct.rows import Row
 
 RANGES, HALVED, QUARTERED, NARROWED = 2000, 16, 4, 6
-"""Boxes of paces at the start, and into how many, how often, those that decide are divided: of two phases, of more."""
+"""Boxes of paces at the start, and into how many, how often, those that decide are divided: of two
+phases, of more.
+"""
 MOST_BOXES = 20_000
 """Boxes that are divided at most at a time."""
 MOST_DOMAINS = 1024
-"""Beyond it a mapping has a bound by the ports of each domain alone, and no links are looked for."""
+"""Beyond it a mapping has a bound by the ports of each domain alone, and no links are looked for.
+"""
 OVER = 1e4
 """Price of a port that is missing, in links: more than any price of a port that is there."""
 HARMLESS = 1e-9
@@ -42,7 +47,8 @@ ROUNDED = 1e-6
 class Lengths:
     """Multipliers of links: `arcs` (K, D, D), `ends` (D,) of whole links at a domain, `ports` (D,).
 
-    `by_pace` (K,) is what all demands of a phase need at a pace of one link, and `link` the most a link is priced.
+    `by_pace` (K,) is what all demands of a phase need at a pace of one link, and `link` the most a
+    link is priced.
     """
 
     arcs: Floats
@@ -54,7 +60,9 @@ class Lengths:
     def least_links(self, demands: Demands, paces: Floats) -> Floats:
         """The bound at paces (n, K) (n,)."""
         ends = self.ends.reshape(demands.grid.stages, -1).sum(axis=1)
-        value = paces @ self.by_pace + _whole_ends(demands, paces) @ ends - demands.ports @ self.ports
+        value = (
+            paces @ self.by_pace + _whole_ends(demands, paces) @ ends - demands.ports @ self.ports
+        )
         return np.asarray(value / self.link)
 
 
@@ -66,7 +74,9 @@ def _whole_ends(demands: Demands, paces: Floats) -> Floats:
 
 
 def _distances(arcs: Floats, group: Ints) -> Floats:
-    """The shortest distances between all domains (D, D), from lengths that a group keeps (Bellman and Ford)."""
+    """The shortest distances between all domains (D, D), from lengths that a group keeps (Bellman
+    and Ford).
+    """
     distances = np.empty_like(arcs)
     for source in np.unique(group.min(axis=0)).tolist():
         nearest = np.full(len(arcs), np.inf)
@@ -81,11 +91,12 @@ def _distances(arcs: Floats, group: Ints) -> Floats:
 
 
 def _filled(arcs: Floats, sends: Floats, group: Ints) -> tuple[Floats, float]:
-    """Lengths (D, D) with infinite ones made as short as leaves the distances of demands, and what these need.
+    """Lengths (D, D) with infinite ones made as short as leaves the distances of demands, and what
+    these need.
 
-    The potential of a domain is half of the way from the source to its furthest target, as far as the distances from
-    the source and to the targets allow. It rises along no arc by more than its length, and missing arcs become as long
-    as it rises there at most.
+    The potential of a domain is half of the way from the source to its furthest target, as far as
+    the distances from the source and to the targets allow. It rises along no arc by more than its
+    length, and missing arcs become as long as it rises there at most.
     """
     distances = _distances(arcs, group)
     total_length = float((sends * distances)[sends > 0].sum())
@@ -97,7 +108,9 @@ def _filled(arcs: Floats, sends: Floats, group: Ints) -> tuple[Floats, float]:
         for source in np.unique(group.min(axis=0)).tolist():
             targets = np.flatnonzero(sends[source])
             remainders = distances[source, targets][:, None] - distances[:, targets].T
-            min_potential[group[:, source, None], group] = np.maximum(remainders.max(axis=0, initial=0.0), 0.0)[None, :]
+            min_potential[group[:, source, None], group] = np.maximum(
+                remainders.max(axis=0, initial=0.0), 0.0
+            )[None, :]
         halfway = np.minimum(distances, demand_distances.max(axis=1)[:, None] / 2)
         potential, rise = np.maximum(halfway, min_potential), np.zeros_like(arcs)
         for source_domain in np.unique(group.min(axis=0)).tolist():
@@ -109,7 +122,9 @@ def _filled(arcs: Floats, sends: Floats, group: Ints) -> tuple[Floats, float]:
 
 
 class FlowProgram:
-    """The flow program of one grid over the orbits of its largest group, and the lengths that it gave so far."""
+    """The flow program of one grid over the orbits of its largest group, and the lengths that it
+    gave so far.
+    """
 
     def __init__(self, demands: Demands) -> None:
         group = demands.symmetry
@@ -117,8 +132,11 @@ class FlowProgram:
         self.collection: list[Lengths] = []
         self._demands, self._group = demands, group
         self._data: DirectData = demands.on_orbits(self._group)
-        self._model = m = build(self._data, tuple(add for add in AVERAGES if add not in (add_time, add_port_budget)))
-        # At paces that are set all else is linear, and ports may be missed, so that there always are multipliers.
+        self._model = m = build(
+            self._data, tuple(add for add in AVERAGES if add not in (add_time, add_port_budget))
+        )
+        # At paces that are set all else is linear, and ports may be missed, so that there always
+        # are multipliers.
         m.over = pyo.Var(m.W, domain=pyo.NonNegativeReals)
         m.budget = pyo.Constraint(m.W, rule=lambda m, w: _port_budget(self._data, m, w))
         m.cost.expr += OVER * sum(int(self._data.domains[w]) * m.over[w] for w in m.W)
@@ -126,15 +144,24 @@ class FlowProgram:
             m.q[w].domain = pyo.NonNegativeReals
 
     def prove(self, demands: Demands, deadline: float, enough_links: float = math.inf) -> float:
-        """The fewest links that can be shown to be needed at any paces in time, up to so many; +inf where none are.
+        """The fewest links that can be shown to be needed at any paces in time, up to so many; +inf
+        where none are.
 
-        Lengths are added at the paces that need fewest, until no others prove a whole link more or time is up.
+        Lengths are added at the paces that need fewest, until no others prove a whole link more or
+        time is up.
         """
         while True:
             bound, paces = fewest_links(demands, self.collection)
-            if not math.isfinite(bound) or round_up(bound) >= enough_links or time.perf_counter() >= deadline:
+            if (
+                not math.isfinite(bound)
+                or round_up(bound) >= enough_links
+                or time.perf_counter() >= deadline
+            ):
                 return bound
-            lengths, known_links = self.lengths(paces), bound_at(demands, self.collection, paces[None])[0]
+            lengths, known_links = (
+                self.lengths(paces),
+                bound_at(demands, self.collection, paces[None])[0],
+            )
             proven = lengths.least_links(demands, paces[None])[0]
             # The program is at its optimum there: nothing more can be shown of these paces.
             if proven <= known_links * (1 + HARMLESS):
@@ -144,7 +171,9 @@ class FlowProgram:
                 return bound
 
     def lengths(self, paces: Floats) -> Lengths:
-        """The multipliers of the fewest links at paces (K,); ports that are missing have their price."""
+        """The multipliers of the fewest links at paces (K,); ports that are missing have their
+        price.
+        """
         m, data = self._model, self._data
         for k in m.K:
             m.pace[k].setlb(float(paces[k]))
@@ -183,7 +212,9 @@ class FlowProgram:
     def _by_domain(self, multipliers: pyo.ComponentMap, rows: pyo.Constraint) -> Floats:
         """The multiplier of every domain, from those of orbits."""
         orbit = np.unique(self._group.min(axis=0), return_inverse=True)[1].reshape(-1)
-        values = np.array([abs(multipliers[rows[w]]) / self._data.domains[w] for w in self._model.W])
+        values = np.array(
+            [abs(multipliers[rows[w]]) / self._data.domains[w] for w in self._model.W]
+        )
         return np.asarray(values[orbit])
 
     def plan_entries(self) -> tuple[LinkLengths, ...]:
@@ -204,22 +235,34 @@ def round_up(links: float) -> float:
 def bound_at(demands: Demands, collection: Sequence[Lengths], paces: Floats) -> Floats:
     """The most links that lengths, or whole links of each domain, prove at paces (n, K) (n,)."""
     proven = [lengths.least_links(demands, paces) for lengths in collection]
-    return np.asarray(np.max([_whole_ends(demands, paces).sum(axis=1) * demands.grid.replicas / 2, *proven], axis=0))
+    return np.asarray(
+        np.max(
+            [_whole_ends(demands, paces).sum(axis=1) * demands.grid.replicas / 2, *proven], axis=0
+        )
+    )
 
 
 def fewest_links(demands: Demands, collection: Sequence[Lengths]) -> tuple[float, Floats]:
-    """The fewest links that may do at any paces in time, and paces that may need as few; inf without any.
+    """The fewest links that may do at any paces in time, and paces that may need as few; inf
+    without any.
 
-    The paces of all phases but the last are in one of many boxes; a box needs what its least paces do. Boxes that may
-    need a whole link less than the best paces are divided again.
+    The paces of all phases but the last are in one of many boxes; a box needs what its least paces
+    do. Boxes that may need a whole link less than the best paces are divided again.
     """
-    min_paces, max_paces = demands.slowest * (1 - LATE), demands.ports.min() / demands.sent.max(axis=1)
+    min_paces, max_paces = (
+        demands.slowest * (1 - LATE),
+        demands.ports.min() / demands.sent.max(axis=1),
+    )
     if len(min_paces) == 1:
         is_reachable = bool(min_paces[0] <= max_paces[0])
-        return (float(bound_at(demands, collection, min_paces[None])[0]) if is_reachable else math.inf), min_paces
+        return (
+            float(bound_at(demands, collection, min_paces[None])[0]) if is_reachable else math.inf
+        ), min_paces
     low_ends, high_ends = _first_boxes(min_paces[:-1], np.maximum(max_paces, min_paces)[:-1])
     bound, min_links, paces = math.inf, math.inf, min_paces
-    parts, rounds = (HALVED, NARROWED) if len(min_paces) == 2 else (QUARTERED, NARROWED * len(min_paces) ** 2)
+    parts, rounds = (
+        (HALVED, NARROWED) if len(min_paces) == 2 else (QUARTERED, NARROWED * len(min_paces) ** 2)
+    )
     for turn in range(rounds + 1):
         # The last phase has the most time where the others are at the highest paces of a box.
         beside = _last_pace(demands, high_ends)
@@ -227,13 +270,15 @@ def fewest_links(demands: Demands, collection: Sequence[Lengths]) -> tuple[float
         low_ends, high_ends, beside = low_ends[within], high_ends[within], beside[within]
         if not len(low_ends):
             break
-        # Needs rise with every pace, so the lowest corner bounds a box, and its highest one is a point in time.
+        # Needs rise with every pace, so the lowest corner bounds a box, and its highest one is a
+        # point in time.
         corners = bound_at(demands, collection, np.column_stack([low_ends, beside]))
         points = np.column_stack([high_ends, beside])
         values = bound_at(demands, collection, points)
         if values.min() < min_links:
             min_links, paces = float(values.min()), points[values.argmin()]
-        # Boxes that may need a whole link less decide; for others, or where boxes are too many, the corner stands.
+        # Boxes that may need a whole link less decide; for others, or where boxes are too many, the
+        # corner stands.
         decides = np.ceil(corners - ROUNDED) < round_up(min_links)
         decides &= turn < rounds and decides.sum() <= MOST_BOXES
         bound = min([bound, *corners[~decides]])
@@ -244,13 +289,24 @@ def fewest_links(demands: Demands, collection: Sequence[Lengths]) -> tuple[float
 def _first_boxes(min_paces: Floats, max_paces: Floats) -> tuple[Floats, Floats]:
     """Boxes (n, K - 1) that all paces between these lie in."""
     boxes_per_phase = round(RANGES ** (1 / len(min_paces)))
-    edges = [np.geomspace(a, b, boxes_per_phase + 1) for a, b in zip(min_paces, max_paces, strict=True)]
-    lows, highs = (np.meshgrid(*(edge[part] for edge in edges), indexing="ij") for part in (slice(-1), slice(1, None)))
-    return tuple(np.stack([coordinate.ravel() for coordinate in ends], axis=1) for ends in (lows, highs))  # type: ignore[return-value]
+    edges = [
+        np.geomspace(a, b, boxes_per_phase + 1) for a, b in zip(min_paces, max_paces, strict=True)
+    ]
+    lows, highs = (
+        np.meshgrid(*(edge[part] for edge in edges), indexing="ij")
+        for part in (slice(-1), slice(1, None))
+    )
+    return tuple(
+        np.stack([coordinate.ravel() for coordinate in ends], axis=1) for ends in (lows, highs)
+    )  # type: ignore[return-value]
 
 
-def _divided(demands: Demands, low_ends: Floats, high_ends: Floats, parts: int) -> tuple[Floats, Floats]:
-    """Boxes cut into equal parts along the pace that matters most: for the links of its phase, and of the last one."""
+def _divided(
+    demands: Demands, low_ends: Floats, high_ends: Floats, parts: int
+) -> tuple[Floats, Floats]:
+    """Boxes cut into equal parts along the pace that matters most: for the links of its phase, and
+    of the last one.
+    """
     links_per_pace, beside = demands.sent.sum(axis=1), _last_pace(demands, high_ends)
     matters = (high_ends - low_ends) * links_per_pace[:-1]
     # A pace that falls gives time to the last phase, whose links count as well.
@@ -262,11 +318,18 @@ def _divided(demands: Demands, low_ends: Floats, high_ends: Floats, parts: int) 
     axis = matters.argmax(axis=1)[None, :, None]
     shares = np.linspace(0.0, 1.0, parts + 1)[:, None]
     edges = low_ends[None, :, :] + np.zeros((parts + 1, 1, 1))
-    a, b = (np.take_along_axis(box_ends[None], axis, axis=2)[0, :, 0] for box_ends in (low_ends, high_ends))
+    a, b = (
+        np.take_along_axis(box_ends[None], axis, axis=2)[0, :, 0]
+        for box_ends in (low_ends, high_ends)
+    )
     cut = a + (b - a) * shares
-    np.put_along_axis(edges, np.broadcast_to(axis, (parts + 1, *axis.shape[1:])), cut[:, :, None], axis=2)
+    np.put_along_axis(
+        edges, np.broadcast_to(axis, (parts + 1, *axis.shape[1:])), cut[:, :, None], axis=2
+    )
     ends = np.broadcast_to(high_ends, edges[1:].shape).copy()
-    np.put_along_axis(ends, np.broadcast_to(axis, (parts, *axis.shape[1:])), cut[1:, :, None], axis=2)
+    np.put_along_axis(
+        ends, np.broadcast_to(axis, (parts, *axis.shape[1:])), cut[1:, :, None], axis=2
+    )
     return edges[:-1].reshape(-1, low_ends.shape[1]), ends.reshape(-1, low_ends.shape[1])
 
 
@@ -277,12 +340,16 @@ def _last_pace(demands: Demands, paces: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         # Without traffic in the last phase nothing is needed, unless the others are late already.
         pace_alone = np.where(time_left < 0, np.inf, 0.0)
-        pace_needed = np.where(weight > 0, weight / np.maximum(time_left, 0.0), pace_alone).max(axis=1)
+        pace_needed = np.where(weight > 0, weight / np.maximum(time_left, 0.0), pace_alone).max(
+            axis=1
+        )
     return np.asarray(pace_needed * (1 - LATE))
 
 
 def link_lengths(rows: Sequence[Row], target: float, deadline: float) -> tuple[LinkLengths, ...]:
-    """Lengths for every grid on which a mapping may be worth less than a target by its whole links alone."""
+    """Lengths for every grid on which a mapping may be worth less than a target by its whole links
+    alone.
+    """
     programs = Programs()
     for row in rows:
         if row.least_value < target and time.perf_counter() < deadline:
@@ -309,7 +376,10 @@ class Programs:
     def plan_entries(self) -> tuple[LinkLengths, ...]:
         """All lengths in the words of a plan."""
         return tuple(
-            entry for program in self._programs.values() if program is not None for entry in program.plan_entries()
+            entry
+            for program in self._programs.values()
+            if program is not None
+            for entry in program.plan_entries()
         )
 
 
@@ -324,7 +394,9 @@ def _plan_entry(demands: Demands, lengths: Lengths) -> LinkLengths:
         lengths={name: tuple(_amounts(arcs[representatives].ravel())) for name, arcs in named_arcs},
         cuts=tuple(
             LinkCut(domains=(domain,), price=price)
-            for domain, price in zip(representatives.tolist(), _amounts(lengths.ends[representatives]), strict=True)
+            for domain, price in zip(
+                representatives.tolist(), _amounts(lengths.ends[representatives]), strict=True
+            )
             if price != "0"
         ),
         ports=tuple(_amounts(lengths.ports[representatives])) if lengths.ports.any() else (),

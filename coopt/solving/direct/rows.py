@@ -1,4 +1,5 @@
-"""Mappings on direct links: where they may run, the grid of domains that each makes, and how fast its phases must be.
+"""Mappings on direct links: where they may run, the grid of domains that each makes, and how fast
+its phases must be.
 
 A place is an HB domain with its NICs and panels, and says what a link between such domains costs.
 """
@@ -66,7 +67,9 @@ class DirectPlace:
     def cost(self, links: int) -> Cost:
         """The bill with this many links: a NIC, a transceiver and a panel port at each end."""
         nic, optic, panel, ends = self.nic, self.optic, self.panel, 2 * links
-        lines = domain_lines(self.instance.cluster.gpu, self.hb, self.gpus, self.domains * self.hb.size)
+        lines = domain_lines(
+            self.instance.cluster.gpu, self.hb, self.gpus, self.domains * self.hb.size
+        )
         lines += [
             line("nic", nic.name, ends, nic.usd, nic.w),
             line("optics", optic.name, ends, optic.usd, optic.w),
@@ -81,7 +84,8 @@ class DirectPlace:
         return math.inf if links == math.inf else self.cost(int(links)).of(kind)
 
     def most_links(self, ceiling: float = math.inf) -> int:
-        """Links that ports and limits leave, at less than a value of the objective; -1 where nothing keeps them.
+        """Links that ports and limits leave, at less than a value of the objective; -1 where
+        nothing keeps them.
 
         By halving: no price and no power falls with more links.
         """
@@ -94,14 +98,17 @@ class DirectPlace:
     def _keeps(self, links: int, ceiling: float) -> bool:
         cost = self.cost(links)
         return (
-            keeps_limits(self.instance.limits, cost, self.racks) and cost.of(self.instance.objective.minimize) < ceiling
+            keeps_limits(self.instance.limits, cost, self.racks)
+            and cost.of(self.instance.objective.minimize) < ceiling
         )
 
 
 def every_place(instance: Instance) -> Iterator[DirectPlace]:
     """Every place of at least two domains, in the order of the instance's lists."""
     network, objective = instance.network, instance.objective
-    panel = min(network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None)
+    panel = min(
+        network.panels, key=lambda p: weigh(objective, p.usd_per_port, p.w_per_port), default=None
+    )
     sites = Space(instance=instance).all_sites()
     for (gpus, hb, domains), nic, per_gpu in product(sites, network.nics, network.nics_per_gpu):
         # Direct links are as long as those between switches of the first two tiers.
@@ -178,8 +185,10 @@ def worthwhile(place: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[
 
 
 def _have_neighbours(pool: Pool) -> Bools:
-    """Whether stages that hold the same parameters are in one domain or in neighbours: the ends of a pipeline with one
-    embedding, and all that are as far from its ends in two directions, of one stage a domain."""
+    """Whether stages that hold the same parameters are in one domain or in neighbours: the ends of
+    a pipeline with one embedding, and all that are as far from its ends in two directions, of one
+    stage a domain.
+    """
     m, inside, workload = pool.mappings, pool.placements, pool.workload
     if workload.options.schedule == "dualpipe":
         return np.asarray((m.pp == inside.pp) | ((m.pp == 2) & (inside.pp == 1)))
@@ -191,7 +200,9 @@ def _sub_pool(place: DirectPlace, pool: Pool, selection: Bools) -> Pool:
     return timed(pool.workload, place.instance.cluster.gpu, place.hb, pool.site, *tables)
 
 
-def grids_of(workload: Workload, mappings: Mappings, placements: Placements) -> tuple[list[DomainGrid], Ints]:
+def grids_of(
+    workload: Workload, mappings: Mappings, placements: Placements
+) -> tuple[list[DomainGrid], Ints]:
     """The grids that the domains of some mappings make, and which of them each has."""
     groups = groups_of(workload, mappings, placements)
     columns = {
@@ -222,8 +233,9 @@ def _by_phase(paces_needed: Floats, grids: list[DomainGrid], position: Ints) -> 
 
 
 def _weights(place: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
-    """Rows that may be in time, and the pace that each kind of traffic needs if the others take no time (pieces, n,
-    kinds)."""
+    """Rows that may be in time, and the pace that each kind of traffic needs if the others take no
+    time (pieces, n, kinds).
+    """
     bound_s, count = pool.workload.bound_s, len(pool)
     may_be_in_time, weights = np.ones(count, dtype=np.bool_), []
     for fixed_s, *bytes_of in pool.pieces.coefficients:
@@ -234,5 +246,11 @@ def _weights(place: DirectPlace, pool: Pool) -> tuple[Bools, Floats]:
         # A mapping without any time to spare is in time if nothing of it crosses domains.
         may_be_in_time &= (spare_s > 0) | ((spare_s == 0) & ~moved.any(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            weights.append(np.where(moved > 0, moved * place.active_gpus / (place.link_byte_s * spare_s[:, None]), 0.0))
+            weights.append(
+                np.where(
+                    moved > 0,
+                    moved * place.active_gpus / (place.link_byte_s * spare_s[:, None]),
+                    0.0,
+                )
+            )
     return may_be_in_time, np.stack(weights)

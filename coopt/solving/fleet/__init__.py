@@ -1,1 +1,3 @@
-"""Islands that grow in phases, stand at sites, keep their bounds after losses and are bought at doubtful prices."""
+"""Islands that grow in phases, stand at sites, keep their bounds after losses and are bought at
+doubtful prices.
+"""

@@ -1,4 +1,6 @@
-"""Answer a fleet: an island for each workload, at sites and in phases, at the least cost or regret of all together."""
+"""Answer a fleet: an island for each workload, at sites and in phases, at the least cost or regret
+of all together.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ Listed = tuple[Instance, tuple[Placed, ...]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offer:
-    """What a fleet may be built from once the optic of its core is chosen, at the prices of its bill."""
+    """What a fleet may be built from once the optic of its core is chosen, at the prices of its
+    bill.
+    """
 
     instance: Instance
     placed: tuple[Placed, ...]
@@ -72,15 +76,18 @@ def offered(run: Run) -> Offered | Plan:
         return infeasible(run, partial(no_island, run, missing))
     outlooks = outcomes_of(run, placed)
     if outlooks == "infeasible":
-        return infeasible(run, lambda: over_limits(run, [one.data for one in offers_of(placed, ())]))
+        return infeasible(
+            run, lambda: over_limits(run, [one.data for one in offers_of(placed, ())])
+        )
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     return Offered(offers=offers_of(placed, outlooks), outlooks=outlooks)
 
 
 def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
-    """The islands that bills count, at the prices of these bills, on request with cores whose optic another one
-    beats."""
+    """The islands that bills count, at the prices of these bills, on request with cores whose optic
+    another one beats.
+    """
     return _listed(run, as_built(run.instance), beaten_optics)
 
 
@@ -97,19 +104,34 @@ def fleet_plan(run: Run) -> Plan:
         return found
     offers = found.offers
     run.log.columns_s = run.elapsed_s()
-    run.tell("build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites")
+    run.tell(
+        "build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites"
+    )
     choice = best_choice(
         run,
         [(offer.data, offer.allowed) for offer in offers],
         lambda: over_limits(run, [offer.data for offer in offers]),
     )
-    return choice if isinstance(choice, Plan) else _plan(run, offers[choice.offer], choice, found.outlooks)
+    return (
+        choice
+        if isinstance(choice, Plan)
+        else _plan(run, offers[choice.offer], choice, found.outlooks)
+    )
 
 
 def _listed(run: Run, billed: Instance, beaten_optics: bool = False) -> list[Listed]:
-    """Every island by each optic of the core; where any number of optics may be in use, these are the same islands."""
-    asked, listed = list(with_core_optics(billed, beaten=beaten_optics)), run.listed or ListedIslands()
-    alike = billed.phase and billed.network.link_ends == "same" and billed.network.switch_cages == "told"
+    """Every island by each optic of the core; where any number of optics may be in use, these are
+    the same islands.
+    """
+    asked, listed = (
+        list(with_core_optics(billed, beaten=beaten_optics)),
+        run.listed or ListedIslands(),
+    )
+    alike = (
+        billed.phase
+        and billed.network.link_ends == "same"
+        and billed.network.switch_cages == "told"
+    )
     if alike and billed.sharing.most_products.optics is None:
         placed = _placed(run, asked[0], listed)
         return [(one, placed) for one in asked]
@@ -117,7 +139,9 @@ def _listed(run: Run, billed: Instance, beaten_optics: bool = False) -> list[Lis
 
 
 def _placed(run: Run, billed: Instance, listed: ListedIslands) -> tuple[Placed, ...]:
-    """Every island of every workload at every site; what was `listed` before is not listed again."""
+    """Every island of every workload at every site; what was `listed` before is not listed
+    again.
+    """
     found: list[Placed] = []
     gated: Counter[str] = Counter()
     sites = [None if site is None else s for s, site in enumerate(billed.sites)]
@@ -126,32 +150,39 @@ def _placed(run: Run, billed: Instance, listed: ListedIslands) -> tuple[Placed, 
         listing = list_islands(billed, slot.workloads, run.instance, run.check_clock, listed)
         run.log.families += listing.families
         gated.update(listing.gated)
-        found += [Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites]
+        found += [
+            Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites
+        ]
     run.log.table = Counted(gated=dict(gated), kept=len(found))
     return tuple(found)
 
 
-def _offer(asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]) -> Offer:
+def _offer(
+    asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]
+) -> Offer:
     """The numbers of a fleet whose core has the optic that `asked` names, in every outlook."""
-    return _in_outlooks(Offer(instance=asked, placed=placed, data=fleet_data(asked, placed)), outlooks)
+    return _in_outlooks(
+        Offer(instance=asked, placed=placed, data=fleet_data(asked, placed)), outlooks
+    )
 
 
 def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Offer:
     """An offer at these ways prices may turn out, with the least objective of each."""
     at = tuple(
-        outlook_at(offer.data, offer.instance, with_core_of(then, offer.instance), best) for then, best in outlooks
+        outlook_at(offer.data, offer.instance, with_core_of(then, offer.instance), best)
+        for then, best in outlooks
     )
     return replace(offer, data=replace(offer.data, outlooks=at))
 
 
 def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
-    """The question at every way prices may turn out, with the least objective at the best efficiency then; none where
-    no regret is minimised.
+    """The question at every way prices may turn out, with the least objective at the best
+    efficiency then; none where no regret is minimised.
 
-    These optima are exact, whatever gap the instance allows: regret is measured from them. Where one of them stayed
-    open the reason is returned, and "infeasible" where limits leave nothing. `placed` are islands at the least
-    efficiency, which are those at the best one where the two are the same. A run that was told what to measure from
-    searches none of them.
+    These optima are exact, whatever gap the instance allows: regret is measured from them. Where
+    one of them stayed open the reason is returned, and "infeasible" where limits leave nothing.
+    `placed` are islands at the least efficiency, which are those at the best one where the two are
+    the same. A run that was told what to measure from searches none of them.
     """
     if not run.instance.outlooks:
         return ()
@@ -165,12 +196,16 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
     for factors in run.instance.outlooks:
         then, least = at_prices(hopeful, factors), math.inf
         for offer in offers_then(plain, then):
-            ended = search_partition(offer.data, backend=backend, deadline=run.deadline, is_allowed=offer.allowed)
+            ended = search_partition(
+                offer.data, backend=backend, deadline=run.deadline, is_allowed=offer.allowed
+            )
             run.log.searches.append(ended)
             if ended.outcome not in ("optimal", "infeasible"):
                 return ended.outcome
             if ended.rows is not None:
-                least = min(least, _value(with_core_of(then, offer.instance), offer.built(ended.rows)))
+                least = min(
+                    least, _value(with_core_of(then, offer.instance), offer.built(ended.rows))
+                )
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))
@@ -178,15 +213,21 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
     return tuple(found)
 
 
-def hopeful_offers(run: Run, placed: Sequence[Listed], *, beaten_optics: bool = False) -> list[Offer]:
+def hopeful_offers(
+    run: Run, placed: Sequence[Listed], *, beaten_optics: bool = False
+) -> list[Offer]:
     """What a fleet may be built from at the best efficiency, given the islands at the least."""
     low, high = run.instance.efficiencies
-    listed = placed if low == high else _listed(run, at_best_efficiency(run.instance), beaten_optics)
+    listed = (
+        placed if low == high else _listed(run, at_best_efficiency(run.instance), beaten_optics)
+    )
     return [_offer(asked, some, ()) for asked, some in listed]
 
 
 def offers_then(plain: Sequence[Offer], then: Instance) -> list[Offer]:
-    """Offers at one way prices may turn out, where nothing counts as lost; limits hold at those of the instance."""
+    """Offers at one way prices may turn out, where nothing counts as lost; limits hold at those of
+    the instance.
+    """
     return [_in_outlooks(base, [(then, 0.0)]) for base in plain]
 
 
@@ -205,10 +246,14 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
     value = largest_regret(turns) if turns else bill.cost.of(kind)
     claim = claim_of(kind, value, choice.bound)
     parts = tuple(part for one in built for part in _parts(instance, one))
-    at_list = _value(with_core_of(run.instance.model_copy(update={"robust": None}), instance), built)
+    at_list = _value(
+        with_core_of(run.instance.model_copy(update={"robust": None}), instance), built
+    )
     doubt = None
     if robust is not None:
-        doubt = Outlooks(aim=robust.aim, efficiency=robust.efficiency, list_value=at_list, turns=turns)
+        doubt = Outlooks(
+            aim=robust.aim, efficiency=robust.efficiency, list_value=at_list, turns=turns
+        )
     return answered(
         run,
         ending(run, choice.outcome, claim),
@@ -236,7 +281,9 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     questions = phases_of(instance)
     for t, family, uplinks in one.path.stands:
         asked, year = workloads_named(questions[t], slot.workloads), instance.years[t]
-        yield island_part(instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year)
+        yield island_part(
+            instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year
+        )
 
 
 def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[IslandsAt]:
@@ -244,7 +291,11 @@ def _standing(instance: Instance, built: Sequence[Placed]) -> Iterator[IslandsAt
     slots = slots_of(instance)
     for t, year in enumerate(instance.years):
         for s, site in enumerate(instance.sites):
-            there = [(slots[one.slot].name, one.path.families[t]) for one in built if (one.site or 0) == s]
+            there = [
+                (slots[one.slot].name, one.path.families[t])
+                for one in built
+                if (one.site or 0) == s
+            ]
             islands = {name: family for name, family in there if family is not None}
             if islands:
                 yield None if site is None else site.name, year, islands
@@ -264,7 +315,9 @@ def _losses(instance: Instance, built: Sequence[Placed], losses: Losses) -> Iter
 
 
 def fleet_programs(run: Run) -> NamedPrograms:
-    """The useful islands of a fleet at sites and in phases, in a program for each optic that a core may have."""
+    """The useful islands of a fleet at sites and in phases, in a program for each optic that a core
+    may have.
+    """
     choice = offered(run)
     if isinstance(choice, Plan):
         return no_programs

@@ -1,10 +1,11 @@
 """How an island can stand and grow: its network in every phase, with the fewest uplinks that serve.
 
-An island is what one workload has to itself, or the one network that all workloads have in turn. In a phase that leaves
-its workload out it stands as it did before, or not yet. In others it has any number of GPUs that the phase allows, not
-fewer than before, on a network that grows as docs/phased.md says; the one network of all has all GPUs of the phase.
-Where failures count, each number of uplinks takes the fewest spare domains with which training is in time, and domains
-that stand by in a phase do so from then on.
+An island is what one workload has to itself, or the one network that all workloads have in turn. In
+a phase that leaves its workload out it stands as it did before, or not yet. In others it has any
+number of GPUs that the phase allows, not fewer than before, on a network that grows as
+docs/phased.md says; the one network of all has all GPUs of the phase. Where failures count, each
+number of uplinks takes the fewest spare domains with which training is in time, and domains that
+stand by in a phase do so from then on.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ Stages = dict[int, Family]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IslandPath:
-    """An island over the phases: its network in each, None before its first, and the uplinks of a leaf."""
+    """An island over the phases: its network in each, None before its first, and the uplinks of a
+    leaf.
+    """
 
     families: tuple[Family | None, ...]
     uplinks: tuple[int, ...]
@@ -104,7 +107,9 @@ def list_paths(
         check()
         if last.core_links >= links[last.gpus]:
             lines.append(stages_of(last, before, instance.network.largest_ratio, links))
-    trained = {t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked}
+    trained = {
+        t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked
+    }
     return paths_on(instance, asked, lines, trained, losses, check)
 
 
@@ -129,18 +134,27 @@ def paths_on(
     served: dict[int, list[list[Family]]] = {}
     interrupted = instance.availability is not None
     for alike in _alike(asked):
-        listed = list(dict.fromkeys((n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some))
+        listed = list(
+            dict.fromkeys(
+                (n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some
+            )
+        )
         of_listed = [lines[n][gpus] for n, gpus in listed]
         enough = served_on(asked[alike[-1]], of_listed, losses, check, found.gated)
         by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
         for t in alike:
-            served[t] = [[one for g in some for one in by_line.get((n, g), ())] for n, some in enumerate(trained[t])]
+            served[t] = [
+                [one for g in some for one in by_line.get((n, g), ())]
+                for n, some in enumerate(trained[t])
+            ]
     phases = len(instance.years)
     labour = any(link_labour_usd(instance, t) for t in range(phases))
     for n in range(len(lines)):
         for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
             check()
-            found.paths += _paths(_standing_by(chosen), phases, every=labour, from_least=not interrupted)
+            found.paths += _paths(
+                _standing_by(chosen), phases, every=labour, from_least=not interrupted
+            )
     return found
 
 
@@ -167,16 +181,26 @@ def sizes_of(question: Instance) -> tuple[int, ...]:
 
 
 def _sized(question: Instance, sizes: tuple[int, ...]) -> Instance:
-    return question.model_copy(update={"cluster": question.cluster.model_copy(update={"gpus": sizes})})
+    return question.model_copy(
+        update={"cluster": question.cluster.model_copy(update={"gpus": sizes})}
+    )
 
 
-def stages_of(last: Family, before: Collection[int], ratio: float, links: Mapping[int, int]) -> Stages:
-    """A network of the last phase with every smaller number of GPUs that has the links it needs into a core."""
+def stages_of(
+    last: Family, before: Collection[int], ratio: float, links: Mapping[int, int]
+) -> Stages:
+    """A network of the last phase with every smaller number of GPUs that has the links it needs
+    into a core.
+    """
     smaller = [
-        gpus for gpus in before if gpus < last.gpus and gpus % last.active == 0 and grows(last, (gpus, last.gpus))
+        gpus
+        for gpus in before
+        if gpus < last.gpus and gpus % last.active == 0 and grows(last, (gpus, last.gpus))
     ]
     every = (*(grown(last, gpus, ratio, links[gpus]) for gpus in smaller), last)
-    return {one.gpus: one for one in every if one.uplink_choices and links[one.gpus] <= one.core_links}
+    return {
+        one.gpus: one for one in every if one.uplink_choices and links[one.gpus] <= one.core_links
+    }
 
 
 def trained_on(stages: Stages, sizes: Collection[int], *, last: bool) -> list[int]:
@@ -188,7 +212,9 @@ def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
     """Phases that ask the same of their workloads, together."""
     groups: list[list[int]] = []
     for t, question in asked.items():
-        same = next((group for group in groups if asked[group[0]].workload == question.workload), None)
+        same = next(
+            (group for group in groups if asked[group[0]].workload == question.workload), None
+        )
         if same is None:
             groups.append([t])
         else:
@@ -199,15 +225,19 @@ def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
 def served_on(
     question: Instance, listed: list[Family], losses: Losses, check: Check, gated: Counter[str]
 ) -> dict[int, list[Family]]:
-    """The networks on which the workload of a question meets its bound, by position, with the uplinks that do.
+    """The networks on which the workload of a question meets its bound, by position, with the
+    uplinks that do.
 
-    There are several of one network where failures count: one for each number of spare domains that some uplinks take.
+    There are several of one network where failures count: one for each number of spare domains that
+    some uplinks take.
     """
     numbered = tuple(NumberedFamily(**vars(family), number=n) for n, family in enumerate(listed))
     table = columns(question, numbered, lambda _site: check(), check)
     gated.update(table.gated)
     need = needs(table.columns, len(question.workload))
-    kept = list(from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered))
+    kept = list(
+        from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered)
+    )
     kept = list(in_days(question, tuple(kept), table, check))
     if losses:
         kept = list(surviving(question, losses, tuple(kept), check))
@@ -220,11 +250,13 @@ def served_on(
 
 
 def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict[int, Family]]:
-    """The ways to grow through networks of one line, without those that are never better than another.
+    """The ways to grow through networks of one line, without those that are never better than
+    another.
 
-    Where links added later cost no labour, of two networks that may follow the same one the smaller is never the worse
-    one if no fewer uplinks serve on the larger: all that may follow the larger may follow the smaller one, so that no
-    less of anything stands in any phase with the larger, and purchases for more do for less. With labour all are kept.
+    Where links added later cost no labour, of two networks that may follow the same one the smaller
+    is never the worse one if no fewer uplinks serve on the larger: all that may follow the larger
+    may follow the smaller one, so that no less of anything stands in any phase with the larger, and
+    purchases for more do for less. With labour all are kept.
     """
     phases = list(menus)
 
@@ -235,7 +267,8 @@ def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict
         follow = [
             family
             for family in menus[phases[position]]
-            if before is None or (before.gpus <= family.gpus and before.core_links <= family.core_links)
+            if before is None
+            or (before.gpus <= family.gpus and before.core_links <= family.core_links)
         ]
         for family in follow if every else _fewest(follow):
             for later in from_phase(position + 1, family):
@@ -262,12 +295,15 @@ def _standing_by(chosen: dict[int, Family]) -> dict[int, Family]:
     return found
 
 
-def _paths(chosen: dict[int, Family], phases: int, *, every: bool, from_least: bool) -> Iterator[IslandPath]:
-    """The paths over networks of the phases that train, with every number of uplinks that could be worth having.
+def _paths(
+    chosen: dict[int, Family], phases: int, *, every: bool, from_least: bool
+) -> Iterator[IslandPath]:
+    """The paths over networks of the phases that train, with every number of uplinks that could be
+    worth having.
 
-    More uplinks than the phase and those before it need only pay where links cost labour once leaves stand, and more
-    than any phase needs never do: units and labour then fall with them. That holds where all uplinks from the least on
-    serve (`from_least`).
+    More uplinks than the phase and those before it need only pay where links cost labour once
+    leaves stand, and more than any phase needs never do: units and labour then fall with them. That
+    holds where all uplinks from the least on serve (`from_least`).
     """
     most = max(family.uplink_choices[0] for family in chosen.values()) if from_least else math.inf
     menus = [tuple(u for u in family.uplink_choices if u <= most) for family in chosen.values()]
@@ -291,7 +327,9 @@ def _rising(menus: list[tuple[int, ...]], *, every: bool) -> Iterator[tuple[int,
 
 
 def stretched(uplinks: dict[int, int], chosen: dict[int, Family], phases: int) -> IslandPath:
-    """A path over all phases: as before where the workload does not train, nothing before its first."""
+    """A path over all phases: as before where the workload does not train, nothing before its
+    first.
+    """
     networks: list[Family | None] = []
     links: list[int] = []
     for t in range(phases):

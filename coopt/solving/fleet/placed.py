@@ -1,4 +1,5 @@
-"""Islands in their places and phases: what they use, as arrays of the formulation, and what chosen ones cost.
+"""Islands in their places and phases: what they use, as arrays of the formulation, and what chosen
+ones cost.
 
 Bills are recomputed from the decisions: purchases of every phase, power and limits.
 """
@@ -16,19 +17,35 @@ from coopt.instance.schema import Instance
 from coopt.network.core import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
 from coopt.network.goods import Good
-from coopt.network.growth import PhaseBill, factor, labour_lines, link_labour_usd, spendings, work_usd
+from coopt.network.growth import (
+    PhaseBill,
+    factor,
+    labour_lines,
+    link_labour_usd,
+    spendings,
+    work_usd,
+)
 from coopt.network.island_bills import units_of
 from coopt.network.parts import racks, site_power
 from coopt.plan.couplings import Couplings, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.paths import IslandPath
-from coopt.solving.partition.arrays import Grid, OptionUses, coupled, orders, product_of, products_of
+from coopt.solving.partition.arrays import (
+    Grid,
+    OptionUses,
+    coupled,
+    orders,
+    product_of,
+    products_of,
+)
 from formulations.partition_data import Floats, PartitionData, PriceOutlook, Product
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """What an island is asked for: the workloads that it trains, in turn where there are several."""
+    """What an island is asked for: the workloads that it trains, in turn where there are
+    several.
+    """
 
     name: str
     workloads: tuple[str, ...]
@@ -52,7 +69,9 @@ class Placed:
 
 
 def placed_units(grid: Grid, path: IslandPath) -> Floats:
-    """Units of each product that stand in each phase, both ends of links into a core included (T, G)."""
+    """Units of each product that stand in each phase, both ends of links into a core included (T,
+    G).
+    """
     units = np.zeros((grid.phases, len(grid.goods)))
     for t, family, uplinks in path.stands:
         units[t] = units_at(grid, family, uplinks)
@@ -60,7 +79,9 @@ def placed_units(grid: Grid, path: IslandPath) -> Floats:
 
 
 def all_units(grid: Grid, paths: Sequence[IslandPath]) -> Floats:
-    """Units as `placed_units` has them, of many paths (n, T, G); every network of theirs is counted once."""
+    """Units as `placed_units` has them, of many paths (n, T, G); every network of theirs is counted
+    once.
+    """
     rows: dict[tuple[int, int], int] = {}
     counted = [np.zeros(len(grid.goods))]
     row = np.zeros((len(paths), grid.phases), dtype=np.int64)
@@ -89,7 +110,10 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
     grid = Grid(instance=instance)
 
     def in_phases(taken: Callable[[Family], int]) -> Floats:
-        rows = [[0 if family is None else taken(family) for family in one.path.families] for one in placed]
+        rows = [
+            [0 if family is None else taken(family) for family in one.path.families]
+            for one in placed
+        ]
         return np.array(rows, dtype=np.float64).reshape(len(placed), grid.phases)
 
     uses = OptionUses(
@@ -106,10 +130,11 @@ def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
 
 
 def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: float) -> PriceOutlook:
-    """What the options of a question, `listed` at its prices, cost at others, where the least objective is `best`.
+    """What the options of a question, `listed` at its prices, cost at others, where the least
+    objective is `best`.
 
-    Products keep the brackets they have in the question: one where no bill counts. Support of what stands is at the
-    prices that turn out.
+    Products keep the brackets they have in the question: one where no bill counts. Support of what
+    stands is at the prices that turn out.
     """
     flat = data.weight == 0.0 and data.budget is None
     grid = Grid(instance=then)
@@ -126,12 +151,16 @@ def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: floa
 
 def _labour_usd(instance: Instance, path: IslandPath) -> float:
     """Labour for links added to switches that stood (USD)."""
-    return math.fsum(link_labour_usd(instance, t) * path.retrofitted(t) for t in range(len(path.families)))
+    return math.fsum(
+        link_labour_usd(instance, t) * path.retrofitted(t) for t in range(len(path.families))
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FleetBill:
-    """The bill of everything, with what each phase spends and each site feeds in it, and whether limits are kept."""
+    """The bill of everything, with what each phase spends and each site feeds in it, and whether
+    limits are kept.
+    """
 
     cost: Cost
     couplings: Couplings
@@ -139,7 +168,9 @@ class FleetBill:
 
 
 def core_counts(grid: Grid, chosen: Sequence[Placed]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Links and switches of the core of each phase and site (by their numbers), where islands stand."""
+    """Links and switches of the core of each phase and site (by their numbers), where islands
+    stand.
+    """
     links, ports = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
     if core_switch(grid.instance) is not None:
         for one in chosen:
@@ -166,7 +197,10 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     grid = Grid(instance=instance)
     units = units_in_place(grid, chosen)
     watts = np.array(
-        [[math.fsum(_watts(grid, units[t, s])) for s in range(len(grid.sites))] for t in range(grid.phases)]
+        [
+            [math.fsum(_watts(grid, units[t, s])) for s in range(len(grid.sites))]
+            for t in range(grid.phases)
+        ]
     )
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
     bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
@@ -178,7 +212,9 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
             ),
             stored=tuple(_stored(grid, t, bought, needed)),
             power_w=math.fsum(watts[t]),
-            energy_usd=math.fsum(watts[t, s] * grid.usd_per_w(t, site) for s, site in enumerate(grid.sites)),
+            energy_usd=math.fsum(
+                watts[t, s] * grid.usd_per_w(t, site) for s, site in enumerate(grid.sites)
+            ),
         )
         for t in range(grid.phases)
     ]
@@ -198,7 +234,9 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     )
     sites = tuple(_fed(grid, watts))
     couplings = Couplings(sites=sites, growth=spendings(instance, spent, work))
-    return FleetBill(cost=cost, couplings=couplings, within=_within(grid, chosen, units, cost, sites))
+    return FleetBill(
+        cost=cost, couplings=couplings, within=_within(grid, chosen, units, cost, sites)
+    )
 
 
 def _watts(grid: Grid, units: Floats) -> Iterator[float]:
@@ -212,13 +250,19 @@ def _at(grid: Grid, good: Good, phase: int) -> Product:
 
 
 def _ordered(grid: Grid, g: int, needed: Floats) -> tuple[int, ...]:
-    """Units of a product that each phase buys: where they are cheapest, of equally cheap phases in the last."""
+    """Units of a product that each phase buys: where they are cheapest, of equally cheap phases in
+    the last.
+    """
     _, units = orders([_at(grid, grid.goods[g], t) for t in range(grid.phases)], needed.tolist())
     return tuple(round(count) for count in units)
 
 
-def _lines(grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats) -> Iterator[Item]:
-    """Lines of the bill of a phase: a line for each price; units that nobody ever needs are spare and draw nothing."""
+def _lines(
+    grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats
+) -> Iterator[Item]:
+    """Lines of the bill of a phase: a line for each price; units that nobody ever needs are spare
+    and draw nothing.
+    """
     for g in (len(grid.goods) - 1, *range(len(grid.goods) - 1)):  # GPUs first, as in any bill
         good, count = grid.goods[g], bought[g][phase]
         if not _counted(grid, good):
@@ -260,7 +304,9 @@ def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Ite
     return line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
 
 
-def _stored(grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats) -> Iterator[Stored]:
+def _stored(
+    grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats
+) -> Iterator[Stored]:
     """Units that are bought and not in place yet."""
     for g, good in enumerate(grid.goods):
         if _counted(grid, good):
@@ -273,10 +319,14 @@ def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
     for t in range(grid.phases):
         for s, site in enumerate(grid.sites):
             if site is not None:
-                yield site_power(grid.instance.objective, site, float(watts[t, s]), grid.instance.years[t])
+                yield site_power(
+                    grid.instance.objective, site, float(watts[t, s]), grid.instance.years[t]
+                )
 
 
-def _within(grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sites: Sequence[SitePower]) -> bool:
+def _within(
+    grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sites: Sequence[SitePower]
+) -> bool:
     """Whether every limit of every phase is kept, exactly."""
     limits = grid.instance.limits
     for t, gpus in enumerate(grid.instance.gpu_caps.values()):
@@ -285,6 +335,11 @@ def _within(grid: Grid, chosen: Sequence[Placed], units: Floats, cost: Cost, sit
             return False
         if any(cap.used_exactly(units[t]) > cap.most for cap in grid.caps):
             return False
-        if limits.racks is not None and sum(racks(family) or 0 for family in standing) > limits.racks:
+        if (
+            limits.racks is not None
+            and sum(racks(family) or 0 for family in standing) > limits.racks
+        ):
             return False
-    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and all(one.is_fed for one in sites)
+    return (limits.capex_usd is None or cost.capex_usd <= limits.capex_usd) and all(
+        one.is_fed for one in sites
+    )

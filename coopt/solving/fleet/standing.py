@@ -1,12 +1,15 @@
-"""Islands that need not grow, from the smallest on: what cannot win any more is neither wired nor timed.
+"""Islands that need not grow, from the smallest on: what cannot win any more is neither wired nor
+timed.
 
-An island that serves dominates whatever takes no less than it does (`coopt.columns.dominance`). What networks of
-a site and a gear take at least is known before they are wired, and what a network takes before it is timed. So both are
-left out where an island that is kept dominates that least already, whatever slows, interrupts or breaks them.
+An island that serves dominates whatever takes no less than it does (`coopt.columns.dominance`).
+What networks of a site and a gear take at least is known before they are wired, and what a network
+takes before it is timed. So both are left out where an island that is kept dominates that least
+already, whatever slows, interrupts or breaks them.
 
-A workload that asks the same in all its phases is served in all of them by a network that serves in the first. That
-stays as it is, takes no labour, and nothing that grows ever takes less than it began with. So an island that dominates
-what another one takes in its first phase dominates it in all: lines are looked at only from where none does.
+A workload that asks the same in all its phases is served in all of them by a network that serves in
+the first. That stays as it is, takes no labour, and nothing that grows ever takes less than it
+began with. So an island that dominates what another one takes in its first phase dominates it in
+all: lines are looked at only from where none does.
 """
 
 from __future__ import annotations
@@ -65,7 +68,8 @@ def list_islands(
     check: Check,
     listed: ListedIslands,
 ) -> Listing:
-    """Every island that may be needed, of those that meet the bounds of some workloads in all phases.
+    """Every island that may be needed, of those that meet the bounds of some workloads in all
+    phases.
 
     Parameters
     ----------
@@ -81,24 +85,33 @@ def list_islands(
     losses, measures = original.losses, measures_of(original)
     asked = asked_in(instance, names)
     first, *later = asked.values()
-    if later and (instance.sharing.mode == "time" or any(one.workload != first.workload for one in later)):
+    if later and (
+        instance.sharing.mode == "time" or any(one.workload != first.workload for one in later)
+    ):
         return list_paths(instance, names, losses, measures, check)
     start = min(asked)
     factors = original.outlooks
     if paid := factors_paid(instance, start):
-        factors = [{kind: by * one.get(kind, 1.0) for kind, by in of.items()} for of in paid for one in factors or [{}]]
+        factors = [
+            {kind: by * one.get(kind, 1.0) for kind, by in of.items()}
+            for of in paid
+            for one in factors or [{}]
+        ]
     outlooks = tuple(at_prices(first, one) for one in factors)
     coupling = Coupling(market=Market(instance=first, measures=measures), outlooks=outlooks)
     search = _IslandSearch(question=first, coupling=coupling, check=check, listed=listed)
     search.list_all(losses)
     listing, phases = search.found, len(instance.years)
-    listing.paths = [stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept]
+    listing.paths = [
+        stretched({start: uplinks}, {start: family}, phases) for family, uplinks in search.kept
+    ]
     if later:
         sizes = {t: sizes_of(question) for t, question in asked.items()}
         begun = list(_begun(search, instance, asked[max(asked)], sizes))
         trained = {
             t: [
-                starts if t == start else trained_on(stages, sizes[t], last=t == max(asked)) for stages, starts in begun
+                starts if t == start else trained_on(stages, sizes[t], last=t == max(asked))
+                for stages, starts in begun
             ]
             for t in asked
         }
@@ -112,8 +125,9 @@ def list_islands(
 def _begun(
     search: _IslandSearch, instance: Instance, final: Instance, sizes: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Stages, tuple[int, ...]]]:
-    """Networks of the last phase that began smaller, and the GPUs they may have begun with: no island that stays takes
-    as little of everything. `sizes` are those of each phase that trains."""
+    """Networks of the last phase that began smaller, and the GPUs they may have begun with: no
+    island that stays takes as little of everything. `sizes` are those of each phase that trains.
+    """
     first_sizes, *between_sizes, last_sizes = sizes.values()
     between = {gpus for some in between_sizes for gpus in some}
     open_gears = search.open_gears(np.array(first_sizes, dtype=np.int64))
@@ -126,7 +140,11 @@ def _begun(
                 search.check()
                 smaller = [one for one in starts if one < gpus]
                 lasts = space.families(gpus, hb, domains, [space.gears[number]]) if smaller else ()
-                lines = [stages_of(last, smaller, ratio, links) for last in lasts if last.core_links >= links[gpus]]
+                lines = [
+                    stages_of(last, smaller, ratio, links)
+                    for last in lasts
+                    if last.core_links >= links[gpus]
+                ]
                 for stages, left in zip(lines, search.unbeaten_starts(lines), strict=True):
                     if left:
                         yield stages_of(stages[gpus], between.union(left), ratio, links), left
@@ -158,10 +176,13 @@ class _IslandSearch:
                 self.look_at(sites.take(np.array([n])), losses)
 
     def open_gears(self, sizes: Ints) -> dict[tuple[str, int], dict[int, list[int]]]:
-        """By HB domain and GPUs of it that train: for each gear the sizes at which no island that is kept dominates
-        what it takes at least."""
+        """By HB domain and GPUs of it that train: for each gear the sizes at which no island that
+        is kept dominates what it takes at least.
+        """
         sites = self.in_time(
-            self.unbeaten_sites(sizes, np.zeros(len(self.question.network.hb_domains), dtype=np.bool_))
+            self.unbeaten_sites(
+                sizes, np.zeros(len(self.question.network.hb_domains), dtype=np.bool_)
+            )
         )
         found: dict[tuple[str, int], dict[int, list[int]]] = {}
         for gear, n in np.argwhere(~self.coupling.beaten(sites, self.taken)).tolist():
@@ -170,8 +191,15 @@ class _IslandSearch:
         return found
 
     def unbeaten_starts(self, lines: Sequence[Stages]) -> list[tuple[int, ...]]:
-        """For each line the smaller sizes at which it takes less of something than every island that is kept."""
-        begun = [(n, family) for n, stages in enumerate(lines) for gpus, family in stages.items() if gpus < max(stages)]
+        """For each line the smaller sizes at which it takes less of something than every island
+        that is kept.
+        """
+        begun = [
+            (n, family)
+            for n, stages in enumerate(lines)
+            for gpus, family in stages.items()
+            if gpus < max(stages)
+        ]
         taken = self._taken([(family, family.uplink_choices[0]) for _, family in begun])
         left: list[tuple[int, ...]] = [()] * len(lines)
         for k in np.flatnonzero(~beaten_options(self.taken, taken, self.coupling.slopes)).tolist():
@@ -181,23 +209,36 @@ class _IslandSearch:
 
     def unbeaten_sites(self, sizes: Ints, closed: Bools) -> Sites:
         """Sites of some sizes on which an island that is not dominated may stand."""
-        space, place = self.coupling.market.space, {hb.name: n for n, hb in enumerate(self.question.network.hb_domains)}
-        listed = [(gpus, place[hb.name], domains) for gpus in sizes.tolist() for hb, domains in space.sites(gpus)]
+        space, place = (
+            self.coupling.market.space,
+            {hb.name: n for n, hb in enumerate(self.question.network.hb_domains)},
+        )
+        listed = [
+            (gpus, place[hb.name], domains)
+            for gpus in sizes.tolist()
+            for hb, domains in space.sites(gpus)
+        ]
         gpus, hb, domains = np.array(listed, dtype=np.int64).reshape(-1, 3).T
         sites = Sites(gpus=gpus, hb=hb, domains=domains).take(~closed[hb])
         return sites.take(~self.coupling.wholly_beaten(sites, self.taken))
 
     def in_time(self, sites: Sites) -> Sites:
-        """The sites on which a mapping of a workload of its own is in time at the full rate of the fastest NICs, those
-        of few domains first; domains that are not filled alike are looked at later, one by one."""
+        """The sites on which a mapping of a workload of its own is in time at the full rate of the
+        fastest NICs, those of few domains first; domains that are not filled alike are looked at
+        later, one by one.
+        """
         order = np.argsort(sites.domains * self.coupling.market.sizes[sites.hb], kind="stable")
         sites = sites.take(order)
         if self.question.sharing.mode == "time":
             return sites
-        keys = list(zip(sites.gpus.tolist(), sites.hb.tolist(), sites.domains.tolist(), strict=True))
+        keys = list(
+            zip(sites.gpus.tolist(), sites.hb.tolist(), sites.domains.tolist(), strict=True)
+        )
         if fresh := [n for n, key in enumerate(keys) if key not in self._serving]:
             served = self._serve(sites.take(np.array(fresh)))
-            self._serving.update((keys[n], one) for n, one in zip(fresh, served.tolist(), strict=True))
+            self._serving.update(
+                (keys[n], one) for n, one in zip(fresh, served.tolist(), strict=True)
+            )
         return sites.take(np.array([self._serving[key] for key in keys], dtype=np.bool_))
 
     @cached_property
@@ -207,14 +248,25 @@ class _IslandSearch:
 
     def _serve(self, sites: Sites) -> Bools:
         """Sites on which a mapping is in time, as `in_time` has it."""
-        (workload,), network, gpu = self.question.workload, self.question.network, self.question.cluster.gpu
+        (workload,), network, gpu = (
+            self.question.workload,
+            self.question.network,
+            self.question.cluster.gpu,
+        )
         byte_s = fastest_byte_s(network)
         mine = self._degrees[np.isin(self._degrees.prod(axis=1), sites.gpus)]
         whole = quick_mappings(workload, gpu, network, mine, byte_s)
-        quick, even = np.zeros(len(sites), dtype=np.bool_), np.flatnonzero(sites.gpus % sites.domains == 0)
+        quick, even = (
+            np.zeros(len(sites), dtype=np.bool_),
+            np.flatnonzero(sites.gpus % sites.domains == 0),
+        )
         if len(whole):
-            quick[even[rows_of(workload, gpu, network, sites.take(even), whole, byte_s).site]] = True
-            quick |= (sites.gpus % sites.domains > 0) & np.isin(sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp)
+            quick[even[rows_of(workload, gpu, network, sites.take(even), whole, byte_s).site]] = (
+                True
+            )
+            quick |= (sites.gpus % sites.domains > 0) & np.isin(
+                sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp
+            )
         return quick
 
     @cached_property
@@ -223,7 +275,9 @@ class _IslandSearch:
         return quick_degrees(workload, self.question.cluster.gpu, self.question.cluster.most_gpus)
 
     def _late(self, gpus: int, hb: HbDomain, domains: int) -> bool:
-        """Whether no mapping of a workload of its own is in time on domains that are not filled alike."""
+        """Whether no mapping of a workload of its own is in time on domains that are not filled
+        alike.
+        """
         if gpus % domains == 0 or self.question.sharing.mode == "time":
             return False
         (workload,), gpu, byte_s = (
@@ -251,15 +305,24 @@ class _IslandSearch:
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))
         self.found.families += len(listed)
         self.found.gated["dominated"] += len(listed) - len(few)
-        served = served_on(self.question, [listed[n] for n in few], losses, self.check, self.found.gated)
+        served = served_on(
+            self.question, [listed[n] for n in few], losses, self.check, self.found.gated
+        )
         # with more uplinks and as many spare domains there is no less of anything
         new = [(family, family.uplink_choices[0]) for some in served.values() for family in some]
         choices = [*self.kept, *new]
         (uses, units, joins), rows = self.taken, self._taken(new)
-        joined = np.vstack([uses, rows[0]]), np.vstack([units, rows[1]]), np.vstack([joins, rows[2]])
+        joined = (
+            np.vstack([uses, rows[0]]),
+            np.vstack([units, rows[1]]),
+            np.vstack([joins, rows[2]]),
+        )
         left = self.coupling.undominated(joined)
         self.found.gated["dominated"] += len(choices) - len(left)
-        self.kept, self.taken = [choices[n] for n in left], (joined[0][left], joined[1][left], joined[2][left])
+        self.kept, self.taken = (
+            [choices[n] for n in left],
+            (joined[0][left], joined[1][left], joined[2][left]),
+        )
 
     @cached_property
     def _grid(self) -> Grid:
@@ -267,7 +330,9 @@ class _IslandSearch:
 
     def _taken(self, choices: Sequence[Choice]) -> Usage:
         """What networks take with their uplinks."""
-        units = np.array([units_at(self._grid, *one) for one in choices]).reshape(len(choices), len(self._grid.goods))
+        units = np.array([units_at(self._grid, *one) for one in choices]).reshape(
+            len(choices), len(self._grid.goods)
+        )
         gpus = np.array([family.gpus for family, _ in choices], dtype=np.int64)
         filled = np.array([racks(family) or 0 for family, _ in choices], dtype=np.float64)
         ports = [core_ports_of(self.question, family.core_links) for family, _ in choices]

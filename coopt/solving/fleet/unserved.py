@@ -1,4 +1,6 @@
-"""Why workloads meet their bounds on no island: an optic is missing, a loss is too much, or the bound is too short."""
+"""Why workloads meet their bounds on no island: an optic is missing, a loss is too much, or the
+bound is too short.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,16 @@ def no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
 
 
 def _has_island(run: Run, slot: Slot, losses: Losses, asked: Instance) -> bool:
-    """Whether a slot has an island that survives some losses, in an instance that differs from the run's in its network
-    alone."""
+    """Whether a slot has an island that survives some losses, in an instance that differs from the
+    run's in its network alone.
+    """
     billed = next(iter(with_core_optics(at_least_efficiency(asked))))
     original = run.instance.surviving(losses)
-    return bool(list_islands(billed, slot.workloads, original, run.check_clock, run.listed or ListedIslands()).paths)
+    return bool(
+        list_islands(
+            billed, slot.workloads, original, run.check_clock, run.listed or ListedIslands()
+        ).paths
+    )
 
 
 def _unjoined(instance: Instance, optic: str | None, slots: Sequence[Slot]) -> str:
@@ -49,7 +56,9 @@ def _unjoined(instance: Instance, optic: str | None, slots: Sequence[Slot]) -> s
 
 
 def _alone(run: Run, slot: Slot) -> Iterator[str]:
-    """Which losses no island of a slot survives, where it has one without them; else that its bound is too short."""
+    """Which losses no island of a slot survives, where it has one without them; else that its bound
+    is too short.
+    """
     instance = run.instance
     try:
         fatal = _fatal(run, slot)
@@ -60,23 +69,31 @@ def _alone(run: Run, slot: Slot) -> Iterator[str]:
         yield _too_short(instance, slot, _asked(instance.surviving({})))
         return
     for part in fatal:
-        yield fatal_loss(part, instance.losses[part], _subject(instance, slot), _enough(run, slot, part))
+        yield fatal_loss(
+            part, instance.losses[part], _subject(instance, slot), _enough(run, slot, part)
+        )
     if not fatal:
         yield survived_by_none(instance.losses, _subject(instance, slot))
 
 
 def _fatal(run: Run, slot: Slot) -> list[Lost] | None:
-    """The losses each of which alone leaves a slot without an island; None where it has none without any loss."""
+    """The losses each of which alone leaves a slot without an island; None where it has none
+    without any loss.
+    """
     losses = run.instance.losses
     if not losses or not _has_island(run, slot, {}, run.instance):
         return None
     if len(losses) == 1:
         return [*losses]
-    return [part for part in losses if not _has_island(run, slot, {part: losses[part]}, run.instance)]
+    return [
+        part for part in losses if not _has_island(run, slot, {part: losses[part]}, run.instance)
+    ]
 
 
 def _enough(run: Run, slot: Slot, part: Lost) -> float | None:
-    """Infinite where no larger factor that is tried lets a slot survive a loss; else nobody knows which is enough."""
+    """Infinite where no larger factor that is tried lets a slot survive a loss; else nobody knows
+    which is enough.
+    """
     slower = farthest(run.instance.losses[part])
     try:
         helps = _has_island(run, slot, {part: slower}, run.instance)
@@ -96,12 +113,12 @@ def _subject(instance: Instance, slot: Slot) -> Subject:
 def _too_short(instance: Instance, slot: Slot, asked: str) -> str:
     if instance.sharing.mode == "time":
         return (
-            f"no network meets the bounds {asked}on the GPUs there are: needs longer bounds, more GPUs, wider mapping "
-            "lists or other parts"
+            f"no network meets the bounds {asked}on the GPUs there are: needs longer bounds, more"
+            " GPUs, wider mapping lists or other parts"
         )
     return (
-        f"workload {slot.name!r}: no island meets its bound {asked}on the GPUs there are: needs a longer bound, more "
-        "GPUs, wider mapping lists or other parts"
+        f"workload {slot.name!r}: no island meets its bound {asked}on the GPUs there are: needs a"
+        " longer bound, more GPUs, wider mapping lists or other parts"
     )
 
 

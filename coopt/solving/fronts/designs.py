@@ -1,11 +1,14 @@
-r"""Every design of an instance with its pace and its cost, and those of them that no other design beats in both.
+r"""Every design of an instance with its pace and its cost, and those of them that no other design
+beats in both.
 
-The best one by an objective that weighs its bill by the time of training is found among all of them.
+The best one by an objective that weighs its bill by the time of training is found among all of
+them.
 
-The time of training, dollars for each token and the carbon of a training are no sums of a bill, and no linear ones of
-decisions: they are a sum of the bill times the time that training takes. Both are known of every design, as for the
-front of cost against time, so that the least product is read off the list. With t the seconds of an iteration on the
-calendar, interruptions included, and T tokens in each, of which a large batch takes more for the same training,
+The time of training, dollars for each token and the carbon of a training are no sums of a bill, and
+no linear ones of decisions: they are a sum of the bill times the time that training takes. Both are
+known of every design, as for the front of cost against time, so that the least product is read off
+the list. With t the seconds of an iteration on the calendar, interruptions included, and T tokens
+in each, of which a large batch takes more for the same training,
 
 .. math:: t, \qquad \frac{\mathrm{TCO} \cdot t}{T \cdot \mathrm{years}}, \qquad
     P \cdot \mathrm{PUE} \cdot t \cdot \mathrm{iterations} \cdot \mathrm{kg/kWh}
@@ -43,7 +46,9 @@ J_PER_KWH = 3.6e6
 TIES = 5e-10  # of the least worth: designs this close are worth the same
 
 ROUNDING = 1e-9
-"""Paces and costs closer than this share of themselves are equal; sums of prices are off by far less."""
+"""Paces and costs closer than this share of themselves are equal; sums of prices are off by far
+less.
+"""
 
 
 def weight_of(instance: Instance) -> float:
@@ -52,7 +57,9 @@ def weight_of(instance: Instance) -> float:
     if objective.minimize == "time":
         return 1.0
     if objective.minimize == "usd_per_token":
-        return workload.tokens_for_one / (workload.tokens_per_iteration * objective.years * HOURS_PER_YEAR * HOUR_S)
+        return workload.tokens_for_one / (
+            workload.tokens_per_iteration * objective.years * HOURS_PER_YEAR * HOUR_S
+        )
     assert objective.kg_co2_per_kwh is not None, "the instance refuses carbon without it"
     return objective.pue * workload.iterations * objective.kg_co2_per_kwh / J_PER_KWH
 
@@ -72,14 +79,20 @@ def timed_plan(run: Run) -> Plan:
         return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
     family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
-    answer = written_out(billed, recomputed(billed, table, family, uplinks), float(designs.value[design]), table)
+    answer = written_out(
+        billed, recomputed(billed, table, family, uplinks), float(designs.value[design]), table
+    )
     (workload,) = instance.workload
     runs = tuple(
-        workload_run.model_copy(update={"bound_s": allowed_s(instance, family, uplinks, workload, workload_run)})
+        workload_run.model_copy(
+            update={"bound_s": allowed_s(instance, family, uplinks, workload, workload_run)}
+        )
         for workload_run in answer.workloads
     )
     seconds = float(designs.pace[design]) * workload.bound_s
-    bill = 1.0 if instance.objective.minimize == "time" else answer.cost.of(instance.objective.billed)
+    bill = (
+        1.0 if instance.objective.minimize == "time" else answer.cost.of(instance.objective.billed)
+    )
     value = weight_of(instance) * seconds * bill
     claim = claim_of(instance.objective.minimize, value, value)
     parts = (one_network(answer.cost, runs, design=answer.design),)
@@ -100,9 +113,11 @@ def _best_design(instance: Instance, designs: PacedDesigns) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class PacedDesigns:
-    """Designs within the limits that run every workload, one entry each, families in turn and uplinks rising.
+    """Designs within the limits that run every workload, one entry each, families in turn and
+    uplinks rising.
 
-    `families` have only the uplinks that limits leave them. `value` is the objective (USD or W), up to rounding.
+    `families` have only the uplinks that limits leave them. `value` is the objective (USD or W), up
+    to rounding.
     """
 
     families: tuple[Family, ...]
@@ -112,8 +127,11 @@ class PacedDesigns:
     value: Floats
 
     def fewest_uplinks(self, pace: float) -> Ints:
-        """The fewest uplinks with which each family keeps a pace, one more than its most where it cannot; (F,)."""
-        # pace never rises with uplinks, so that the designs of a family that are too slow come first
+        """The fewest uplinks with which each family keeps a pace, one more than its most where it
+        cannot; (F,).
+        """
+        # pace never rises with uplinks, so that the designs of a family that are too slow come
+        # first
         ends = np.searchsorted(self.family, np.arange(len(self.families) + 1))
         first_design = ends[:-1] + np.add.reduceat(self.pace > pace, ends[:-1], dtype=np.int64)
         last_design = ends[1:] - 1
@@ -128,7 +146,9 @@ class PacedDesigns:
         return float(self.value[self.pace <= pace].min())
 
     def front(self) -> Ints:
-        """The designs that no other beats, by rising pace: each is clearly cheaper than all that are as fast."""
+        """The designs that no other beats, by rising pace: each is clearly cheaper than all that
+        are as fast.
+        """
         order = np.lexsort((self.value, self.pace))
         least_values = np.minimum.accumulate(self.value[order])
         is_cheaper = np.ones(len(order), dtype=np.bool_)
@@ -167,7 +187,9 @@ def all_designs(
     for family, design_paces in paced:
         choices_in_limits = _within_limits(instance, family)
         is_possible = np.isfinite(design_paces[: len(choices_in_limits)])
-        choices = tuple(uplinks for uplinks, runs in zip(choices_in_limits, is_possible, strict=True) if runs)
+        choices = tuple(
+            uplinks for uplinks, runs in zip(choices_in_limits, is_possible, strict=True) if runs
+        )
         if choices:
             check()
             survivors.append(replace(family, uplink_choices=choices))
@@ -177,7 +199,9 @@ def all_designs(
         return None
     return PacedDesigns(
         families=tuple(survivors),
-        family=np.repeat(np.arange(len(survivors)), [len(family.uplink_choices) for family in survivors]),
+        family=np.repeat(
+            np.arange(len(survivors)), [len(family.uplink_choices) for family in survivors]
+        ),
         uplinks=np.concatenate([_uplinks(family) for family in survivors]),
         pace=np.concatenate(pace),
         value=np.concatenate(value),
@@ -185,13 +209,21 @@ def all_designs(
 
 
 def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:
-    """The uplinks with which a family keeps the limits: use never falls with uplinks, so these are the fewest."""
+    """The uplinks with which a family keeps the limits: use never falls with uplinks, so these are
+    the fewest.
+    """
     choices, u = family.uplink_choices, _uplinks(family)
     uses = resources(instance, family)
     for name, use in uses.items():
-        choices = choices[: int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + ROUNDING)).sum())]
+        choices = choices[
+            : int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + ROUNDING)).sum())
+        ]
     # the arrays leave room for rounding, the bill does not: it decides about the last choices
-    while uses and choices and not within_limits(instance, family, cost_of(instance, family, choices[-1])):
+    while (
+        uses
+        and choices
+        and not within_limits(instance, family, cost_of(instance, family, choices[-1]))
+    ):
         choices = choices[:-1]
     return choices
 
@@ -209,8 +241,8 @@ def _uplinks(family: Family) -> Any:
 class Certifier:
     """The formulation `front` without its whole numbers, which its optimum does not need.
 
-    From pace to pace only the fewest uplinks of families change, and which of them keep the pace at all: the simplex
-    method goes on from the last optimum.
+    From pace to pace only the fewest uplinks of families change, and which of them keep the pace at
+    all: the simplex method goes on from the last optimum.
     """
 
     def __init__(self, problem: SharedProblem) -> None:
@@ -218,7 +250,10 @@ class Certifier:
         model = build(problem.data, FRONT)
         lp, variables = linear_program(model)
         lp.integrality_ = []
-        rows = {id(row): n for n, row in enumerate(model.component_data_objects(pyo.Constraint, active=True))}
+        rows = {
+            id(row): n
+            for n, row in enumerate(model.component_data_objects(pyo.Constraint, active=True))
+        }
         columns = {id(variable): n for n, variable in enumerate(variables)}
         self._built = np.array([columns[id(model.y[f])] for f in model.F], dtype=np.int32)
         self._uplink_rows = [rows[id(model.least_uplinks[f])] for f in model.F]
@@ -252,7 +287,9 @@ class Certifier:
         return float(self._highs.getInfo().objective_function_value) * self._problem.scale
 
     def _demand(self, f: int, uplinks: int) -> None:
-        """N2 and N6 of one family, which HiGHS holds as `uplinks y - u <= 0` and `spines y - s <= 0`."""
+        """N2 and N6 of one family, which HiGHS holds as `uplinks y - u <= 0` and `spines y - s <=
+        0`.
+        """
         column = int(self._built[f])
         self._highs.changeCoeff(self._uplink_rows[f], column, float(uplinks))
         if f in self._spine_rows:

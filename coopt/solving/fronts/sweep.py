@@ -82,17 +82,19 @@ def pareto(
 ) -> Front:
     """The least cost for every pace of training, from the fastest design to the cheapest.
 
-    All designs of one network are known at once, and where time is minimised the front is that of purchase; every
-    other question is solved at one pace after the other.
+    All designs of one network are known at once, and where time is minimised the front is that of
+    purchase; every other question is solved at one pace after the other.
 
     Parameters
     ----------
     instance
         The question, or the file that holds it.
     points
-        How many points to show at most, from 3 on: the ends, the cheapest within the bounds, the knees, others between.
+        How many points to show at most, from 3 on: the ends, the cheapest within the bounds, the
+        knees, others between.
     slowest
-        The slowest pace to look at, in bounds; none by default, so that the front ends with the cheapest design.
+        The slowest pace to look at, in bounds; none by default, so that the front ends with the
+        cheapest design.
     objective
         Replaces `objective.minimize`.
     time_limit_s
@@ -100,14 +102,15 @@ def pareto(
     on_progress
         Called with each step, in the caller's thread.
     over
-        Names of the workloads whose bounds move, while the others keep theirs; all of them if left out. "days" moves
-        the bounds on days alone, and shows the least cost for dates that are evenly spaced; "budget" shows the fastest
-        design within budgets that are evenly spaced.
+        Names of the workloads whose bounds move, while the others keep theirs; all of them if left
+        out. "days" moves the bounds on days alone, and shows the least cost for dates that are
+        evenly spaced; "budget" shows the fastest design within budgets that are evenly spaced.
 
     Returns
     -------
     Front
-        Without points where nothing can be built; Ctrl-C and the time limit keep the points proven so far.
+        Without points where nothing can be built; Ctrl-C and the time limit keep the points proven
+        so far.
 
     Raises
     ------
@@ -142,18 +145,28 @@ def pareto(
         run = replace(template, instance=variant)
         if not is_listed:
             return _traced(run, points, slowest, movers or (), dated=reading == "days")
-        return _swept(_Sweep(run=run, point_count=points, slowest=slowest, moving=movers, reading=reading))
+        return _swept(
+            _Sweep(run=run, point_count=points, slowest=slowest, moving=movers, reading=reading)
+        )
 
     has_bounds = all(workload.bounded for workload in instance.workload)
-    front, across = inside_first(question, front_of, lambda candidate: _serves(candidate, bounded=has_bounds))
-    front_points = (
-        front.points if across else tuple(_answering(point, question, movers or None) for point in front.points)
+    front, across = inside_first(
+        question, front_of, lambda candidate: _serves(candidate, bounded=has_bounds)
     )
-    return front.model_copy(update={"instance": identity(question), "tp_across": across, "points": front_points})
+    front_points = (
+        front.points
+        if across
+        else tuple(_answering(point, question, movers or None) for point in front.points)
+    )
+    return front.model_copy(
+        update={"instance": identity(question), "tp_across": across, "points": front_points}
+    )
 
 
 def _answering(point: FrontPoint, question: Instance, over: tuple[str, ...] | None) -> FrontPoint:
-    """A point whose plan is one of the question itself, as it is with TP groups inside HB domains."""
+    """A point whose plan is one of the question itself, as it is with TP groups inside HB
+    domains.
+    """
     if point.plan is None or point.solved_at is None:
         return point
     point_id = identity(at_pace(question, min(point.solved_at, LONGEST_S), over))
@@ -161,7 +174,9 @@ def _answering(point: FrontPoint, question: Instance, over: tuple[str, ...] | No
 
 
 def _serves(front: Front, *, bounded: bool) -> bool:
-    """Whether a front has a point, within the bounds where there are any; one that was stopped is left as it is."""
+    """Whether a front has a point, within the bounds where there are any; one that was stopped is
+    left as it is.
+    """
     fastest_pace = min((point.pace for point in front.points), default=math.inf)
     return not front.complete or fastest_pace <= (ROUND_UP if bounded else LONGEST_S)
 
@@ -179,7 +194,9 @@ def _swept(sweep: _Sweep) -> Front:
 
 
 def _in_seconds(instance: Instance) -> Instance:
-    """The question with a bound of 1 s where its workload has none, so that paces are seconds of an iteration."""
+    """The question with a bound of 1 s where its workload has none, so that paces are seconds of an
+    iteration.
+    """
     unbounded_workloads = [workload for workload in instance.workload if not workload.bounded]
     if not unbounded_workloads:
         return instance
@@ -202,30 +219,51 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
     reading: Reading | None = None
     if len(over) == 1 and over[0] not in names and over[0] in READINGS:
         reading = "days" if over[0] == "days" else "budget"
-        over = [workload.name for workload in instance.workload if workload.calendar or reading == "budget"]
+        over = [
+            workload.name
+            for workload in instance.workload
+            if workload.calendar or reading == "budget"
+        ]
         if not over:
-            raise InstanceError("pareto: over = 'days': no workload has a bound on days, needs train_days")
+            raise InstanceError(
+                "pareto: over = 'days': no workload has a bound on days, needs train_days"
+            )
         if reading == "budget" and instance.problem != "shared":
             words, table = kind_words(instance)
             raise InstanceError(
-                f"{instance.name}: {words}, and budgets are read off a list of all designs of one network, needs "
-                f"--over days or a workload, or an instance without {table}"
+                f"{instance.name}: {words}, and budgets are read off a list of all designs of one"
+                f" network, needs --over days or a workload, or an instance without {table}"
             )
     for name in over:
         if name not in names:
             name_list = ", ".join([*names, *READINGS])
-            raise InstanceError(f"pareto: over = {name!r}: no workload has this name, needs one of {name_list}")
+            raise InstanceError(
+                f"pareto: over = {name!r}: no workload has this name, needs one of {name_list}"
+            )
     if instance.minimizes_regret:
         raise InstanceError(
-            f"{instance.name}: a regret is measured from the best plans within the same bounds, so that regrets at two "
-            "paces do not compare, needs robust.aim = 'worst-case'"
+            f"{instance.name}: a regret is measured from the best plans within the same bounds, so"
+            " that regrets at two paces do not compare, needs robust.aim = 'worst-case'"
         )
     moving = tuple(dict.fromkeys(over))
-    return None if len(moving) in (0, len(names)) and instance.problem == "shared" else moving, reading
+    return (
+        None
+        if len(moving)
+        in (
+            0,
+            len(names),
+        )
+        and instance.problem == "shared"
+        else moving
+    ), reading
 
 
-def _traced(run: Run, points: int, slowest: float | None, over: tuple[str, ...], *, dated: bool) -> Front:
-    """The front of a question whose plans cannot be listed; `dated` asks for dates that are evenly spaced."""
+def _traced(
+    run: Run, points: int, slowest: float | None, over: tuple[str, ...], *, dated: bool
+) -> Front:
+    """The front of a question whose plans cannot be listed; `dated` asks for dates that are evenly
+    spaced.
+    """
     instance = run.instance
     resolver = Resolver(instance, shared_out=False)
     tracing = Tracing(
@@ -267,7 +305,9 @@ def _answer(sweep: _Sweep) -> Front:
     table = unbounded(instance, all_families, lambda site: _on_site(run, site))
     designs = all_designs(instance, all_families, table, run.check_clock, sweep.moving)
     if designs is None:
-        return sweep.front("infeasible", solve(at_pace(instance, math.inf, sweep.moving), top=1).explanation)
+        return sweep.front(
+            "infeasible", solve(at_pace(instance, math.inf, sweep.moving), top=1).explanation
+        )
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
     if sweep.slowest is None and instance.availability is not None:
         slowest = PATIENCE * float(designs.pace.min())
@@ -276,7 +316,9 @@ def _answer(sweep: _Sweep) -> Front:
     if not len(front):
         fastest_pace = rounded_up(float(designs.pace.min()))
         need = f"slowest is {slowest:.6g}: needs at least {fastest_pace}"
-        return sweep.front("infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",))
+        return sweep.front(
+            "infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",)
+        )
     _certify(sweep, designs, front, table)
     return sweep.front("whole front" if len(sweep.points) == sweep.size else "points asked for")
 
@@ -295,11 +337,18 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     in_bounds = int((pace <= 1.0).sum())
     answer = [in_bounds - 1] if in_bounds else []
     if sweep.reading is None:
-        order = most_telling(pace, value, [0, len(front) - 1, *answer, *front_knees], sweep.point_count)
+        order = most_telling(
+            pace, value, [0, len(front) - 1, *answer, *front_knees], sweep.point_count
+        )
     else:
         order = list(
             dict.fromkeys(
-                [*answer, *evenly(pace if sweep.reading == "days" else value, sweep.point_count - len(answer))]
+                [
+                    *answer,
+                    *evenly(
+                        pace if sweep.reading == "days" else value, sweep.point_count - len(answer)
+                    ),
+                ]
             )
         )
     run.tell("build", f"{len(designs.pace):,} designs, {len(front):,} of them on the front")
@@ -307,13 +356,16 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     for done, place in enumerate(order):
         run.check_clock()
         run.tell("solve", f"{done} of {len(order)} points proven", done=(done, len(order)))
-        sweep.points.append(_point(sweep, designs, int(front[place]), prove, table, place in front_knees))
+        sweep.points.append(
+            _point(sweep, designs, int(front[place]), prove, table, place in front_knees)
+        )
 
 
 def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callable[[float], float]:
     """A lower bound on the cost of every design that keeps a pace.
 
-    With interruptions more uplinks may be slower, so that no fewest uplinks say which designs do: all are gone through.
+    With interruptions more uplinks may be slower, so that no fewest uplinks say which designs do:
+    all are gone through.
     """
     if instance.availability is not None:
         return designs.least_value
@@ -322,9 +374,16 @@ def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callab
 
 
 def _point(
-    sweep: _Sweep, designs: PacedDesigns, design: int, prove: Callable[[float], float], table: Columns, knee: bool
+    sweep: _Sweep,
+    designs: PacedDesigns,
+    design: int,
+    prove: Callable[[float], float],
+    table: Columns,
+    knee: bool,
 ) -> FrontPoint:
-    """A design of the front written out, with the bound that its pace puts on the cost of every design."""
+    """A design of the front written out, with the bound that its pace puts on the cost of every
+    design.
+    """
     instance, interrupted = sweep.run.instance, sweep.run.instance.availability is not None
     # so that a bound at this pace is one that the design meets
     pace = float(designs.pace[design]) * (ROUNDED if interrupted else ROUND_UP)

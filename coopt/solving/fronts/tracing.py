@@ -1,11 +1,13 @@
-"""The least cost for every pace, for questions whose plans cannot all be listed: solved at one pace after the other.
+"""The least cost for every pace, for questions whose plans cannot all be listed: solved at one pace
+after the other.
 
 Where a front has more points than were asked for, those where it bends are shown.
 
-The least cost falls in steps as the pace gets slower. A plan solved at a pace p is the cheapest of all paces from the
-one it attains, the slowest share of its bounds, up to p: bounds between the two are met by it, and allow no other plan
-that p does not. What is left open is the rectangle between a plan and the next one; the largest is cut in two by
-solving in its middle, until enough points are found or no rectangle is wider than `TOLERANCE`.
+The least cost falls in steps as the pace gets slower. A plan solved at a pace p is the cheapest of
+all paces from the one it attains, the slowest share of its bounds, up to p: bounds between the two
+are met by it, and allow no other plan that p does not. What is left open is the rectangle between a
+plan and the next one; the largest is cut in two by solving in its middle, until enough points are
+found or no rectangle is wider than `TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -33,12 +35,16 @@ TOLERANCE = 1e-3
 
 DEPTH = 0.05
 PATIENCE = 10.0
-"""Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares cost ever less."""
+"""Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares
+cost ever less.
+"""
 
 
 @dataclass(kw_only=True)
 class Step:
-    """A plan, the pace it attains, its cost, and the slowest pace at which nothing is known to be cheaper."""
+    """A plan, the pace it attains, its cost, and the slowest pace at which nothing is known to be
+    cheaper.
+    """
 
     pace: float
     value: float
@@ -51,9 +57,9 @@ class Step:
 class Tracing:
     """The steps found so far, by rising pace and falling cost; `tell` hears what was done.
 
-    `over` names the workloads whose bounds move, None for all of them. With `dated`, dates that are evenly spaced from
-    the fastest pace to the slowest are solved, `dates` as paces, in place of what is left open between steps; the plan
-    within the bounds of the instance is a point besides.
+    `over` names the workloads whose bounds move, None for all of them. With `dated`, dates that are
+    evenly spaced from the fastest pace to the slowest are solved, `dates` as paces, in place of
+    what is left open between steps; the plan within the bounds of the instance is a point besides.
     """
 
     instance: Instance
@@ -96,32 +102,42 @@ class Tracing:
         """The steps as points of a front, knees marked: all, or those asked for that tell most."""
         if not self.steps:
             return ()
-        paces, values = (np.array([getattr(step, name) for step in self.steps]) for name in ("pace", "value"))
+        paces, values = (
+            np.array([getattr(step, name) for step in self.steps]) for name in ("pace", "value")
+        )
         step_knees, in_bounds = knees(paces, values), int((paces <= ROUND_UP).sum())
         answer = [in_bounds - 1] if in_bounds else []
         if self.dated:
             # a date that rounding puts before its step still shows it
-            dated_steps = np.searchsorted(paces, np.array(self.dates) * (1.0 + 1e-12), side="right") - 1
+            dated_steps = (
+                np.searchsorted(paces, np.array(self.dates) * (1.0 + 1e-12), side="right") - 1
+            )
             places = [*answer, *dated_steps.tolist()] if len(dated_steps) else [*range(len(paces))]
         else:
-            places = most_telling(paces, values, [0, len(paces) - 1, *answer, *step_knees], self.point_count)
+            places = most_telling(
+                paces, values, [0, len(paces) - 1, *answer, *step_knees], self.point_count
+            )
         return tuple(
             FrontPoint(
                 pace=step.pace,
                 knee=n in step_knees,
                 plan=step.plan,
                 solved_at=step.solved_at,
-                workload_days=days_taken(self.instance, [workload.run for workload in running(step.plan)]),
+                workload_days=days_taken(
+                    self.instance, [workload.run for workload in running(step.plan)]
+                ),
             )
             for n, step in enumerate(self.steps)
             if n in places
         )
 
     def _solve_dates(self) -> None:
-        """Solve dates that are evenly spaced between the fastest pace and that of the cheapest plan.
+        """Solve dates that are evenly spaced between the fastest pace and that of the cheapest
+        plan.
 
-        A plan as cheap may be faster than the one that was found, as that was solved without a bound. So its pace is
-        halved first, as long as the cost stays; dates are spaced again whenever one of them shortens the range.
+        A plan as cheap may be faster than the one that was found, as that was solved without a
+        bound. So its pace is halved first, as long as the cost stays; dates are spaced again
+        whenever one of them shortens the range.
         """
         fastest_pace, slowest_pace = self.steps[0].pace, math.inf
         while fastest_pace * (1 + TOLERANCE) < self.steps[-1].pace < slowest_pace:
@@ -130,14 +146,20 @@ class Tracing:
         slowest_pace = math.inf
         while self.steps[-1].pace < slowest_pace:
             slowest_pace = self.steps[-1].pace
-            self.dates = np.linspace(self.steps[0].pace, slowest_pace, self.point_count - 1).tolist()
+            self.dates = np.linspace(
+                self.steps[0].pace, slowest_pace, self.point_count - 1
+            ).tolist()
             for date in self.dates[-2:0:-1]:  # both ends are steps already
                 self._solved(date)
 
     def _end_in_time(self) -> None:
         """End the steps where patience does, with failures and no slowest pace given."""
         slowest_pace = PATIENCE * self.steps[0].pace
-        if self.instance.availability is None or self.slowest is not None or self.steps[-1].pace <= slowest_pace:
+        if (
+            self.instance.availability is None
+            or self.slowest is not None
+            or self.steps[-1].pace <= slowest_pace
+        ):
             return
         self._solved(slowest_pace)
         self.steps = [step for step in self.steps if step.pace <= slowest_pace]
@@ -146,7 +168,9 @@ class Tracing:
         """The given slowest pace, else one at which no bound that moves rules out a plan."""
         if self.slowest is not None:
             return self.slowest
-        movers = [run for run in self.instance.workload if self.over is None or run.name in self.over]
+        movers = [
+            run for run in self.instance.workload if self.over is None or run.name in self.over
+        ]
         return min(max(ample_s(workload) / workload.bound_s for workload in movers), LONGEST_S)
 
     def _no_plan(self, slowest_pace: float) -> tuple[str, ...]:
@@ -157,7 +181,9 @@ class Tracing:
         return (f"no plan keeps {slowest_pace:.6g} times the bounds", *plan.explanation)
 
     def _to_the_fastest(self, slowest_step: Step) -> None:
-        """Solve at the bounds of the instance and faster, until no plan is faster than the fastest found."""
+        """Solve at the bounds of the instance and faster, until no plan is faster than the fastest
+        found.
+        """
         feasible_pace, pace = slowest_step.pace, min(1.0, slowest_step.pace)
         while (step := self._solved(pace)) is not None and step.pace > 0:
             feasible_pace, pace = step.pace, step.pace / 2
@@ -171,7 +197,9 @@ class Tracing:
                 feasible_pace = step.pace
 
     def _widest_gap(self) -> tuple[Step, Step] | None:
-        """The two neighbours with the most open between them; None where nothing is left to be found."""
+        """The two neighbours with the most open between them; None where nothing is left to be
+        found.
+        """
         pairs = [
             (step, next_step)
             for step, next_step in zip(self.steps, self.steps[1:], strict=False)
@@ -195,23 +223,31 @@ class Tracing:
         return self._insert(self._tightened(pace, plan, value))
 
     def _tightened(self, pace: float, plan: Plan, value: float) -> Step:
-        """A plan at the pace it attains; where that is not known to do after losses as well, it is solved for.
+        """A plan at the pace it attains; where that is not known to do after losses as well, it is
+        solved for.
 
-        So it is where days are kept with a probability: of fewer days a smaller share can be promised.
+        So it is where days are kept with a probability: of fewer days a smaller share can be
+        promised.
         """
         attained_pace = self._attained(pace, plan) * ROUND_UP
         solved_at = pace
         availability = self.instance.availability
-        if plan.couplings.losses or (availability is not None and availability.confidence is not None):
+        if plan.couplings.losses or (
+            availability is not None and availability.confidence is not None
+        ):
             tighter_plan = self.resolver.plan(self._at(attained_pace), reasons=False)
             if tighter_plan.objective.value is None or cheaper(value, tighter_plan.objective.value):
                 attained_pace = pace
             else:
                 plan, solved_at = tighter_plan, attained_pace
-        return Step(pace=min(attained_pace, pace), value=value, plan=plan, solved_at=solved_at, holds=pace)
+        return Step(
+            pace=min(attained_pace, pace), value=value, plan=plan, solved_at=solved_at, holds=pace
+        )
 
     def _attained(self, pace: float, plan: Plan) -> float:
-        """The slowest share of its bound that a workload takes whose bound moves, in bounds of the instance."""
+        """The slowest share of its bound that a workload takes whose bound moves, in bounds of the
+        instance.
+        """
         shares = [
             workload.run.iteration_time_s / workload.run.bound_s
             for workload in running(plan)
@@ -225,26 +261,38 @@ class Tracing:
             if not cheaper(step.value, new_step.value) and not cheaper(new_step.value, step.value):
                 step.holds = max(step.holds, new_step.holds)
                 if new_step.pace < step.pace:
-                    step.pace, step.plan, step.solved_at = new_step.pace, new_step.plan, new_step.solved_at
+                    step.pace, step.plan, step.solved_at = (
+                        new_step.pace,
+                        new_step.plan,
+                        new_step.solved_at,
+                    )
                 return step
         self.steps.append(new_step)
         self.steps.sort(key=lambda step: step.pace)
         self.steps = [
-            step for n, step in enumerate(self.steps) if all(cheaper(step.value, b.value) for b in self.steps[:n])
+            step
+            for n, step in enumerate(self.steps)
+            if all(cheaper(step.value, b.value) for b in self.steps[:n])
         ]
         return new_step
 
 
 def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, float]:
-    """The days of training of each workload that has a bound on them, on the slowest of its runs: with interruptions,
-    and with what a margin keeps free; none in phases, whose runs have bounds of their own."""
+    """The days of training of each workload that has a bound on them, on the slowest of its runs:
+    with interruptions, and with what a margin keeps free; none in phases, whose runs have bounds of
+    their own.
+    """
     workloads = {
-        workload.name: workload for workload in instance.workload if workload.calendar and len(instance.years) == 1
+        workload.name: workload
+        for workload in instance.workload
+        if workload.calendar and len(instance.years) == 1
     }
     days_by_name: dict[str, float] = {}
     for run in runs:
         if run.name in workloads:
-            days_by_name[run.name] = max(days_by_name.get(run.name, 0.0), own_time(workloads[run.name], run.promised_s))
+            days_by_name[run.name] = max(
+                days_by_name.get(run.name, 0.0), own_time(workloads[run.name], run.promised_s)
+            )
     return days_by_name
 
 
@@ -256,9 +304,9 @@ def _open_area(step: Step, next_step: Step) -> float:
 def knees(pace: Floats, value: Floats) -> list[int]:
     """The knees of a front, deepest first.
 
-    With both axes measured from 0 to 1 over the whole front, the point that lies farthest below the straight line
-    between the two ends is a knee where that distance is at least `DEPTH`; each of the two parts it makes is looked at
-    in the same way, in the same measure.
+    With both axes measured from 0 to 1 over the whole front, the point that lies farthest below the
+    straight line between the two ends is a knee where that distance is at least `DEPTH`; each of
+    the two parts it makes is looked at in the same way, in the same measure.
 
     Parameters
     ----------
@@ -290,14 +338,17 @@ def _depths(points: Floats, first: int, last: int) -> Floats:
     """How far every point between two lies below the line through them."""
     chord = points[last] - points[first]
     offsets = points[first + 1 : last] - points[first]
-    return np.asarray((chord[1] * offsets[:, 0] - chord[0] * offsets[:, 1]) / np.hypot(*chord), dtype=np.float64)
+    return np.asarray(
+        (chord[1] * offsets[:, 0] - chord[0] * offsets[:, 1]) / np.hypot(*chord), dtype=np.float64
+    )
 
 
 def most_telling(pace: Floats, value: Floats, seeds: Iterable[int], count: int) -> list[int]:
-    """At most so many points, most telling first: the given ones, then always the one farthest from those chosen.
+    """At most so many points, most telling first: the given ones, then always the one farthest from
+    those chosen.
 
-    Distance is the larger of the two differences, with both axes measured from 0 to 1: no step of the front that is
-    long in time or in cost stays unseen for long.
+    Distance is the larger of the two differences, with both axes measured from 0 to 1: no step of
+    the front that is long in time or in cost stays unseen for long.
 
     Parameters
     ----------
@@ -317,7 +368,8 @@ def most_telling(pace: Floats, value: Floats, seeds: Iterable[int], count: int) 
 
 
 def evenly(measure: Floats, count: int) -> list[int]:
-    """Points whose measure is the largest within each of so many equal steps from its least to its most.
+    """Points whose measure is the largest within each of so many equal steps from its least to its
+    most.
 
     Parameters
     ----------
@@ -332,8 +384,11 @@ def evenly(measure: Floats, count: int) -> list[int]:
 
 def _nearer(distances: Floats, pace: Floats, value: Floats, point: int) -> Floats:
     """Distances to what is chosen once a point is chosen too; what is chosen has a negative one."""
-    # along an axis on which all points are alike every difference is 0, and stays 0 over the least number
-    differences = [np.abs(axis - axis[point]) / max(float(np.ptp(axis)), 1e-300) for axis in (pace, value)]
+    # along an axis on which all points are alike every difference is 0, and stays 0 over the least
+    # number
+    differences = [
+        np.abs(axis - axis[point]) / max(float(np.ptp(axis)), 1e-300) for axis in (pace, value)
+    ]
     nearest = np.minimum(distances, np.maximum(*differences))
     nearest[point] = -1.0
     return np.asarray(nearest, dtype=np.float64)

@@ -1,4 +1,6 @@
-"""What options use of everything that couples them, as arrays of the formulation; what those that are chosen cost."""
+"""What options use of everything that couples them, as arrays of the formulation; what those that
+are chosen cost.
+"""
 
 from __future__ import annotations
 
@@ -79,16 +81,28 @@ class Grid:
 
     @property
     def weight(self) -> float:
-        """What a USD of purchase adds to the objective; where phases buy, their labour, and support beside it."""
+        """What a USD of purchase adds to the objective; where phases buy, their labour, and support
+        beside it.
+        """
         objective = self.instance.objective
-        return bought_share(self.instance) if objective.minimize == "tco" else weigh(objective, 1.0, 0.0)
+        return (
+            bought_share(self.instance)
+            if objective.minimize == "tco"
+            else weigh(objective, 1.0, 0.0)
+        )
 
     @cached_property
     def support_usd(self) -> Floats:
-        """What the support of a unit that stands takes in each phase (T, G), at its price in the phase before volume
-        prices."""
+        """What the support of a unit that stands takes in each phase (T, G), at its price in the
+        phase before volume prices.
+        """
         phases = range(self.phases)
-        usd = np.array([[good.usd[0] * factor(self.instance, t, good.kind) for good in self.goods] for t in phases])
+        usd = np.array(
+            [
+                [good.usd[0] * factor(self.instance, t, good.kind) for good in self.goods]
+                for t in phases
+            ]
+        )
         share = np.array([[support_share(self.instance, t)] for t in phases])
         return np.asarray(usd * share, dtype=np.float64)
 
@@ -103,15 +117,19 @@ class Grid:
 
     def column(self, phase: int, kind: str, name: str) -> int:
         """The column of a product in a phase."""
-        place = next(g for g, good in enumerate(self.goods) if (good.kind, good.name) == (kind, name))
+        place = next(
+            g for g, good in enumerate(self.goods) if (good.kind, good.name) == (kind, name)
+        )
         return phase * len(self.goods) + place
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OptionUses:
-    """What options use, of whatever couples them: which slot each serves, at which site (O,), -1 where there are none.
+    """What options use, of whatever couples them: which slot each serves, at which site (O,), -1
+    where there are none.
 
-    GPUs that train, racks and ports of a core (O, T), units of products that stand (O, T, G), labour beside them (O,).
+    GPUs that train, racks and ports of a core (O, T), units of products that stand (O, T, G),
+    labour beside them (O,).
     """
 
     slots: int
@@ -145,13 +163,17 @@ def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
 def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
     """The numbers of options over phases and sites, at the prices of an instance."""
     instance, count = grid.instance, len(uses.slot)
-    # A phase buys what stands beyond the phase before: PartitionData counts what is bought, and `uses` what stands.
+    # A phase buys what stands beyond the phase before: PartitionData counts what is bought, and
+    # `uses` what stands.
     rises = np.diff(uses.units, axis=1, prepend=0.0)
     assert (rises >= 0).all(), "nothing is thrown away"
     watts, only_watts = grid.watts(uses.units), instance.objective.minimize == "power"
     per_w = np.array([[grid.per_w(t, site) for t in range(grid.phases)] for site in grid.sites])
-    opex = (watts * per_w[uses.site]).sum(axis=1)  # -1, no site, is the only entry where there are none
-    # `usd` holds labour, but its weight holds support and labour of purchases, neither of which labour bears itself.
+    opex = (watts * per_w[uses.site]).sum(
+        axis=1
+    )  # -1, no site, is the only entry where there are none
+    # `usd` holds labour, but its weight holds support and labour of purchases, neither of which
+    # labour bears itself.
     opex += (uses.units * grid.support).sum(axis=(1, 2)) - (grid.weight - 1) * uses.labour_usd
     budget = instance.limits.sums.get("capex")
     cores = tuple(_cores(grid, uses))
@@ -171,11 +193,14 @@ def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
 
 
 def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
-    """Each product in each phase, at one price where no bill counts; one without brackets has the least so far."""
+    """Each product in each phase, at one price where no bill counts; one without brackets has the
+    least so far.
+    """
     for t in range(grid.phases):
         for g, good in enumerate(grid.goods):
             so_far = [factor(grid.instance, earlier, good.kind) for earlier in range(t + 1)]
-            # Without brackets to reach, units are bought ahead in the cheapest phase so far, which sets their price.
+            # Without brackets to reach, units are bought ahead in the cheapest phase so far, which
+            # sets their price.
             by = min(so_far) if flat or len(good.usd) == 1 else so_far[-1]
             earlier_product = (t - 1) * len(grid.goods) + g if t else None
             yield replace(product_of(good, by, flat=flat), predecessor=earlier_product)
@@ -193,10 +218,13 @@ def product_of(good: Good, by: float, *, flat: bool = False) -> Product:
 
 
 def _kinds(grid: Grid) -> Iterator[Kind]:
-    # What stands in the last phase contains what stood before, so its products are all that are ever in use.
+    # What stands in the last phase contains what stood before, so its products are all that are
+    # ever in use.
     last_phase = (grid.phases - 1) * len(grid.goods)
     for name, max_products in grid.instance.sharing.most_products.given.items():
-        of_kind = np.array([last_phase + g for g, good in enumerate(grid.goods) if good.kind == name])
+        of_kind = np.array(
+            [last_phase + g for g, good in enumerate(grid.goods) if good.kind == name]
+        )
         yield Kind(name=name, products=of_kind, max_products=max_products)
 
 
@@ -218,19 +246,28 @@ def _cores(grid: Grid, uses: OptionUses) -> Iterator[CoreLayer]:
             )
 
 
-def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLayer]) -> Iterator[LimitedUse]:
-    """GPUs, sums over products, racks of every phase, and power of its sites, by the names users know them by."""
+def _limits(
+    grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLayer]
+) -> Iterator[LimitedUse]:
+    """GPUs, sums over products, racks of every phase, and power of its sites, by the names users
+    know them by.
+    """
     instance = grid.instance
     switches = [core.product % len(grid.goods) for core in cores]
     cap_uses = [(cap, cap.used(uses.units)) for cap in grid.caps]
     core_phase = [c // len(grid.sites) for c in range(len(cores))]
-    for t, (year, (key, gpus)) in enumerate(zip(instance.years, instance.gpu_caps.items(), strict=True)):
+    for t, (year, (key, gpus)) in enumerate(
+        zip(instance.years, instance.gpu_caps.items(), strict=True)
+    ):
         in_year = "" if year is None else f" in {year:g}"
-        yield LimitedUse(name=key, key=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t)
+        yield LimitedUse(
+            name=key, key=key, use=uses.gpus[:, t], cap=float(gpus), resource="gpus", phase=t
+        )
         is_current = [core_phase[c] == t for c in range(len(cores))]
         for cap, use in cap_uses:
             core_uses = tuple(
-                cap.each[place] / cap.scale * current for place, current in zip(switches, is_current, strict=True)
+                cap.each[place] / cap.scale * current
+                for place, current in zip(switches, is_current, strict=True)
             )
             yield LimitedUse(
                 name=f"{cap.key}{in_year}",
@@ -273,7 +310,9 @@ def _limits(grid: Grid, uses: OptionUses, watts: Floats, cores: Sequence[CoreLay
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Variant:
-    """An instance whose core, if it has one, names its optic; the islands of its workloads, and the numbers."""
+    """An instance whose core, if it has one, names its optic; the islands of its workloads, and the
+    numbers.
+    """
 
     instance: Instance
     options: IslandOptions
@@ -282,7 +321,8 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Worth:
-    """Objective, capex, units of each product needed (P,), use of each limited resource; whether all limits hold.
+    """Objective, capex, units of each product needed (P,), use of each limited resource; whether
+    all limits hold.
 
     Limits hold here up to rounding: whoever has bills written out asks these.
     """
@@ -296,7 +336,9 @@ class Worth:
 
 
 def worth(data: PartitionData, rows: Ints) -> Worth:
-    """Cost and use of one option for each workload, with the core switches they need and the least bill."""
+    """Cost and use of one option for each workload, with the core switches they need and the least
+    bill.
+    """
     switches = switches_of(data, rows)
     quantity = data.quantity[rows].sum(axis=0)
     for core, count in zip(data.cores, switches, strict=True):
@@ -307,12 +349,19 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
     core_other = sum(core.opex * count for core, count in zip(data.cores, switches, strict=True))
     objective = data.weight * capex + float(data.opex[rows].sum()) + core_other
     if data.outlooks:
-        objective = max(0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.outlooks))))
+        objective = max(
+            0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.outlooks)))
+        )
     uses = {
-        limit.name: float(limit.use[rows].sum()) + sum(a * n for a, n in zip(limit.core, switches, strict=False))
+        limit.name: (
+            float(limit.use[rows].sum())
+            + sum(a * n for a, n in zip(limit.core, switches, strict=False))
+        )
         for limit in data.limits
     }
-    in_use = {int(p): bool(data.uses(int(p))[rows].any()) for kind in data.kinds for p in kind.products}
+    in_use = {
+        int(p): bool(data.uses(int(p))[rows].any()) for kind in data.kinds for p in kind.products
+    }
     return Worth(
         objective=objective,
         capex_usd=capex,
@@ -321,12 +370,16 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
         uses=uses,
         is_within=(data.budget is None or capex <= data.budget * (1 + ROUNDING))
         and all(uses[limit.name] <= limit.cap * (1 + ROUNDING) for limit in data.limits)
-        and all(sum(in_use[int(p)] for p in kind.products) <= kind.max_products for kind in data.kinds),
+        and all(
+            sum(in_use[int(p)] for p in kind.products) <= kind.max_products for kind in data.kinds
+        ),
     )
 
 
 def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
-    """Whole switches of each core with a port for every link, and no fewer than in the phase before."""
+    """Whole switches of each core with a port for every link, and no fewer than in the phase
+    before.
+    """
     switches: list[int] = []
     for core in data.cores:
         min_switches = 0 if core.predecessor is None else switches[core.predecessor]
@@ -334,7 +387,9 @@ def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
     return tuple(switches)
 
 
-def _regret(data: PartitionData, n: int, rows: Ints, switches: Sequence[int], quantity: Floats) -> float:
+def _regret(
+    data: PartitionData, n: int, rows: Ints, switches: Sequence[int], quantity: Floats
+) -> float:
     """What a choice costs beyond the best one in an outlook."""
     outlook = data.outlooks[n]
     capex = float(outlook.usd[rows].sum()) + _bills(data, data.products_by_outlook[n], quantity)
@@ -343,19 +398,23 @@ def _regret(data: PartitionData, n: int, rows: Ints, switches: Sequence[int], qu
 
 
 def _bills(data: PartitionData, products: Sequence[Product], quantity: Floats) -> float:
-    """The least bill of what is needed of all products, each in the phase that needs it or before (USD)."""
+    """The least bill of what is needed of all products, each in the phase that needs it or before
+    (USD).
+    """
     units, total_usd = quantity.tolist(), 0.0
     for growth in data.growths:  # purchases of all phases are decided together
         total_usd += orders([products[p] for p in growth], [units[p] for p in growth])[0]
     return total_usd
 
 
-def orders(phases: Sequence[Product], units_needed: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+def orders(
+    phases: Sequence[Product], units_needed: Sequence[float]
+) -> tuple[float, tuple[float, ...]]:
     """The least bill of a product over its phases (USD), and how many units each phase buys.
 
-    Given the bracket of every phase, bills and purchases are linear: at least its threshold is bought in each, and what
-    is missing in some phase is bought in the cheapest phase so far, of equally cheap ones in the last. The best of all
-    choices of brackets is the least bill.
+    Given the bracket of every phase, bills and purchases are linear: at least its threshold is
+    bought in each, and what is missing in some phase is bought in the cheapest phase so far, of
+    equally cheap ones in the last. The best of all choices of brackets is the least bill.
     """
     if len(phases) == 1 and len(phases[0].usd) == 1:
         return float(phases[0].usd[0]) * units_needed[0], (units_needed[0],)
@@ -372,11 +431,14 @@ def _least_order(
     )
 
 
-def _in_brackets(chosen: Sequence[Bracket], units_needed: Sequence[float]) -> tuple[float, tuple[float, ...]]:
+def _in_brackets(
+    chosen: Sequence[Bracket], units_needed: Sequence[float]
+) -> tuple[float, tuple[float, ...]]:
     """The least bill with a bracket chosen in every phase, and the purchases."""
     usd = [price for price, _, _ in chosen]
     purchases = [start for _, start, _ in chosen]
-    # With brackets given a later phase has no say in what an earlier one lacks, so phases are filled up in order.
+    # With brackets given a later phase has no say in what an earlier one lacks, so phases are
+    # filled up in order.
     for t in range(len(chosen)):
         shortfall = sum(units_needed[: t + 1]) - sum(purchases[: t + 1])
         if shortfall > 0:

@@ -1,4 +1,6 @@
-"""The best choice among all that workloads are offered, or what each limit alone would have to be for one."""
+"""The best choice among all that workloads are offered, or what each limit alone would have to be
+for one.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,16 @@ from coopt.solving.partition.search import LimitCheck, Partition, search_partiti
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, PriceOutlook
 
-UNTRIED = "no choice of islands keeps all limits, and there was no time to try every limit that may give"
+UNTRIED = (
+    "no choice of islands keeps all limits, and there was no time to try every limit that may give"
+)
 GAP = 1e-6  # of the least that would do
 
 
 class BestChoice(NamedTuple):
-    """An option for each workload from the offer of this number, why the search stopped and what is proven."""
+    """An option for each workload from the offer of this number, why the search stopped and what is
+    proven.
+    """
 
     offer: int
     rows: Ints
@@ -35,7 +41,9 @@ class BestChoice(NamedTuple):
 
 
 def best_choice(
-    run: Run, offers: Sequence[tuple[PartitionData, LimitCheck]], why_not: Callable[[], tuple[str, ...]]
+    run: Run,
+    offers: Sequence[tuple[PartitionData, LimitCheck]],
+    why_not: Callable[[], tuple[str, ...]],
 ) -> BestChoice | Plan:
     """The choice of least objective in all offers; a plan that says why where there is none.
 
@@ -50,7 +58,9 @@ def best_choice(
         return infeasible(run, why_not)
     bound = min(ended.bound for ended in possible)
     # Proven only as a whole: one search that stopped early leaves the choice among all offers open.
-    outcome: Outcome = next((ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal")
+    outcome: Outcome = next(
+        (ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal"
+    )
     values = [math.inf if ended.worth is None else ended.worth.objective for ended in searches]
     best_offer = min(range(len(searches)), key=values.__getitem__)
     rows = searches[best_offer].rows
@@ -79,7 +89,8 @@ def over_limits(
     datas: Sequence[PartitionData],
     with_more_gpus: Callable[[], Sequence[PartitionData]] | None = None,
 ) -> tuple[str, ...]:
-    """Every workload has islands, and no choice of them keeps all limits: what each limit alone would have to be.
+    """Every workload has islands, and no choice of them keeps all limits: what each limit alone
+    would have to be.
 
     Parameters
     ----------
@@ -91,7 +102,9 @@ def over_limits(
     sentences: list[str] = []
     try:
         for sentence in chain(
-            _by_limits(run, certain, with_more_gpus), _by_budget(run, certain), _by_products(run, certain)
+            _by_limits(run, certain, with_more_gpus),
+            _by_budget(run, certain),
+            _by_products(run, certain),
         ):
             sentences.append(sentence)
         return tuple(sentences) or (_joint_reason(run, certain),)
@@ -100,19 +113,27 @@ def over_limits(
 
 
 def _joint_reason(run: Run, datas: Sequence[PartitionData]) -> str:
-    """The sentence that no limit alone is to blame, with what the cheapest choice without limits takes."""
-    unlimited = _least_choice(run, [replace(data, limits=(), budget=None, kinds=()) for data in datas])
+    """The sentence that no limit alone is to blame, with what the cheapest choice without limits
+    takes.
+    """
+    unlimited = _least_choice(
+        run, [replace(data, limits=(), budget=None, kinds=()) for data in datas]
+    )
     assert unlimited is not None, "without limits every workload has its cheapest island"
     number, rows, total = unlimited
-    takes = ", ".join(f"{key} {rounded_up(use)}" for key, use in _exceeded(datas[number], rows, total))
+    takes = ", ".join(
+        f"{key} {rounded_up(use)}" for key, use in _exceeded(datas[number], rows, total)
+    )
     return (
-        "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest without limits takes "
-        f"{takes}; needs several of them looser"
+        "no choice of islands keeps all limits, and none of them alone is to blame: the cheapest"
+        f" without limits takes {takes}; needs several of them looser"
     )
 
 
 def _exceeded(data: PartitionData, rows: Ints, total: Worth) -> Iterator[tuple[str, float]]:
-    """The limits that a choice exceeds, by their keys, and what it takes of each where it takes most."""
+    """The limits that a choice exceeds, by their keys, and what it takes of each where it takes
+    most.
+    """
     uses = worth(data, rows).uses
     for limits in _by_key(data):
         use = max(uses[limit.name] for limit in limits)
@@ -135,7 +156,9 @@ def _by_key(data: PartitionData) -> list[list[LimitedUse]]:
 
 
 def _by_limits(
-    run: Run, datas: Sequence[PartitionData], with_more_gpus: Callable[[], Sequence[PartitionData]] | None
+    run: Run,
+    datas: Sequence[PartitionData],
+    with_more_gpus: Callable[[], Sequence[PartitionData]] | None,
 ) -> Iterator[str]:
     """GPUs, power and racks: the least of each with which every other limit holds."""
     for number, limits in enumerate(_by_key(datas[0])):
@@ -144,16 +167,21 @@ def _by_limits(
         fewest = _least_choice(run, [_least_use_of(data, _by_key(data)[number]) for data in wider])
         if fewest is not None:
             min_use = fewest[2].objective
-            yield _sentence(limit.key, limit.cap, f"{min_use:,.0f}" if gpus else rounded_up(min_use), min_use)
+            yield _sentence(
+                limit.key, limit.cap, f"{min_use:,.0f}" if gpus else rounded_up(min_use), min_use
+            )
 
 
 def _least_use_of(data: PartitionData, limits: Sequence[LimitedUse]) -> PartitionData:
-    """The problem of least use of a limited resource, by options and by core switches, whatever is paid.
+    """The problem of least use of a limited resource, by options and by core switches, whatever is
+    paid.
 
-    Where a number holds in several phases it is the use in that phase which takes most: the phases are what outlooks
-    are to a regret, each measured from nothing.
+    Where a number holds in several phases it is the use in that phase which takes most: the phases
+    are what outlooks are to a regret, each measured from nothing.
     """
-    other_limits = tuple(limit for limit in data.limits if all(limit is not counted for counted in limits))
+    other_limits = tuple(
+        limit for limit in data.limits if all(limit is not counted for counted in limits)
+    )
     most = np.max([limit.use for limit in limits], axis=0)
     question = _with_other(replace(data, limits=other_limits, weight=0.0), most, limits[0].core)
     if len(limits) == 1:
@@ -161,7 +189,11 @@ def _least_use_of(data: PartitionData, limits: Sequence[LimitedUse]) -> Partitio
     prices = tuple(product.usd for product in data.products)
     phases = (
         PriceOutlook(
-            usd=data.usd, opex=limit.use, prices=prices, core=limit.core or (0.0,) * len(data.cores), min_value=0.0
+            usd=data.usd,
+            opex=limit.use,
+            prices=prices,
+            core=limit.core or (0.0,) * len(data.cores),
+            min_value=0.0,
         )
         for limit in limits
     )
@@ -171,7 +203,11 @@ def _least_use_of(data: PartitionData, limits: Sequence[LimitedUse]) -> Partitio
 def _with_other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
     """The problem with another objective beside capex."""
     uses = core or (0.0,) * len(data.cores)
-    return replace(data, opex=use, cores=tuple(replace(c, opex=w) for c, w in zip(data.cores, uses, strict=True)))
+    return replace(
+        data,
+        opex=use,
+        cores=tuple(replace(c, opex=w) for c, w in zip(data.cores, uses, strict=True)),
+    )
 
 
 def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
@@ -183,7 +219,10 @@ def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
         )
         if cheapest_choice is not None:
             yield _sentence(
-                "limits.capex_usd", budget, rounded_up(cheapest_choice[2].capex_usd), cheapest_choice[2].capex_usd
+                "limits.capex_usd",
+                budget,
+                rounded_up(cheapest_choice[2].capex_usd),
+                cheapest_choice[2].capex_usd,
             )
 
 
@@ -191,7 +230,10 @@ def _by_products(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
     """The fewest products of a kind with which every other limit holds."""
     for number, kind in enumerate(datas[0].kinds):
         for max_products in range(kind.max_products + 1, len(kind.products) + 1):
-            if _least_choice(run, [_with_products(data, number, max_products) for data in datas]) is not None:
+            if (
+                _least_choice(run, [_with_products(data, number, max_products) for data in datas])
+                is not None
+            ):
                 limit = f"sharing.most_products.{kind.name} = {kind.max_products}"
                 yield f"{limit}: with {max_products} every other limit can be kept"
                 break
@@ -200,13 +242,15 @@ def _by_products(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
 def _with_products(data: PartitionData, number: int, max_products: int) -> PartitionData:
     """The problem with more products of a kind."""
     kinds = tuple(
-        replace(kind, max_products=max_products) if n == number else kind for n, kind in enumerate(data.kinds)
+        replace(kind, max_products=max_products) if n == number else kind
+        for n, kind in enumerate(data.kinds)
     )
     return replace(data, kinds=kinds)
 
 
 def _least_choice(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] | None:
-    """The best choice of all problems, with the number of the one it is of; None where there is none.
+    """The best choice of all problems, with the number of the one it is of; None where there is
+    none.
 
     Raises
     ------
@@ -220,7 +264,11 @@ def _least_choice(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, 
         if search.outcome not in ("optimal", "infeasible"):
             raise StoppedError(search.outcome)
         rows, total = search.rows, search.worth
-        if rows is not None and total is not None and (incumbent is None or total.objective < incumbent[2].objective):
+        if (
+            rows is not None
+            and total is not None
+            and (incumbent is None or total.objective < incumbent[2].objective)
+        ):
             incumbent = number, rows, total
     return incumbent
 

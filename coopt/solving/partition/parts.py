@@ -1,27 +1,33 @@
 r"""The search cut into parts: one for every set of products that may be in use at the same time.
 
-Of a part it is proven by cases that no choice of it is worth less than a value, without the word of a solver.
+Of a part it is proven by cases that no choice of it is worth less than a value, without the word of
+a solver.
 
-Multipliers of a linear program bound each case from below whatever the solver's tolerances. Sums are of floats: every
-addend is taken short by more than the rounding of all sums that it is in. That is far less than values of one choice
-may differ by when it is billed in another order, so that a bound that only rounding keeps from the best value reaches
-it. What multipliers leave open is billed choice by choice, as answers are.
+Multipliers of a linear program bound each case from below whatever the solver's tolerances. Sums
+are of floats: every addend is taken short by more than the rounding of all sums that it is in. That
+is far less than values of one choice may differ by when it is billed in another order, so that a
+bound that only rounding keeps from the best value reaches it. What multipliers leave open is billed
+choice by choice, as answers are.
 
-Where few products of a kind may be in use, a choice of islands uses some set of them. For each set the options that
-use nothing else are a problem of their own, without products to count, and every choice lies in one of them. They are
-small, their quantities vary little, so that few brackets are left, and most have a bound above the best choice known.
+Where few products of a kind may be in use, a choice of islands uses some set of them. For each set
+the options that use nothing else are a problem of their own, without products to count, and every
+choice lies in one of them. They are small, their quantities vary little, so that few brackets are
+left, and most have a bound above the best choice known.
 
 Brackets that no choice of islands can reach, left out before the search.
 
-Over all choices the quantity of a product lies between :math:`q^-` and :math:`q^+`, the sums over workloads of the
-least and the most that one of their options holds. A bracket b is left out
+Over all choices the quantity of a product lies between :math:`q^-` and :math:`q^+`, the sums over
+workloads of the least and the most that one of their options holds. A bracket b is left out
 
-- below: when the next one begins at :math:`t_{b+1} \le q^-`. Every quantity is in a later bracket, whose bill is no
-  more: for prices of all units by the lower price, for incremental ones because the bill is concave. What the later
-  bracket's bill has beside its price times its quantity, :math:`g`, is then due in any case;
-- above: when :math:`t_b \ge q^+`, for incremental prices; with prices for all units, spare units may make it worth
-  reaching, so it is left out only when :math:`p_b t_b` is no less than the bill of :math:`q^+` without it. Bills of
-  less are no more, so nobody would buy that many.
+- below: when the next one begins at :math:`t_{b+1} \le q^-`. Every quantity is in a later bracket,
+  whose bill is no
+  more: for prices of all units by the lower price, for incremental ones because the bill is
+  concave. What the later bracket's bill has beside its price times its quantity, :math:`g`, is then
+  due in any case;
+- above: when :math:`t_b \ge q^+`, for incremental prices; with prices for all units, spare units
+  may make it worth
+  reaching, so it is left out only when :math:`p_b t_b` is no less than the bill of :math:`q^+`
+  without it. Bills of less are no more, so nobody would buy that many.
 
 So the bill of every quantity in between stays the same, and the relaxation gets tighter.
 """
@@ -40,15 +46,28 @@ import numpy as np
 from coopt.columns.dominance import Slopes, needed_options
 from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.proofs.tree import Prover
-from formulations.partition_data import Bools, Ints, LimitedUse, PartitionData, PriceOutlook, Product
+from formulations.partition_data import (
+    Bools,
+    Ints,
+    LimitedUse,
+    PartitionData,
+    PriceOutlook,
+    Product,
+)
 
-SLACK = 1e-9  # of a limit in a program, which a solver may miss by as much; what is found is held to the limit itself
+# of a limit in a program, which a solver may miss by as much; what is found is held to the limit
+# itself
+SLACK = 1e-9
 
 HAIR = 5e-13
-"""By which share a choice has to be worth less than a value to be another one's: by less, both round to it."""
+"""By which share a choice has to be worth less than a value to be another one's: by less, both
+round to it.
+"""
 
 ROUNDED = 2.0**-52
-"""For each addend: twice what a sum of floats, or of their products, is off by at most, as a share of its addends."""
+"""For each addend: twice what a sum of floats, or of their products, is off by at most, as a share
+of its addends.
+"""
 
 SPARE = 8
 """Addends that every sum may have besides."""
@@ -57,21 +76,27 @@ COSTS = 2.0**-48
 """The rounding of an addend as a share of costs, where a value is a difference of two."""
 
 WORK, FEWEST, MOST = 4_000, 20, 250
-"""Cases times the options that each looks at: a few per cent of what it takes to list the options. And how many cases
-these are at least, and at most."""
+"""Cases times the options that each looks at: a few per cent of what it takes to list the options.
+And how many cases these are at least, and at most.
+"""
 
 MOST_OPEN, MOST_BILLED = 500, 12
-"""Options that are looked at on the way to the choices that a case leaves open, and choices that are billed then."""
+"""Options that are looked at on the way to the choices that a case leaves open, and choices that
+are billed then.
+"""
 
 
 def narrowed(data: PartitionData) -> PartitionData:
-    """The problem with those brackets only that some choice may buy in; every choice is worth what it was."""
+    """The problem with those brackets only that some choice may buy in; every choice is worth what
+    it was.
+    """
     if data.outlooks:  # their prices belong to the brackets as they are
         return data
     of_first_workload = data.workload == 0
     usd, products = data.usd, []
     for p, good in enumerate(data.products):
-        # The quantity of a chain of phases is no sum of one phase's options, so no range of it is known.
+        # The quantity of a chain of phases is no sum of one phase's options, so no range of it is
+        # known.
         if len(data.following(p)) + len(data.chain(p)) > 2:  # it may be bought ahead of its phase
             products.append(good)
             continue
@@ -97,7 +122,9 @@ def _within(product: Product, min_units: float, max_units: float) -> tuple[Produ
     brackets = len(usd)
     while brackets > 1 and start[brackets - 1] >= max_units:
         shorter = replace(product, start=start[: brackets - 1], usd=usd[: brackets - 1])
-        if product.discount == "all-units" and usd[brackets - 1] * start[brackets - 1] < shorter.bill(max_units):
+        if product.discount == "all-units" and usd[brackets - 1] * start[
+            brackets - 1
+        ] < shorter.bill(max_units):
             break
         brackets -= 1
     return replace(product, start=start[:brackets], usd=usd[:brackets]), offset
@@ -107,22 +134,33 @@ MOST_SETS = 2_000  # each is a search of its own; of more sets one search has al
 
 
 def product_sets(data: PartitionData) -> list[Ints]:
-    """The options of every largest set of products; none that lies within another, and none without a choice.
+    """The options of every largest set of products; none that lies within another, and none without
+    a choice.
 
-    With too many sets, or nothing to count, all options are the one part, and products are counted in the search.
+    With too many sets, or nothing to count, all options are the one part, and products are counted
+    in the search.
     """
     if data.outlooks:  # bounds of single sets are those of one price, not of the largest regret
         return [np.arange(len(data.workload))]
     uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
     kinds = [(kind, [int(p) for p in kind.products if uses[:, p].any()]) for kind in data.kinds]
     kinds = [(kind, products) for kind, products in kinds if len(products) > kind.max_products]
-    if not kinds or prod(comb(len(products), kind.max_products) for kind, products in kinds) > MOST_SETS:
+    if (
+        not kinds
+        or prod(comb(len(products), kind.max_products) for kind, products in kinds) > MOST_SETS
+    ):
         return [np.arange(len(data.workload))]
     sets: list[Bools] = []
-    for selection in product(*(combinations(products, kind.max_products) for kind, products in kinds)):
-        # Fewer than may be used are never a set of their own: the options of a larger set contain theirs.
+    for selection in product(
+        *(combinations(products, kind.max_products) for kind, products in kinds)
+    ):
+        # Fewer than may be used are never a set of their own: the options of a larger set contain
+        # theirs.
         barred = [
-            p for (_, products), members in zip(kinds, selection, strict=True) for p in products if p not in members
+            p
+            for (_, products), members in zip(kinds, selection, strict=True)
+            for p in products
+            if p not in members
         ]
         sets.append(np.asarray(~uses[:, barred].any(axis=1)))
     complete = [rows for rows in sets if len(np.unique(data.workload[rows])) == data.workloads]
@@ -139,10 +177,14 @@ def _maximal(sets: list[Bools]) -> Iterator[Bools]:
 
 
 def part_of(data: PartitionData, rows: Ints) -> PartitionData:
-    """The problem of some options, with the brackets they may buy in and the kinds that still have to be counted."""
+    """The problem of some options, with the brackets they may buy in and the kinds that still have
+    to be counted.
+    """
     part = subset(data, rows)
     is_used = [bool(part.uses(p).any()) for p in range(len(part.products))]
-    kinds = tuple(kind for kind in part.kinds if sum(is_used[p] for p in kind.products) > kind.max_products)
+    kinds = tuple(
+        kind for kind in part.kinds if sum(is_used[p] for p in kind.products) > kind.max_products
+    )
     return narrowed(replace(part, kinds=kinds))
 
 
@@ -156,16 +198,22 @@ def subset(data: PartitionData, rows: Ints) -> PartitionData:
         quantity=data.quantity[rows],
         limits=tuple(replace(limit, use=limit.use[rows]) for limit in data.limits),
         cores=tuple(replace(core, up=core.up[rows]) for core in data.cores),
-        outlooks=tuple(replace(outlook, usd=outlook.usd[rows], opex=outlook.opex[rows]) for outlook in data.outlooks),
+        outlooks=tuple(
+            replace(outlook, usd=outlook.usd[rows], opex=outlook.opex[rows])
+            for outlook in data.outlooks
+        ),
     )
 
 
 def useful(data: PartitionData) -> Ints:
-    """Positions of options that hold an optimum whenever there is one, by `coopt.columns.dominance`."""
+    """Positions of options that hold an optimum whenever there is one, by
+    `coopt.columns.dominance`.
+    """
     counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     slopes = slopes_of(data)
     uses = [data.opex, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
-    # A dominated option has to be no better in any outlook, so each counts as a resource of its own.
+    # A dominated option has to be no better in any outlook, so each counts as a resource of its
+    # own.
     for outlook in data.outlooks:
         uses += [outlook.usd, outlook.opex]
     useful_rows = [np.zeros(0, dtype=np.int64)]
@@ -179,15 +227,18 @@ def useful(data: PartitionData) -> Ints:
                 .T
             )
             use_table = np.column_stack([use[rows] for use in uses])
-            useful_rows.append(rows[needed_options(part.usd, use_table, part.quantity, joins, slopes)])
+            useful_rows.append(
+                rows[needed_options(part.usd, use_table, part.quantity, joins, slopes)]
+            )
     return np.concatenate(useful_rows)
 
 
 def slopes_of(data: PartitionData) -> Slopes:
     """How much bills rise with a unit of each product, at least and at most, in whichever outlook.
 
-    A unit needed in a phase may be bought in it or before, so it adds no more than the least first price so far. One
-    less is needed: of the purchases so far the last can be smaller, which saves no less than the least last price.
+    A unit needed in a phase may be bought in it or before, so it adds no more than the least first
+    price so far. One less is needed: of the purchases so far the last can be smaller, which saves
+    no less than the least last price.
     """
     min_usd, max_usd = np.full(len(data.products), np.inf), np.zeros(len(data.products))
     for products in data.products_by_outlook or (data.products,):
@@ -199,14 +250,18 @@ def slopes_of(data: PartitionData) -> Slopes:
 
 
 def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData, float]:
-    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the objective's unit.
+    """The problem in units near 1 - the dearest choice, limits, the most of each product - and the
+    objective's unit.
 
-    Where it is known what the best choice is `worth`, that is the unit in place of the dearest choice.
+    Where it is known what the best choice is `worth`, that is the unit in place of the dearest
+    choice.
     """
     # Solvers have absolute tolerances: in units near 1 they are relative to what counts.
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
     capex = float(data.largest(usd).sum()) / LARGEST or 1.0
-    objective = float(data.largest(np.abs(data.weight * usd) + np.abs(data.opex)).sum()) / LARGEST or 1.0
+    objective = (
+        float(data.largest(np.abs(data.weight * usd) + np.abs(data.opex)).sum()) / LARGEST or 1.0
+    )
     if math.isfinite(worth):
         objective = worth / LARGEST
         capex = objective / data.weight if data.weight else capex
@@ -217,7 +272,8 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
         opex=data.opex / objective,
         quantity=data.quantity / np.array(unit),
         products=tuple(
-            replace(p, start=p.start / u, usd=p.usd * u / capex) for p, u in zip(data.products, unit, strict=True)
+            replace(p, start=p.start / u, usd=p.usd * u / capex)
+            for p, u in zip(data.products, unit, strict=True)
         ),
         limits=tuple(_share(limit) for limit in data.limits),
         budget=None if data.budget is None else data.budget / capex * (1 + SLACK),
@@ -234,7 +290,8 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
 def cut_off(data: PartitionData, worth: float) -> PartitionData:
     """The problem with prices cut off far above what a choice is worth.
 
-    Units are whole, so that a choice that pays one of these was no better and still is not; discounts keep their order.
+    Units are whole, so that a choice that pays one of these was no better and still is not;
+    discounts keep their order.
     """
     ceiling = NEAR * worth
     opex = np.minimum(data.opex, ceiling)
@@ -244,32 +301,51 @@ def cut_off(data: PartitionData, worth: float) -> PartitionData:
             outlook,
             usd=np.minimum(outlook.usd, ceiling) if data.weight else outlook.usd,
             opex=np.minimum(outlook.opex, ceiling),
-            prices=tuple(np.minimum(usd, ceiling) for usd in outlook.prices) if data.weight else outlook.prices,
+            prices=(
+                tuple(np.minimum(usd, ceiling) for usd in outlook.prices)
+                if data.weight
+                else outlook.prices
+            ),
             core=tuple(min(opex, ceiling) for opex in outlook.core),
         )
         for outlook in data.outlooks
     )
     if data.weight == 0 or data.outlooks:  # no price at which limits hold counts in the objective
         return replace(data, opex=opex, cores=cores, outlooks=outlooks)
-    products = tuple(replace(product, usd=np.minimum(product.usd, ceiling / data.weight)) for product in data.products)
+    products = tuple(
+        replace(product, usd=np.minimum(product.usd, ceiling / data.weight))
+        for product in data.products
+    )
     usd = np.minimum(data.usd, ceiling / data.weight)
     return replace(data, usd=usd, opex=opex, products=products, cores=cores)
 
 
 def _units(data: PartitionData) -> list[float]:
-    """The most of each product over all phases, which share a unit since purchases of phases add up."""
+    """The most of each product over all phases, which share a unit since purchases of phases add
+    up.
+    """
     max_units = [float(data.max_units(p).sum()) for p in range(len(data.products))]
-    return [max(sum(max_units[q] for q in {*data.following(data.chain(p)[-1])}), 1.0) for p in range(len(max_units))]
+    return [
+        max(sum(max_units[q] for q in {*data.following(data.chain(p)[-1])}), 1.0)
+        for p in range(len(max_units))
+    ]
 
 
 def _share(limit: LimitedUse) -> LimitedUse:
     """A limit in units of its cap; a cap of nothing stays as it is."""
     if limit.cap <= 0:
         return limit
-    return replace(limit, use=limit.use / limit.cap, core=tuple(use / limit.cap for use in limit.core), cap=1.0 + SLACK)
+    return replace(
+        limit,
+        use=limit.use / limit.cap,
+        core=tuple(use / limit.cap for use in limit.core),
+        cap=1.0 + SLACK,
+    )
 
 
-def _outlook(outlook: PriceOutlook, unit: list[float], capex: float, objective: float) -> PriceOutlook:
+def _outlook(
+    outlook: PriceOutlook, unit: list[float], capex: float, objective: float
+) -> PriceOutlook:
     return replace(
         outlook,
         usd=outlook.usd / capex,
@@ -281,7 +357,9 @@ def _outlook(outlook: PriceOutlook, unit: list[float], capex: float, objective: 
 
 
 class PartProof(NamedTuple):
-    """A bound below every choice of a part, and a choice that is worth less than was to be shown, if one was found."""
+    """A bound below every choice of a part, and a choice that is worth less than was to be shown,
+    if one was found.
+    """
 
     bound: float
     better: Ints | None
@@ -299,15 +377,26 @@ def prove_part(
     deadline
         On the clock of `time.perf_counter`.
     worth_of
-        What a choice, the option of each workload, is worth once it is billed; infinite where it is worth less than a
-        floor and keeps not all limits, which are not looked at otherwise.
+        What a choice, the option of each workload, is worth once it is billed; infinite where it is
+        worth less than a floor and keeps not all limits, which are not looked at otherwise.
     """
     if data.outlooks and value <= 0:  # no regret is below 0
         return PartProof(bound=value, better=None)
     better: list[Ints] = []
-    # A bound has to reach the value but for what one choice's value differs by when it is billed in another order.
-    floor = value - HAIR * abs(value) - COSTS * max((abs(outlook.min_value) for outlook in data.outlooks), default=0.0)
-    addends = data.workloads + len(data.products) + len(data.limits) + len(data.cores) + len(data.outlooks)
+    # A bound has to reach the value but for what one choice's value differs by when it is billed in
+    # another order.
+    floor = (
+        value
+        - HAIR * abs(value)
+        - COSTS * max((abs(outlook.min_value) for outlook in data.outlooks), default=0.0)
+    )
+    addends = (
+        data.workloads
+        + len(data.products)
+        + len(data.limits)
+        + len(data.cores)
+        + len(data.outlooks)
+    )
 
     def settles(rows: list[int]) -> bool:
         choice = np.array(rows)
@@ -316,9 +405,12 @@ def prove_part(
         better.append(choice)
         return False
 
-    # Only what comes in whole units, and of which cores take nothing, can be counted exactly choice by choice.
+    # Only what comes in whole units, and of which cores take nothing, can be counted exactly choice
+    # by choice.
     unit_limits = [
-        n for n, limit in enumerate(data.limits) if not any(limit.core) and (limit.use == np.floor(limit.use)).all()
+        n
+        for n, limit in enumerate(data.limits)
+        if not any(limit.core) and (limit.use == np.floor(limit.use)).all()
     ]
     prover = Prover(
         data,

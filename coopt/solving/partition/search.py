@@ -1,21 +1,26 @@
-r"""One option for each workload at the least cost: drop what cannot win, solve, recompute from the data.
+r"""One option for each workload at the least cost: drop what cannot win, solve, recompute from the
+data.
 
 One small linear program gives a bound below every choice of a part.
 
-Bills are replaced by straight lines below them over the quantities that can occur, :math:`\alpha_p + \beta_p q`, and
-core switches by the share of one that an option's up-links need. What is left is one option for each workload within
-linear limits. Of the linear program only the multipliers of the limits are taken: for any :math:`\lambda \ge 0`
+Bills are replaced by straight lines below them over the quantities that can occur, :math:`\alpha_p
++ \beta_p q`, and core switches by the share of one that an option's up-links need. What is left is
+one option for each workload within linear limits. Of the linear program only the multipliers of the
+limits are taken: for any :math:`\lambda \ge 0`
 
-.. math:: \sum_p \alpha_p + \sum_w \min_{o \in O_w} \Bigl( c_o + \sum_\ell \lambda_\ell a^\ell_o \Bigr)
+.. math::
+
+    \sum_p \alpha_p + \sum_w \min_{o \in O_w} \Bigl( c_o + \sum_\ell \lambda_\ell a^\ell_o \Bigr)
     - \sum_\ell \lambda_\ell \bar{a}^\ell
 
-is a bound (weak duality), so it holds whatever the solver's tolerance. Where the linear program has no solution, its
-ray is taken: multipliers whose sum, without any cost, exceeds what the limits leave, which no choice can.
+is a bound (weak duality), so it holds whatever the solver's tolerance. Where the linear program has
+no solution, its ray is taken: multipliers whose sum, without any cost, exceeds what the limits
+leave, which no choice can.
 
-The sum is one of floats, and multipliers may be far larger than the bound: where options differ little in what they use
-of a limit, what they use and what there is cancel. So each addend is taken short by `LEEWAY` of its own size, which is
-more than the rounding of all sums that it is in, and a limit is taken as that much wider: so much a choice may be over
-it by the rounding of its own sum.
+The sum is one of floats, and multipliers may be far larger than the bound: where options differ
+little in what they use of a limit, what they use and what there is cancel. So each addend is taken
+short by `LEEWAY` of its own size, which is more than the rounding of all sums that it is in, and a
+limit is taken as that much wider: so much a choice may be over it by the rounding of its own sum.
 """
 
 from __future__ import annotations
@@ -36,7 +41,15 @@ from coopt.solving.backend import Backend, backend_of
 from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
 from coopt.solving.highs import COARSE, Outcome, solved
 from coopt.solving.partition.arrays import Worth, worth
-from coopt.solving.partition.parts import cut_off, part_of, product_sets, prove_part, scaled, subset, useful
+from coopt.solving.partition.parts import (
+    cut_off,
+    part_of,
+    product_sets,
+    prove_part,
+    scaled,
+    subset,
+    useful,
+)
 from coopt.solving.runs import Effort
 from coopt.solving.watching import OnStanding
 from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build
@@ -53,7 +66,8 @@ LEEWAY = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Partition(Effort):
-    """How a search ended: the option of each workload, None without a solution, and what they amount to.
+    """How a search ended: the option of each workload, None without a solution, and what they
+    amount to.
 
     `options` counts those that the filter kept.
     """
@@ -77,8 +91,8 @@ def search_partition(
 ) -> Partition:
     """The choice of least objective, or the best found in time.
 
-    What the solver chose is recomputed from the data; a choice that turns out to exceed a limit is cut off, and the
-    solver is asked again.
+    What the solver chose is recomputed from the data; a choice that turns out to exceed a limit is
+    cut off, and the solver is asked again.
 
     Parameters
     ----------
@@ -92,7 +106,8 @@ def search_partition(
         Hears how far the search is, in objective units.
     """
     started = time.perf_counter()
-    # Dropped before anything is built, since models grow with options and most of them are dominated.
+    # Dropped before anything is built, since models grow with options and most of them are
+    # dominated.
     useful_rows = useful(data)
     useful_data = subset(data, useful_rows)
     filter_s = time.perf_counter() - started
@@ -125,7 +140,9 @@ def search_partition(
 
 @dataclass(kw_only=True, eq=False)
 class _Pieces:
-    """The filtered problem cut into parts by sets of products; `rows` are the positions of its options in the whole."""
+    """The filtered problem cut into parts by sets of products; `rows` are the positions of its
+    options in the whole.
+    """
 
     data: PartitionData
     equations: tuple[Equation, ...]
@@ -145,7 +162,10 @@ class _Pieces:
         parts = [part_of(self.data, rows) for rows in self.sets]
         # A single part is solved in any case, so that its bound would decide nothing.
         bounds = [-math.inf] if len(parts) == 1 else [lower_bound(part) for part in parts]
-        subproblems = [self._of(n, *piece) for n, piece in enumerate(zip(self.sets, parts, bounds, strict=True))]
+        subproblems = [
+            self._of(n, *piece)
+            for n, piece in enumerate(zip(self.sets, parts, bounds, strict=True))
+        ]
         self.build_s = time.perf_counter() - started
         return subproblems
 
@@ -155,10 +175,20 @@ class _Pieces:
         return self._of(-1, rows, part_of(self.data, rows), min(piece.bound for piece in several))
 
     def _of(
-        self, number: int, rows: Ints, part: PartitionData, bound: float, *, best_value: float = math.inf
+        self,
+        number: int,
+        rows: Ints,
+        part: PartitionData,
+        bound: float,
+        *,
+        best_value: float = math.inf,
     ) -> Subproblem[Ints]:
-        """A part; its numbers are in units of what the best choice is worth, where that is known."""
-        small, scale = scaled(part if math.isinf(best_value) else cut_off(part, best_value), best_value)
+        """A part; its numbers are in units of what the best choice is worth, where that is
+        known.
+        """
+        small, scale = scaled(
+            part if math.isinf(best_value) else cut_off(part, best_value), best_value
+        )
 
         def build_part() -> tuple[pyo.ConcreteModel, float]:
             return build(small, self.equations), scale
@@ -166,7 +196,11 @@ class _Pieces:
         def closer(value: float) -> Subproblem[Ints] | None:
             # a regret is a difference of costs
             costs = value + max((outlook.min_value for outlook in part.outlooks), default=0.0)
-            return self._of(number, rows, part, bound, best_value=costs) if 0 < costs < COARSE * scale else None
+            return (
+                self._of(number, rows, part, bound, best_value=costs)
+                if 0 < costs < COARSE * scale
+                else None
+            )
 
         def read(model: pyo.ConcreteModel) -> Decided[Ints] | None:
             picked = choice(model, part)
@@ -178,44 +212,58 @@ class _Pieces:
 
         def worth_of(picked: Ints, floor: float) -> float:
             found = worth(self.data, rows[picked])
-            keeps = found.objective >= floor or (found.is_within and self.is_allowed(self.rows[rows[picked]]))
+            keeps = found.objective >= floor or (
+                found.is_within and self.is_allowed(self.rows[rows[picked]])
+            )
             return found.objective if keeps else math.inf
 
         def close(value: float, deadline: float) -> tuple[float, Decided[Ints] | None]:
             proven, better = prove_part(part, value, deadline, worth_of)
-            found = None if better is None else Decided(choice=rows[better], value=worth_of(better, math.inf))
+            found = (
+                None
+                if better is None
+                else Decided(choice=rows[better], value=worth_of(better, math.inf))
+            )
             return proven, found
 
-        return Subproblem(number=number, build=build_part, read=read, bound=bound, closer=closer, close=close)
+        return Subproblem(
+            number=number, build=build_part, read=read, bound=bound, closer=closer, close=close
+        )
 
 
 def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
     """The option of each workload in the solution."""
     z = np.array([model.z[o].value for o in model.O])
     of = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]
-    # The solver's values are near 0 and 1 within its tolerance: the largest of a workload is the option chosen.
+    # The solver's values are near 0 and 1 within its tolerance: the largest of a workload is the
+    # option chosen.
     return np.array([rows[np.argmax(z[rows])] for rows in of])
 
 
 def lower_bound(data: PartitionData) -> float:
-    """A bound of the objective of every choice; infinite where the linear program shows that there is none."""
+    """A bound of the objective of every choice; infinite where the linear program shows that there
+    is none.
+    """
     line = _linear(data)
     cost, uses = line.cost, line.uses
     scale = max(float(np.abs(cost).max()), 1.0)
     multipliers, ray = _multipliers(data, cost / scale, uses)
-    # A ray without costs shows that no choice keeps the limits: all use more than there is at these prices.
+    # A ray without costs shows that no choice keeps the limits: all use more than there is at these
+    # prices.
     if _min_sum(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
         return math.inf
     due, slack = scale * (uses @ multipliers), scale * float(multipliers.sum())
     bound = line.constant + _min_sum(data, cost + due - LEEWAY * (line.size + due)) - slack
-    return bound - SAFETY * (abs(line.constant) + abs(bound)) - LEEWAY * (line.constant_size + slack)
+    return (
+        bound - SAFETY * (abs(line.constant) + abs(bound)) - LEEWAY * (line.constant_size + slack)
+    )
 
 
 class CostLine(NamedTuple):
     """Straight lines below the cost of every choice, one option for each workload (O,).
 
-    `size` and `constant_size` are the same sums of absolute values; `uses` (O, L) are shares of what is left of each
-    limit.
+    `size` and `constant_size` are the same sums of absolute values; `uses` (O, L) are shares of
+    what is left of each limit.
     """
 
     cost: Floats
@@ -231,11 +279,14 @@ def _min_sum(data: PartitionData, prices: Floats) -> float:
 
 
 def _linear(data: PartitionData) -> CostLine:
-    """Cost of each option, what is due in any case, and use of each limit as a share of what is left of it."""
+    """Cost of each option, what is due in any case, and use of each limit as a share of what is
+    left of it.
+    """
     shares = [core.up / core.ports for core in data.cores]
     quantity, moved_units, opex = data.quantity.copy(), data.quantity.copy(), data.opex
     for core, share in zip(data.cores, shares, strict=True):
-        # Only switches beyond those of the phase before are bought, in shares: whole switches would cost no less.
+        # Only switches beyond those of the phase before are bought, in shares: whole switches would
+        # cost no less.
         earlier = 0.0 if core.predecessor is None else shares[core.predecessor]
         quantity[:, core.product] += core.quantity * (share - earlier)
         moved_units[:, core.product] += core.quantity * (share + earlier)
@@ -248,11 +299,16 @@ def _linear(data: PartitionData) -> CostLine:
     uses = [(limit.use + _by_cores(limit, shares), limit.cap) for limit in data.limits]
     if data.budget is not None:
         uses.append((capex, data.budget - constant + LEEWAY * (data.budget + max_bill)))
-    # Of a limit of nothing there is no share: an option that uses any of it takes more than all workloads may.
-    columns = [use / cap if cap > 0 else np.where(use > 0, 2.0 * data.workloads, 0.0) for use, cap in uses]
+    # Of a limit of nothing there is no share: an option that uses any of it takes more than all
+    # workloads may.
+    columns = [
+        use / cap if cap > 0 else np.where(use > 0, 2.0 * data.workloads, 0.0) for use, cap in uses
+    ]
     table = np.stack(columns, axis=1) if columns else np.zeros((len(capex), 0))
     size = data.weight * (data.usd + moved_units @ slopes) + np.abs(opex)
-    return CostLine(data.weight * capex + opex, size, data.weight * constant, data.weight * max_bill, table)
+    return CostLine(
+        data.weight * capex + opex, size, data.weight * constant, data.weight * max_bill, table
+    )
 
 
 def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
@@ -261,12 +317,12 @@ def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
 
 
 def _line_below(data: PartitionData, p: int) -> tuple[float, float, float]:
-    """Offset and slope of a line below the bill of a product, over the quantities that a choice can have, and the
-    largest bill that the offset is a difference of.
+    """Offset and slope of a line below the bill of a product, over the quantities that a choice can
+    have, and the largest bill that the offset is a difference of.
 
-    Between thresholds a bill is concave or flat, and it jumps down nowhere: a line below it at the thresholds and at
-    both ends is below it everywhere. Of a product that may be bought ahead of its phase no unit costs less than the
-    last price of any phase so far.
+    Between thresholds a bill is concave or flat, and it jumps down nowhere: a line below it at the
+    thresholds and at both ends is below it everywhere. Of a product that may be bought ahead of its
+    phase no unit costs less than the last price of any phase so far.
     """
     product, units = data.products[p], data.quantity[:, p]
     if len(product.usd) > 1 and len(data.following(p)) + len(data.chain(p)) > 2:
@@ -289,7 +345,9 @@ def _corners(product: Product, min_units: float, max_units: float) -> list[float
 
 
 def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> tuple[Floats, Floats]:
-    """The multipliers of the limits in the linear program, and those of a ray where it has no solution; else 0."""
+    """The multipliers of the limits in the linear program, and those of a ray where it has no
+    solution; else 0.
+    """
     count, workloads, limits = len(cost), data.workloads, uses.shape[1]
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = count, workloads + limits

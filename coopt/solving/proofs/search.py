@@ -1,4 +1,6 @@
-"""Find a proof of the bound of coupled parts, and write it down for who checks it without a solver."""
+"""Find a proof of the bound of coupled parts, and write it down for who checks it without a
+solver.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +32,28 @@ from coopt.solving.runs import Run
 from formulations.partition_data import PartitionData
 
 JUST_ABOVE = 1 + 1e-12
-"""The best plan at other prices is proven to be there, too: a bound just above it leaves it open."""
+"""The best plan at other prices is proven to be there, too: a bound just above it leaves it open.
+"""
 
 ROUNDED = 1 - 1e-12
 """Sums of floats are that much more, at most, than the sums of whole numbers that a check takes."""
 
 
-def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 300.0, gap: float = 0.0) -> Proof:
+def prove(
+    instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 300.0, gap: float = 0.0
+) -> Proof:
     """Find what proves the bound of a plan of coupled parts, or that nothing is feasible.
 
-    Where time runs out before all cases are closed, the proof is one of a lower bound, which it names.
+    Where time runs out before all cases are closed, the proof is one of a lower bound, which it
+    names.
 
     Parameters
     ----------
     instance, plan
         The question and its answer, or the files that hold them.
     gap
-        By which share the bound that is proven may be below the one that the plan claims; the proof has fewer cases.
+        By which share the bound that is proven may be below the one that the plan claims; the proof
+        has fewer cases.
 
     Raises
     ------
@@ -69,18 +76,25 @@ def prove(instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 3
     check_same_question(question, plan)
     instance, plan = placed_as(question, plan)
     bound = plan.objective.bound
-    if instance.problem not in ("partition", "fleet", "direct") or (bound is None and plan.status != "infeasible"):
+    if instance.problem not in ("partition", "fleet", "direct") or (
+        bound is None and plan.status != "infeasible"
+    ):
         raise InstanceError(
-            f"{instance.name}: needs a plan of islands or direct links with a bound; others are certified without proof"
+            f"{instance.name}: needs a plan of islands or direct links with a bound; others are"
+            " certified without proof"
         )
     kind = plan.objective.kind
-    local = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
+    local = instance.model_copy(
+        update={"objective": instance.objective.model_copy(update={"minimize": kind})}
+    )
     run = Run(instance=local, backend=backend_of(local.solver), on_progress=None)
     # Infeasibility is proven as a bound that no finite value reaches.
     deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
     if instance.problem == "direct":
         links = link_lengths(listed_rows(run), target * (1 - gap), deadline)
-        return Proof(schema_="coopt-proof/1", instance=identity(question), objective=kind, links=links)
+        return Proof(
+            schema_="coopt-proof/1", instance=identity(question), objective=kind, links=links
+        )
     offers, outlooks = _offers(run, plan)
     pairs = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
     proven = min(bound for _, bound in pairs)
@@ -102,12 +116,16 @@ Offer = tuple[Instance, PartitionData]
 
 
 def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], float]]]:
-    """What a plan may be chosen from, and the same at every way prices may turn out, with the best plan then, of which
-    the plan tells the objective."""
+    """What a plan may be chosen from, and the same at every way prices may turn out, with the best
+    plan then, of which the plan tells the objective.
+    """
     instance = run.instance
     if instance.problem == "partition":
         return [
-            (variant, partition_data(variant, list_options(variant, lambda _: None, run.check_clock)))
+            (
+                variant,
+                partition_data(variant, list_options(variant, lambda _: None, run.check_clock)),
+            )
             for variant in with_core_optics(instance, beaten=True)
         ], []
     islands = islands_listed(run, beaten_optics=True)
@@ -115,23 +133,33 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
     turns = plan.couplings.turns
     if [turn.factors for turn in turns] != instance.outlooks:
-        raise InstanceError(f"{instance.name}: the plan does not have every way that prices may turn out")
+        raise InstanceError(
+            f"{instance.name}: the plan does not have every way that prices may turn out"
+        )
     hopeful = at_best_efficiency(instance)
     outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
     dominating = hopeful_offers(run, islands, beaten_optics=True)
     offers = [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)]
     return offers, [
-        ([(variant.instance, variant.data) for variant in offers_then(dominating, outlook)], best_value)
+        (
+            [(variant.instance, variant.data) for variant in offers_then(dominating, outlook)],
+            best_value,
+        )
         for _, outlook, best_value in outlooks
     ]
 
 
-def _cases(instance: Instance, data: PartitionData, target: float, deadline: float) -> tuple[Cases, float]:
+def _cases(
+    instance: Instance, data: PartitionData, target: float, deadline: float
+) -> tuple[Cases, float]:
     """The cases of what is offered, written down, and the bound that they prove."""
     optic = instance.sharing.optic_in_use
-    if len(np.unique(data.workload)) < data.workloads:  # some workload has no island, which takes no multipliers
+    if (
+        len(np.unique(data.workload)) < data.workloads
+    ):  # some workload has no island, which takes no multipliers
         return Cases(optic=optic, tree=Leaf(costs=False)), math.inf
-    # What the filter drops is dominated; who checks the proof lists islands without it and drops what is beaten itself.
+    # What the filter drops is dominated; who checks the proof lists islands without it and drops
+    # what is beaten itself.
     useful_data = subset(data, useful(data))
     writer = _Writer(instance, useful_data)
     prover = cuts.Prover(useful_data, target, deadline, writer.unit_limits)
@@ -149,7 +177,9 @@ class _Writer:
     @property
     def unit_limits(self) -> list[int]:
         """The limits, by number, that are counted in whole units: GPUs and racks."""
-        return [i for i, limit in enumerate(self._data.limits) if limit.resource in ("gpus", "racks")]
+        return [
+            i for i, limit in enumerate(self._data.limits) if limit.resource in ("gpus", "racks")
+        ]
 
     def node(self, node: cuts.Node) -> Node:
         """A tree of cases."""
@@ -157,22 +187,31 @@ class _Writer:
             return self._leaf(node.proof.multipliers)
         name, phase = self._data.products[node.product].name, node.product // self._goods
         if isinstance(node, cuts.ProductBranch):
-            return ProductCut(product=name, without=self.node(node.without), among=self.node(node.among))
+            return ProductCut(
+                product=name, without=self.node(node.without), among=self.node(node.among)
+            )
         max_units, up_to, beyond = node.max_units, self.node(node.up_to), self.node(node.beyond)
         if isinstance(node, cuts.PurchaseBranch):
             return PurchaseCut(bought=name, phase=phase, most=max_units, up_to=up_to, beyond=beyond)
         island = self._islands[node.workload]
-        return IslandCut(island=island, product=name, phase=phase, most=max_units, up_to=up_to, beyond=beyond)
+        return IslandCut(
+            island=island, product=name, phase=phase, most=max_units, up_to=up_to, beyond=beyond
+        )
 
     def _leaf(self, multipliers: Multipliers) -> Leaf:
         sites = [site.name if site is not None else "" for site in self._grid.sites]
         units = {
-            (self._data.products[p].name, p // self._goods): value for p, value in enumerate(multipliers.units.tolist())
+            (self._data.products[p].name, p // self._goods): value
+            for p, value in enumerate(multipliers.units.tolist())
         }
         pairs = zip(self._data.limits, multipliers.limits.tolist(), strict=True)
-        # A proof has prices of a unit of the resource, such as a watt, the data of one of the limit, such as a MW.
+        # A proof has prices of a unit of the resource, such as a watt, the data of one of the
+        # limit, such as a MW.
         limits = {(limit.resource, limit.phase): value * limit.scale for limit, value in pairs}
-        links = {(sites[c % len(sites)], c // len(sites)): value for c, value in enumerate(multipliers.links.tolist())}
+        links = {
+            (sites[c % len(sites)], c // len(sites)): value
+            for c, value in enumerate(multipliers.links.tolist())
+        }
         return Leaf(
             costs=multipliers.costs,
             units=self._by_phase(units),

@@ -1,8 +1,9 @@
-r"""Cut a choice into cases until the multipliers of each prove the bound, or few choices are left in it.
+r"""Cut a choice into cases until the multipliers of each prove the bound, or few choices are left
+in it.
 
-A case is cut by whether a product is used, by how much of it is bought, or by how much of it one workload's option has.
-Of a case that is left whole, multipliers leave those choices open whose prices add up to less than the bound: who
-checks the proof goes through them one by one.
+A case is cut by whether a product is used, by how much of it is bought, or by how much of it one
+workload's option has. Of a case that is left whole, multipliers leave those choices open whose
+prices add up to less than the bound: who checks the proof goes through them one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ MOST_OPEN = 2_000
 """Options that are looked at on the way to the choices that a case leaves open."""
 
 ChoiceCheck = Callable[[list[int]], bool]
-"""Whether a choice, the option of each workload, is billed and worth the bound, or keeps not all limits."""
+"""Whether a choice, the option of each workload, is billed and worth the bound, or keeps not all
+limits.
+"""
 
 MIN_SHARE = 1e-6
 """Shares of options below this are rounding of the linear program."""
@@ -61,7 +64,9 @@ class PurchaseBranch:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IslandBranch:
-    """Choices whose option of a workload has at most so many units of a product in its phase, and those with more."""
+    """Choices whose option of a workload has at most so many units of a product in its phase, and
+    those with more.
+    """
 
     workload: int
     product: int
@@ -111,7 +116,8 @@ class Prover:
     Parameters
     ----------
     target
-        The bound (in units of the objective) that is to be proven; infinite to prove that nothing is feasible.
+        The bound (in units of the objective) that is to be proven; infinite to prove that nothing
+        is feasible.
     deadline
         When to cut no more, on the clock of `time.perf_counter`.
     unit_limits
@@ -123,13 +129,14 @@ class Prover:
     most_cases
         After how many linear programs nothing is cut any more.
     most_open, most_billed
-        Options that are looked at on the way to the choices that a case leaves open, and how many of these are asked
-        for.
+        Options that are looked at on the way to the choices that a case leaves open, and how many
+        of these are asked for.
 
     Attributes
     ----------
     proven
-        The bound that the cases prove: the target, or less where time ran out or nothing was left to cut.
+        The bound that the cases prove: the target, or less where time ran out or nothing was left
+        to cut.
     """
 
     def __init__(
@@ -156,11 +163,16 @@ class Prover:
     def tree(self) -> Node:
         """The cases of the whole problem."""
         data, products = self._data, len(self._data.products)
-        # A core stands whatever islands are chosen, so its switch counts from the start; kinds count by the last phase.
+        # A core stands whatever islands are chosen, so its switch counts from the start; kinds
+        # count by the last phase.
         cores = frozenset(max(data.following(core.product)) for core in data.cores)
         rows, max_units = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
-        root = self._among(ProofCase(rows=rows, min_units=np.zeros(products), max_units=max_units), cores)
-        return self._ranged(root, cores, [p for p in range(products) if len(data.products[p].usd) > 1])
+        root = self._among(
+            ProofCase(rows=rows, min_units=np.zeros(products), max_units=max_units), cores
+        )
+        return self._ranged(
+            root, cores, [p for p in range(products) if len(data.products[p].usd) > 1]
+        )
 
     def _ranged(self, case: ProofCase, tally: Tally, products: list[int]) -> Node:
         """Set aside first that more of a product is bought than all islands could have."""
@@ -168,14 +180,24 @@ class Prover:
             return self._node(case, tally)
         p, further = products[0], products[1:]
         max_units = math.ceil(
-            sum(float(self._data.max_units(q).sum()) for q in {*self._data.chain(p), *self._data.following(p)})
+            sum(
+                float(self._data.max_units(q).sum())
+                for q in {*self._data.chain(p), *self._data.following(p)}
+            )
         )
-        proof = self._relaxation.solve(replace(case, min_units=_at(case.min_units, p, max_units + 1)), self._target)
-        # With a range that ends, bills have finite corners. Where this side stays open, the range is left as it is.
+        proof = self._relaxation.solve(
+            replace(case, min_units=_at(case.min_units, p, max_units + 1)), self._target
+        )
+        # With a range that ends, bills have finite corners. Where this side stays open, the range
+        # is left as it is.
         if not self._is_closed(proof):
             return self._ranged(case, tally, further)
-        up_to = self._ranged(replace(case, max_units=_at(case.max_units, p, max_units)), tally, further)
-        return PurchaseBranch(product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof))
+        up_to = self._ranged(
+            replace(case, max_units=_at(case.max_units, p, max_units)), tally, further
+        )
+        return PurchaseBranch(
+            product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof)
+        )
 
     def _node(self, case: ProofCase, tally: Tally) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
@@ -202,9 +224,12 @@ class Prover:
         return _Place(tallied, self._relaxation.solve(tallied.case, self._target))
 
     def _cut_of(self, place: _Place) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
-        """Both sides of a cut of a case; None where it leaves few choices open, or nothing can be cut."""
+        """Both sides of a cut of a case; None where it leaves few choices open, or nothing can be
+        cut.
+        """
         (case, tally), proof = place.tallied, place.proof
-        # The linear program knows no limit on products in use, so these cuts come first: before, its bounds are weak.
+        # The linear program knows no limit on products in use, so these cuts come first: before,
+        # its bounds are weak.
         product = self._uncounted(case, tally, proof)
         if product is not None:
             return self._by_product(case, tally, product)
@@ -216,7 +241,9 @@ class Prover:
         return proof.bound >= self._target if proof.multipliers.costs else proof.bound > 0
 
     def _uncounted(self, case: ProofCase, tally: Tally, proof: CaseProof) -> int | None:
-        """Of the products of which more might be used than may be, the one that the cheapest options have most of."""
+        """Of the products of which more might be used than may be, the one that the cheapest
+        options have most of.
+        """
         candidates = []
         for kind in self._data.kinds:
             products_used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
@@ -227,13 +254,17 @@ class Prover:
         units = self._relaxation.stock[is_cheapest].sum(axis=0)
         return max(candidates, key=lambda p: float(units[p]), default=None)
 
-    def _by_product(self, case: ProofCase, tally: Tally, p: int) -> tuple[Cut, tuple[TalliedCase, TalliedCase]]:
+    def _by_product(
+        self, case: ProofCase, tally: Tally, p: int
+    ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]]:
         without = TalliedCase(replace(case, rows=case.rows & ~self._uses[:, p]), tally)
         among = TalliedCase(self._among(case, tally | {p}), tally | {p})
         return lambda a, b: ProductBranch(product=p, without=a, among=b), (without, among)
 
     def _among(self, case: ProofCase, tally: Tally) -> ProofCase:
-        """The case without the other products of a kind of which as many are counted as may be used."""
+        """The case without the other products of a kind of which as many are counted as may be
+        used.
+        """
         rows = case.rows
         for kind in self._data.kinds:
             of_kind = {int(p) for p in kind.products}
@@ -242,12 +273,19 @@ class Prover:
         return replace(case, rows=rows)
 
     def _left_open(self, proof: CaseProof) -> float:
-        """The bound of a case once choices are gone through, which is the target where prices leave few open.
+        """The bound of a case once choices are gone through, which is the target where prices leave
+        few open.
 
-        Of the limits that are counted in whole units, the dearest one is kept exactly and has no price.
+        Of the limits that are counted in whole units, the dearest one is kept exactly and has no
+        price.
         """
-        data, multipliers, min_prices = self._data, proof.multipliers, self._relaxation.cheapest(proof.prices)
-        # A choice costs the bound and its excesses over the cheapest options: from this room on it reaches the target.
+        data, multipliers, min_prices = (
+            self._data,
+            proof.multipliers,
+            self._relaxation.cheapest(proof.prices),
+        )
+        # A choice costs the bound and its excesses over the cheapest options: from this room on it
+        # reaches the target.
         room = self._target - proof.bound
         if not math.isfinite(room):
             return proof.bound
@@ -256,7 +294,12 @@ class Prover:
         for w in range(data.workloads):
             rows = np.flatnonzero((data.workload == w) & (proof.prices - min_prices[w] < room))
             excess, units = proof.prices[rows] - min_prices[w], uses[rows]
-            fields = excess.tolist(), (excess - price * units).tolist(), units.tolist(), rows.tolist()
+            fields = (
+                excess.tolist(),
+                (excess - price * units).tolist(),
+                units.tolist(),
+                rows.tolist(),
+            )
             # Sorted by excess, so that a menu may be left at the first option beyond the budget.
             menus.append(sorted(zip(*fields, strict=True)))
         frontiers = _rests(menus, room, price)
@@ -274,8 +317,12 @@ class Prover:
                 looked_at += 1
                 if looked_at > self._most_open:
                     return False
-                # The dearest limit counts exactly here: others cost at least this much within what is left of it.
-                is_closed = unpriced + unpriced_excess + _min_cost(frontiers[n + 1], cap - use - units) >= room - due
+                # The dearest limit counts exactly here: others cost at least this much within what
+                # is left of it.
+                is_closed = (
+                    unpriced + unpriced_excess + _min_cost(frontiers[n + 1], cap - use - units)
+                    >= room - due
+                )
                 if not is_closed and not deeper(
                     [*choice, row], budget - excess, unpriced + unpriced_excess, use + units
                 ):
@@ -286,12 +333,20 @@ class Prover:
         return self._target if bound >= self._target or deeper([], room, 0.0, 0.0) else bound
 
     def _exact(self, duals: Multipliers) -> tuple[Floats, float, float]:
-        """What options take of the dearest limit of those in whole units (O,), what there is, and its price; without
-        one nothing is taken."""
+        """What options take of the dearest limit of those in whole units (O,), what there is, and
+        its price; without one nothing is taken.
+        """
         if not self._unit_limits:
             return np.zeros(len(self._data.usd)), math.inf, 0.0
-        dearest = max(self._unit_limits, key=lambda limit: float(duals.limits[limit] * self._relaxation.cap[limit]))
-        return self._relaxation.use[dearest], float(self._relaxation.cap[dearest]), float(duals.limits[dearest])
+        dearest = max(
+            self._unit_limits,
+            key=lambda limit: float(duals.limits[limit] * self._relaxation.cap[limit]),
+        )
+        return (
+            self._relaxation.use[dearest],
+            float(self._relaxation.cap[dearest]),
+            float(duals.limits[dearest]),
+        )
 
     def _by_purchase(
         self, case: ProofCase, tally: Tally, proof: CaseProof
@@ -303,10 +358,15 @@ class Prover:
             return None
         _, p, at = max(far_gaps)
         # Both sides keep at least one quantity, and no infinite end is made an int.
-        max_units = max(min(math.floor(at), int(min(case.max_units[p], 1e15)) - 1), int(case.min_units[p]))
+        max_units = max(
+            min(math.floor(at), int(min(case.max_units[p], 1e15)) - 1), int(case.min_units[p])
+        )
         up_to = TalliedCase(replace(case, max_units=_at(case.max_units, p, max_units)), tally)
         beyond = TalliedCase(replace(case, min_units=_at(case.min_units, p, max_units + 1)), tally)
-        return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (up_to, beyond)
+        return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (
+            up_to,
+            beyond,
+        )
 
     def _gap(self, case: ProofCase, proof: CaseProof, p: int, at: float) -> float:
         """The excess of the bill of what the linear program buys over its straight lines."""
@@ -314,8 +374,13 @@ class Prover:
             return 0.0
         relaxation, multipliers = self._relaxation, proof.multipliers
         ends, usd = relaxation.tariffs.corner_bills(p, case.min_units[p], case.max_units[p])
-        mix, worth, finite = relaxation.mix(multipliers), relaxation.worth(multipliers, p), np.isfinite(ends)
-        # At an optimum the program buys at the corners whose bill less the worth of units is least: that is the line.
+        mix, worth, finite = (
+            relaxation.mix(multipliers),
+            relaxation.worth(multipliers, p),
+            np.isfinite(ends),
+        )
+        # At an optimum the program buys at the corners whose bill less the worth of units is least:
+        # that is the line.
         lines = mix @ usd[:, finite] - worth * ends[finite]
         excess = mix @ relaxation.tariffs.bills(p, np.array([at])) - worth * at
         return float(excess[0] - lines.min())
@@ -323,7 +388,9 @@ class Prover:
     def _by_island(
         self, case: ProofCase, tally: Tally, proof: CaseProof
     ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
-        """Cut where the linear program divides a workload most evenly between few and many units of a product."""
+        """Cut where the linear program divides a workload most evenly between few and many units of
+        a product.
+        """
         split: tuple[float, int, int, int] | None = None
         shares, units_of = proof.shares, self._relaxation.stock
         for w in range(self._data.workloads):
@@ -332,7 +399,8 @@ class Prover:
                 order = np.argsort(units_of[fractional, p])
                 units, share = units_of[fractional, p][order], np.cumsum(shares[fractional][order])
                 for i in np.flatnonzero(np.diff(units) > 0):
-                    # An even split raises the bounds of both sides, and more so where units differ much between them.
+                    # An even split raises the bounds of both sides, and more so where units differ
+                    # much between them.
                     score = min(share[i], 1 - share[i]) * (1 - units[0] / units[-1])
                     split = max(split or (0.0, 0, 0, 0), (float(score), w, p, int(units[i])))
         if split is None:
@@ -341,18 +409,28 @@ class Prover:
         in_workload, has_few = self._data.workload == w, units_of[:, p] <= max_units
         up_to = TalliedCase(replace(case, rows=case.rows & (has_few | ~in_workload)), tally)
         beyond = TalliedCase(replace(case, rows=case.rows & ~(has_few & in_workload)), tally)
-        return lambda a, b: IslandBranch(workload=w, product=p, max_units=max_units, up_to=a, beyond=b), (up_to, beyond)
+        return lambda a, b: IslandBranch(
+            workload=w, product=p, max_units=max_units, up_to=a, beyond=b
+        ), (up_to, beyond)
 
 
-def _rests(menus: Sequence[Sequence[tuple[float, float, float, int]]], room: float, price: float) -> list[Frontier]:
-    """What the options of each workload and those after it take of a limit, and the least that they then cost over the
-    cheapest without it, as far as that may be below a room."""
+def _rests(
+    menus: Sequence[Sequence[tuple[float, float, float, int]]], room: float, price: float
+) -> list[Frontier]:
+    """What the options of each workload and those after it take of a limit, and the least that they
+    then cost over the cheapest without it, as far as that may be below a room.
+    """
     rests = [[(0.0, 0.0)]]
     for menu in reversed(menus):
         frontier = _frontier((units, unpriced) for _, unpriced, units, _ in menu)
-        # Sums at or beyond the room reach the target, so a frontier never grows with choices that are closed anyway.
+        # Sums at or beyond the room reach the target, so a frontier never grows with choices that
+        # are closed anyway.
         sums = ((a + c, b + d) for a, b in frontier for c, d in rests[-1])
-        rests.append(_frontier((units, unpriced) for units, unpriced in sums if unpriced + price * units < room))
+        rests.append(
+            _frontier(
+                (units, unpriced) for units, unpriced in sums if unpriced + price * units < room
+            )
+        )
     return rests[::-1]
 
 

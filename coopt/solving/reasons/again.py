@@ -1,9 +1,11 @@
-"""Solve a changed instance, or see only whether it has an answer; stop everything where a solve stops.
+"""Solve a changed instance, or see only whether it has an answer; stop everything where a solve
+stops.
 
 Leaving out limits so finds irreducible sets that no design keeps together.
 
-A limit whose absence lets no design in stays out; what is left at the end conflicts, and without any one of it some
-design does. Where several such sets keep every design out, each is found once the caps of those before it are gone.
+A limit whose absence lets no design in stays out; what is left at the end conflicts, and without
+any one of it some design does. Where several such sets keep every design out, each is found once
+the caps of those before it are gone.
 """
 
 from __future__ import annotations
@@ -28,7 +30,15 @@ from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, Gear
 from coopt.network.optics import values_of
-from coopt.network.parts import cost_of, domain_lines, included_lines, keeps_limits, racks_of, total, within_limits
+from coopt.network.parts import (
+    cost_of,
+    domain_lines,
+    included_lines,
+    keeps_limits,
+    racks_of,
+    total,
+    within_limits,
+)
 from coopt.network.space import Space, families
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.parts import line
@@ -45,9 +55,11 @@ Drop = Callable[[Instance], Instance]
 
 
 def conflicts_of(instance: Instance) -> tuple[tuple[str, ...], ...]:
-    """Keys of limits that conflict, a tuple for each reason that lets no design in; bounds on time first.
+    """Keys of limits that conflict, a tuple for each reason that lets no design in; bounds on time
+    first.
 
-    Where no network joins the GPUs there is one reason; nothing else counts before there are networks.
+    Where no network joins the GPUs there is one reason; nothing else counts before there are
+    networks.
     """
     conflicts = [conflict_of(instance)]
     if next(families(instance), None) is None:
@@ -63,7 +75,9 @@ def conflicts_of(instance: Instance) -> tuple[tuple[str, ...], ...]:
 
 
 def _given_up(conflict: tuple[str, ...]) -> tuple[str, ...]:
-    """What has to go of a conflict before another shows: its caps, or else its bounds on time, or else all of it."""
+    """What has to go of a conflict before another shows: its caps, or else its bounds on time, or
+    else all of it.
+    """
     for begin in ("limits.", "workload["):
         keys = tuple(key for key in conflict if key.startswith(begin) and ".mapping." not in key)
         if keys:
@@ -72,21 +86,27 @@ def _given_up(conflict: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def conflict_of(instance: Instance) -> tuple[str, ...]:
-    """Keys of limits that conflict in an infeasible instance; empty where it is so without any of them.
+    """Keys of limits that conflict in an infeasible instance; empty where it is so without any of
+    them.
 
-    Bounds on time and caps are left out one by one. Few of all others conflict: they are left out together, and halves
-    of them where that lets a design in, which tells of each key what leaving out one after the other does.
+    Bounds on time and caps are left out one by one. Few of all others conflict: they are left out
+    together, and halves of them where that lets a design in, which tells of each key what leaving
+    out one after the other does.
     """
     drop_of, without, conflict = drops(instance), instance, list[str]()
     bounds = {limit.key for limit in limits_of(instance)}
-    waiting = [*((key,) for key in drop_of if key in bounds), tuple(key for key in drop_of if key not in bounds)]
+    waiting = [
+        *((key,) for key in drop_of if key in bounds),
+        tuple(key for key in drop_of if key not in bounds),
+    ]
     while waiting:
         group = waiting.pop(0)
         remainder = _without(without, group, drop_of)
         if not feasible(remainder):
             without = remainder
         elif len(group) == 1:
-            # without it and all that was dropped so far some design gets in: every conflict of what is left has it
+            # without it and all that was dropped so far some design gets in: every conflict of what
+            # is left has it
             conflict += group
         else:
             middle = len(group) // 2
@@ -117,21 +137,30 @@ def drops(instance: Instance) -> dict[str, Drop]:
         )
     drop_of["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
     if network.max_tiers < MOST_TIERS:
-        drop_of["network.max_tiers"] = partial(with_part, part="network", update={"max_tiers": MOST_TIERS})
+        drop_of["network.max_tiers"] = partial(
+            with_part, part="network", update={"max_tiers": MOST_TIERS}
+        )
     if network.largest_ratio < WIDEST_RATIO:
         drop_of["network.oversubscription"] = partial(
             with_part, part="network", update={"oversubscription": WIDEST_RATIO}
         )
     if any(network.link_reach_m) and _ends_short(instance):
         no_length = (0.0,) * len(network.link_reach_m)
-        drop_of["network.link_reach_m"] = partial(with_part, part="network", update={"link_reach_m": no_length})
+        drop_of["network.link_reach_m"] = partial(
+            with_part, part="network", update={"link_reach_m": no_length}
+        )
     return drop_of | {entry.key: entry.dropped for entry in lists_of(instance)}
 
 
 def _ends_short(instance: Instance) -> bool:
-    """Whether links of some level that networks may have are longer than every optic that fits them reaches."""
+    """Whether links of some level that networks may have are longer than every optic that fits them
+    reaches.
+    """
     space = Space(instance=instance)
-    return max((len(space.optics(gear)) for gear in space.gears), default=0) < instance.network.max_tiers
+    return (
+        max((len(space.optics(gear)) for gear in space.gears), default=0)
+        < instance.network.max_tiers
+    )
 
 
 class UnprovenError(Exception):
@@ -157,10 +186,11 @@ def solved(instance: Instance, *, reasons: bool = False) -> Plan:
 def feasible(instance: Instance) -> bool:
     """Whether some design meets every bound and limit.
 
-    Networks are listed only where a workload may be in time on the fastest NICs alone, and only until one serves. The
-    fewest uplinks in time are tried on each, as no use of a limit falls when uplinks are added; and of optics only
-    those that limits tell apart, as no time depends on them. Where failures interrupt training all more uplinks are
-    tried too, each with the fewest spare domains (docs/days.md).
+    Networks are listed only where a workload may be in time on the fastest NICs alone, and only
+    until one serves. The fewest uplinks in time are tried on each, as no use of a limit falls when
+    uplinks are added; and of optics only those that limits tell apart, as no time depends on them.
+    Where failures interrupt training all more uplinks are tried too, each with the fewest spare
+    domains (docs/days.md).
     """
     space = _space_within_limits(instance)
     # sites of one number of GPUs follow each other, so that their mappings are listed once
@@ -187,36 +217,51 @@ def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSe
     """The gears that may join domains filled so within the limits, by how many GPUs share a NIC."""
     gears_by_site = dict[DomainSet, list[Gear]]()
     for gear in space.gears:
-        if gear.fits(hb.size, gpus, domains) and _may_keep_limits(space.instance, gpus, hb, domains, gear):
+        if gear.fits(hb.size, gpus, domains) and _may_keep_limits(
+            space.instance, gpus, hb, domains, gear
+        ):
             gpus_per_nic = gear.gpus_per_nic if domains > 1 else 1
-            gears_by_site.setdefault(domains_filled(gpus, hb, domains, gpus_per_nic), []).append(gear)
+            gears_by_site.setdefault(domains_filled(gpus, hb, domains, gpus_per_nic), []).append(
+                gear
+            )
     return gears_by_site
 
 
 def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, gear: Gear) -> bool:
-    """Whether the domains keep the limits with no more than what joins them to leaves, as each network has at least.
+    """Whether the domains keep the limits with no more than what joins them to leaves, as each
+    network has at least.
 
-    Every link of a NIC takes a port of a leaf and has a module at either end, or its share of one: the cheapest there
-    is, and the one of least power.
+    Every link of a NIC takes a port of a leaf and has a module at either end, or its share of one:
+    the cheapest there is, and the one of least power.
     """
     if instance.limits == Limits():
         return True
     lines = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
     if domains > 1:
-        nic, leaf, nics = gear.nic, gear.switch, domains * hb.size * gear.nics_per_gpu // gear.gpus_per_nic
+        nic, leaf, nics = (
+            gear.nic,
+            gear.switch,
+            domains * hb.size * gear.nics_per_gpu // gear.gpus_per_nic,
+        )
         links = nics * gear.nic_planes
         lines += [
             line("nic", nic.name, nics, nic.usd, nic.w),
             line("switch", leaf.name, -(-links // leaf.radix), leaf.usd, leaf.w),
-            line("optics", "the least", 2 * links, *_least_of_an_end(instance, nic.gbit_s / gear.nic_planes)),
+            line(
+                "optics",
+                "the least",
+                2 * links,
+                *_least_of_an_end(instance, nic.gbit_s / gear.nic_planes),
+            ),
         ]
     floor = total(instance.objective, included_lines(instance, lines))
     return keeps_limits(instance.limits, floor, racks_of(hb, domains))
 
 
 def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
-    """The least price (USD) and power (W) of a link's end, each a hair less, so that no sum exceeds one of whole
-    modules by rounding."""
+    """The least price (USD) and power (W) of a link's end, each a hair less, so that no sum exceeds
+    one of whole modules by rounding.
+    """
     fitting_links = [(optic, optic.links_of(gbit_s)) for optic in instance.network.optics]
     ends = [(optic.usd / links, optic.w / links) for optic, links in fitting_links if links]
     usd, w = (min(figures) for figures in zip(*ends, strict=True)) if ends else (0.0, 0.0)
@@ -226,8 +271,10 @@ def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
 def _any_in_time(
     space: Space, sources: Sequence[Fitting], hb: HbDomain, site: DomainSet, gears: Sequence[Gear]
 ) -> bool:
-    """Whether a family that some gears join serves: on the mappings of each workload that may be fastest, which do more
-    often than not, or else on all that dominance, which takes longest, leaves."""
+    """Whether a family that some gears join serves: on the mappings of each workload that may be
+    fastest, which do more often than not, or else on all that dominance, which takes longest,
+    leaves.
+    """
     instance, gpu = space.instance, space.instance.cluster.gpu
     layout = NicLayout(domains=site.domains, span=site.domains)
     byte_s = max(gear.byte_s for gear in gears)
@@ -254,7 +301,9 @@ def _any_in_time(
 
 
 def _may_be_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context) -> Ints:
-    """Rows of the mappings that may meet their bound on the best network, first those that may be the fastest."""
+    """Rows of the mappings that may meet their bound on the best network, first those that may be
+    the fastest.
+    """
     floor_s, bound_s = source.least_s(gpu, hb.gbyte_s, best.byte_s), source.workload.bound_s
     rows = np.flatnonzero((source.fastest_s <= bound_s) & (floor_s <= bound_s))
     return rows[np.argsort(floor_s[rows], kind="stable")]
@@ -269,7 +318,9 @@ def _any_serves(instance: Instance, families: Iterable[Family], pools: list[Pool
     """Whether a family meets every time bound with uplinks that keep the limits."""
     fewest: dict[tuple[Context, tuple[int, ...]], int | None] = {}
     for family in families:
-        if not _within(instance, family, family.uplink_choices[0]) or not _may_train(instance, family, pools):
+        if not _within(instance, family, family.uplink_choices[0]) or not _may_train(
+            instance, family, pools
+        ):
             continue
         key = context_of(family), family.uplink_choices
         if key not in fewest:
@@ -281,32 +332,48 @@ def _any_serves(instance: Instance, families: Iterable[Family], pools: list[Pool
 
 
 def _may_train(instance: Instance, family: Family, pools: list[Pool]) -> bool:
-    """Whether training would be in time if all traffic had the rate of the NICs, with the failures of the fewest
-    uplinks; true where no failures count. No uplinks train more."""
+    """Whether training would be in time if all traffic had the rate of the NICs, with the failures
+    of the fewest uplinks; true where no failures count. No uplinks train more.
+    """
     if instance.availability is None:
         return True
     byte_s = context_of(family).byte_s
-    times = [(mappings.workload, mappings.undisturbed_s(byte_s).min(keepdims=True)) for mappings in pools]
+    times = [
+        (mappings.workload, mappings.undisturbed_s(byte_s).min(keepdims=True)) for mappings in pools
+    ]
     return _trains(instance, family, family.uplink_choices[:1], times)
 
 
 def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) -> bool:
-    """Whether a family keeps the limits with the least uplinks in time; with more and spares where failures count."""
+    """Whether a family keeps the limits with the least uplinks in time; with more and spares where
+    failures count.
+    """
     if instance.availability is None or not _within(instance, family, fewest):
         return _within(instance, family, fewest)
     context, choices = context_of(family), family.uplink_choices
     enough = np.array(choices[bisect_left(choices, fewest) :])
-    timed = [(mappings.workload, least_times_s(mappings, {context: enough})[context]) for mappings in pools]
+    timed = [
+        (mappings.workload, least_times_s(mappings, {context: enough})[context])
+        for mappings in pools
+    ]
     return _trains(instance, family, enough.tolist(), timed)
 
 
 def _trains(
-    instance: Instance, family: Family, uplinks: Sequence[int], timed: Sequence[tuple[Workload, Floats]]
+    instance: Instance,
+    family: Family,
+    uplinks: Sequence[int],
+    timed: Sequence[tuple[Workload, Floats]],
 ) -> bool:
-    """Whether training is in time with its failures, and the fewest spares for that keep the limits."""
+    """Whether training is in time with its failures, and the fewest spares for that keep the
+    limits.
+    """
     availability = instance.availability
     assert availability is not None
-    loss, target = family_domain_lost(availability, family), demand(availability, family, uplinks, timed)
+    loss, target = (
+        family_domain_lost(availability, family),
+        demand(availability, family, uplinks, timed),
+    )
     for i, count in enumerate(uplinks):
         spares = fewest_spares(availability, loss, family.domains, target, i)
         if spares is not None and _within(instance, replace(family, spare_domains=spares), count):
@@ -315,13 +382,20 @@ def _trains(
 
 
 def _within(instance: Instance, family: Family, uplinks: int) -> bool:
-    return instance.limits == Limits() or within_limits(instance, family, cost_of(instance, family, uplinks))
+    return instance.limits == Limits() or within_limits(
+        instance, family, cost_of(instance, family, uplinks)
+    )
 
 
 def _least_uplinks(context: Context, choices: tuple[int, ...], pools: list[Pool]) -> int | None:
-    """The fewest uplinks to choose from with which every time bound is met; None where all are too few."""
+    """The fewest uplinks to choose from with which every time bound is met; None where all are too
+    few.
+    """
 
     def in_time(uplinks: int) -> bool:
-        return all((mappings.time_s(context, uplinks) <= mappings.workload.bound_s).any() for mappings in pools)
+        return all(
+            (mappings.time_s(context, uplinks) <= mappings.workload.bound_s).any()
+            for mappings in pools
+        )
 
     return choices[bisect_left(choices, True, key=in_time)] if in_time(choices[-1]) else None

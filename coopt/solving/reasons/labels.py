@@ -16,7 +16,9 @@ from coopt.plan.schema import Cost, Design
 
 @dataclass(frozen=True, kw_only=True)
 class Saying:
-    """How sentences speak of an objective: what a plan does, the best of plans, that one is better, or as good."""
+    """How sentences speak of an objective: what a plan does, the best of plans, that one is better,
+    or as good.
+    """
 
     does: str
     best: str
@@ -64,7 +66,9 @@ LIMITS = {
 
 
 def limit_name(key: str) -> str:
-    """`the limit on power (limits.power_mw)`: a limit by its name, then its key; the key alone where it has no name."""
+    """`the limit on power (limits.power_mw)`: a limit by its name, then its key; the key alone
+    where it has no name.
+    """
     name = LIMITS.get(key.rpartition(".")[2])
     return f"{name} ({key})" if name else key
 
@@ -76,7 +80,9 @@ def sentence(text: str) -> str:
 
 
 def amount(kind: ObjectiveKind, value: float, word: str = "") -> str:
-    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`, with a `word` such as more behind the unit."""
+    """`$12,345,678`, `7,235 W` or `0.658867 s an iteration`, with a `word` such as more behind the
+    unit.
+    """
     suffix = word and f" {word}"
     if kind == "time":
         return f"{number(value)} s{suffix} an iteration"
@@ -122,13 +128,18 @@ def dearer_by(kind: ObjectiveKind, extra: float, share_of: float | None) -> str:
 
 
 def changes_and_cost(relaxation: Relaxation) -> tuple[int, float]:
-    """The order in which ways out are told: those that change less first, and then what costs less."""
+    """The order in which ways out are told: those that change less first, and then what costs
+    less.
+    """
     return len(relaxation.changes), relaxation.value
 
 
 def changes_of(relaxation: Relaxation) -> str:
     """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the least in steps of 2)`."""
-    return both(f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})" for change in relaxation.changes)
+    return both(
+        f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})"
+        for change in relaxation.changes
+    )
 
 
 def _how_far(change: Change) -> str:
@@ -158,7 +169,10 @@ def why_dearer(objective: Objective, ours: tuple[Design, Cost], rival: tuple[Des
         return why_worse(objective, ours[1], rival[1])
     cheaper, dearer = (rival, ours) if costs_less(objective, ours[1], rival[1]) else (ours, rival)
     tiers = range(cheaper[0].fabric.tiers + 1, dearer[0].fabric.tiers + 1)
-    needs = [f"a {ORDINALS[tier]} tier" if tier > 1 or cheaper[0].fabric.tiers else "a network" for tier in tiers]
+    needs = [
+        f"a {ORDINALS[tier]} tier" if tier > 1 or cheaper[0].fabric.tiers else "a network"
+        for tier in tiers
+    ]
     subject = "the plan" if dearer is ours else "it"
     surplus = why_billed_more(objective, ours[1], rival[1])
     return "; ".join(filter(None, (f"{subject} needs {both(needs)}" if needs else "", surplus)))
@@ -170,7 +184,9 @@ def costs_less(objective: Objective, ours: Cost, rival: Cost) -> bool:
 
 
 def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
-    """What another bill has more of than ours, dearest first; what ours has more of, the plan's, where that is less."""
+    """What another bill has more of than ours, dearest first; what ours has more of, the plan's,
+    where that is less.
+    """
     subject, owner = "it", "its"
     if costs_less(objective, ours, rival):
         ours, rival, subject, owner = rival, ours, "the plan", "the plan's"
@@ -179,13 +195,19 @@ def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     count.subtract(_count_by_kind(ours))
     kinds = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
     sums = {kind: amount(objective.minimize, weight[kind]) for kind in kinds}
-    additions = [f"{_more_of(count[kind], kind)} ({sums[kind]})" for kind in kinds if count[kind] > 0]
-    dearer = [f"{owner} {DEARER[kind]} cost {sums[kind]} more" for kind in kinds if count[kind] <= 0]
+    additions = [
+        f"{_more_of(count[kind], kind)} ({sums[kind]})" for kind in kinds if count[kind] > 0
+    ]
+    dearer = [
+        f"{owner} {DEARER[kind]} cost {sums[kind]} more" for kind in kinds if count[kind] <= 0
+    ]
     return ", and ".join([*([f"{subject} takes {both(additions)}"] if additions else []), *dearer])
 
 
 def why_worse(objective: Objective, ours: Cost, rival: Cost) -> str:
-    """What sets another plan apart: its bill where time decides, else what it has more of, dearest first."""
+    """What sets another plan apart: its bill where time decides, else what it has more of, dearest
+    first.
+    """
     billed = objective.billed
     if objective.minimize == billed:
         return why_billed_more(objective, ours, rival)
@@ -199,7 +221,10 @@ def _more_of(number: int, kind: ItemKind) -> str:
     """`1 more switch`, `8 more NICs`."""
     noun = MORE[kind]
     if number == 1:
-        noun = {"switches": "switch", "links added to old switches": "link added to an old switch"}.get(noun, noun[:-1])
+        noun = {
+            "switches": "switch",
+            "links added to old switches": "link added to an old switch",
+        }.get(noun, noun[:-1])
     return f"{number:,} more {noun}"
 
 

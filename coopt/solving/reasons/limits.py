@@ -1,7 +1,8 @@
-"""The limits a user sets, as numbers and as lists of what is allowed, and the instance with other ones.
+"""The limits a user sets, as numbers and as lists of what is allowed, and the instance with other
+ones.
 
-Designs are measured against numbers, which are rounded short enough to type, on the side where they suffice. Of each
-list it is known how wide it can be.
+Designs are measured against numbers, which are rounded short enough to type, on the side where they
+suffice. Of each list it is known how wide it can be.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ DIGITS, WHOLE = 5, 1e5
 FREE: dict[str, tuple[Any, ...] | None] = MappingLimits().model_dump()
 """Every list of a mapping by default, which is its widest; None leaves it free."""
 OFFLOADED = (0, 50, 100)
-"""Shares of the activations (%) to try where the host can have them, which none go to by default."""
+"""Shares of the activations (%) to try where the host can have them, which none go to by default.
+"""
 CATALOGS = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}
 FABRICS = ("rail-only", "rail-optimized", "clos")
 
@@ -45,8 +47,9 @@ FABRICS = ("rail-only", "rail-optimized", "clos")
 class Limit:
     """A limit by its key in the instance.
 
-    `cap` is in the unit that designs are measured in; `own` turns an amount of it into the user's number, which falls
-    as the amount grows where `falling`; `with_number` is the instance with another number.
+    `cap` is in the unit that designs are measured in; `own` turns an amount of it into the user's
+    number, which falls as the amount grows where `falling`; `with_number` is the instance with
+    another number.
     """
 
     key: str
@@ -107,7 +110,9 @@ def _time_limit(instance: Instance, w: int) -> Limit:
 
 
 def own_time(workload: Workload, time_s: float) -> float:
-    """A predicted iteration time, with its margin, in the unit of the workload's bound: seconds, tokens/s or days."""
+    """A predicted iteration time, with its margin, in the unit of the workload's bound: seconds,
+    tokens/s or days.
+    """
     time_s *= 1.0 + workload.time_margin
     if workload.min_tokens_per_s is not None:
         return workload.tokens_per_iteration / time_s
@@ -128,7 +133,8 @@ def _caps(instance: Instance) -> Iterator[Limit]:
 
 
 def typed(value: float, *, up: bool = True) -> float:
-    """The nearest number of five digits that is not below `value`; not above it where `up` is false.
+    """The nearest number of five digits that is not below `value`; not above it where `up` is
+    false.
 
     Whole numbers, such as most sums of prices, stay as they are.
     """
@@ -140,7 +146,9 @@ def typed(value: float, *, up: bool = True) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ListLimit:
-    """A list by its key: what it holds now, an instance with more in it, and what of it a plan uses."""
+    """A list by its key: what it holds now, an instance with more in it, and what of it a plan
+    uses.
+    """
 
     key: str
     now: tuple[Any, ...]
@@ -153,15 +161,21 @@ class ListLimit:
         return self.with_list(instance, self.widest)
 
     def with_used(self, instance: Instance, plan: Plan) -> tuple[Instance, tuple[Any, ...]]:
-        """The instance with no more in the list than is there now and what the plan uses; and the list."""
+        """The instance with no more in the list than is there now and what the plan uses; and the
+        list.
+        """
         have = {_name(entry) for entry in self.now}
         entry_of: dict[Any, Any] = {_name(entry): entry for entry in self.widest or ()}
-        additions = tuple(entry_of.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have)
+        additions = tuple(
+            entry_of.get(name, name) for name in dict.fromkeys(self.used(plan)) if name not in have
+        )
         return self.with_list(instance, (*self.now, *additions)), (*self.now, *additions)
 
 
 def lists_of(instance: Instance) -> tuple[ListLimit, ...]:
-    """Lists that could hold more: parts first, then sizes of islands, then the mappings of each workload."""
+    """Lists that could hold more: parts first, then sizes of islands, then the mappings of each
+    workload.
+    """
     lists = [*_parts(instance), *_sizes(instance), *_spares(instance)]
     for w in range(len(instance.workload)):
         lists += _mappings(instance, w)
@@ -169,12 +183,16 @@ def lists_of(instance: Instance) -> tuple[ListLimit, ...]:
 
 
 def adds_unmated(instance: Instance, wider: Instance, plan: Plan) -> bool:
-    """Whether a plan of wider lists has links that do not mate, and of which an instance does not list every part."""
+    """Whether a plan of wider lists has links that do not mate, and of which an instance does not
+    list every part.
+    """
     network = instance.network
     names = {part.name for part in (*network.nics, *network.switches, *network.optics)}
     fabrics = (design.fabric for design in built(plan) if isinstance(design, Design))
     misfits = (first_unmated(wider.network, fabric) for fabric in fabrics)
-    return any(misfit is not None and not {part.name for part in misfit[1]} <= names for misfit in misfits)
+    return any(
+        misfit is not None and not {part.name for part in misfit[1]} <= names for misfit in misfits
+    )
 
 
 def widened(instance: Instance, lists: Sequence[ListLimit]) -> Instance:
@@ -185,18 +203,30 @@ def widened(instance: Instance, lists: Sequence[ListLimit]) -> Instance:
 
 
 def mating_lists(instance: Instance, lists: Sequence[ListLimit]) -> Iterator[Instance]:
-    """The instance with the widest of some lists, less what does not mate with switches of a protocol and a rate of
-    lanes, for each of these: every network whose links mate and whose tiers have one product is of one of them."""
-    # optics mate with both of their ends, so that one protocol and one rate go through all tiers of such a network
+    """The instance with the widest of some lists, less what does not mate with switches of a
+    protocol and a rate of lanes, for each of these: every network whose links mate and whose tiers
+    have one product is of one of them.
+    """
+    # optics mate with both of their ends, so that one protocol and one rate go through all tiers of
+    # such a network
     kinds = {f"network.{key}": CATALOGS[key] for key in ("nics", "switches", "optics")}
     part_lists = [entry for entry in lists if entry.key in kinds and entry.widest is not None]
     wide = widened(instance, lists)
-    speaking = {(switch.protocol, switch.lane_gbit_s): switch for switch in wide.network.switches} if part_lists else {}
+    speaking = (
+        {(switch.protocol, switch.lane_gbit_s): switch for switch in wide.network.switches}
+        if part_lists
+        else {}
+    )
     for switch in speaking.values():
         narrowed = wide
         for entry in part_lists:
-            narrowed = entry.with_list(narrowed, tuple(part for part in entry.widest or () if mate(part, switch)))
-        if all(entry.widest is None or getattr(narrowed.network, entry.key.split(".")[1]) for entry in part_lists):
+            narrowed = entry.with_list(
+                narrowed, tuple(part for part in entry.widest or () if mate(part, switch))
+            )
+        if all(
+            entry.widest is None or getattr(narrowed.network, entry.key.split(".")[1])
+            for entry in part_lists
+        ):
             yield narrowed
 
 
@@ -217,9 +247,14 @@ def _parts(instance: Instance) -> Iterator[ListLimit]:
     network = instance.network
     widest: dict[str, tuple[Any, ...]] = {
         "fabrics": FABRICS,
-        "nics_per_gpu": tuple(dict.fromkeys((*network.nics_per_gpu, 2 * max(network.nics_per_gpu)))),
+        "nics_per_gpu": tuple(
+            dict.fromkeys((*network.nics_per_gpu, 2 * max(network.nics_per_gpu)))
+        ),
         "nic_planes": _planes(instance),
-        **{key: _from_catalog(instance, key) for key in ("nics", "switches", "optics", "hb_domains")},
+        **{
+            key: _from_catalog(instance, key)
+            for key in ("nics", "switches", "optics", "hb_domains")
+        },
     }
     for key, wide in widest.items():
         listing = getattr(network, key)
@@ -228,16 +263,26 @@ def _parts(instance: Instance) -> Iterator[ListLimit]:
                 key=f"network.{key}",
                 now=listing,
                 widest=wide,
-                with_list=lambda question, entries, key=key: with_part(question, "network", {key: entries}),  # type: ignore[misc]
+                with_list=lambda question, entries, key=key: with_part(
+                    question, "network", {key: entries}
+                ),  # type: ignore[misc]
                 used=partial(parts_used, name=key),
             )
 
 
 def _planes(instance: Instance) -> tuple[int, ...]:
-    """The numbers of planes, with those for which some NIC has ports and the rest of the instance agrees with."""
+    """The numbers of planes, with those for which some NIC has ports and the rest of the instance
+    agrees with.
+    """
     planes = instance.network.nic_planes
-    additions = sorted({ports for nic in instance.network.nics for ports in nic.ports} - set(planes))
-    with_more = (with_part(instance, "network", {"nic_planes": (*planes, *additions)}),) if additions else ()
+    additions = sorted(
+        {ports for nic in instance.network.nics for ports in nic.ports} - set(planes)
+    )
+    with_more = (
+        (with_part(instance, "network", {"nic_planes": (*planes, *additions)}),)
+        if additions
+        else ()
+    )
     return (*planes, *additions) if with_more and not list(disagreements(with_more[0])) else planes
 
 
@@ -256,7 +301,8 @@ def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
 
 
 def _may_hold(instance: Instance, domain: HbDomain) -> bool:
-    """Whether a domain is sold with the GPU, or is of a size for study that asks for no faster links than it has.
+    """Whether a domain is sold with the GPU, or is of a size for study that asks for no faster
+    links than it has.
 
     Those are the links of the domains that are sold with it, or that the instance lists.
     """
@@ -268,12 +314,15 @@ def _may_hold(instance: Instance, domain: HbDomain) -> bool:
         for candidate in entries("hb_domain").values()
         if isinstance(candidate, HbDomain) and gpu in candidate.gpus
     ]
-    return domain.gbyte_s <= max(candidate.gbyte_s for candidate in (*sold, *instance.network.hb_domains))
+    return domain.gbyte_s <= max(
+        candidate.gbyte_s for candidate in (*sold, *instance.network.hb_domains)
+    )
 
 
 def _as_in(instance: Instance, entry: Entry) -> Entry:
-    """An entry of the catalog as it would stand in the instance: a switch with its ports that stay free, an HB domain
-    with its servers where these count."""
+    """An entry of the catalog as it would stand in the instance: a switch with its ports that stay
+    free, an HB domain with its servers where these count.
+    """
     if isinstance(entry, Switch) and instance.margin is not None:
         return entry.with_port_margin(instance.margin.ports)
     if isinstance(entry, HbDomain) and "host" in instance.objective.include:
@@ -288,7 +337,12 @@ def _sizes(instance: Instance) -> Iterator[ListLimit]:
     for w, workload in enumerate(instance.workload):
         if workload.gpus is not None:
             sizes = {size * 2**k for size in (1, *workload.gpus) for k in range(gpus.bit_length())}
-            sizes |= {size // 2**k for size in workload.gpus for k in range(size.bit_length()) if size % 2**k == 0}
+            sizes |= {
+                size // 2**k
+                for size in workload.gpus
+                for k in range(size.bit_length())
+                if size % 2**k == 0
+            }
             additions = sorted(size for size in sizes if size <= gpus and size not in workload.gpus)
             yield ListLimit(
                 key=f"workload[{w}].gpus",
@@ -310,8 +364,12 @@ def _spares(instance: Instance) -> Iterator[ListLimit]:
             key="availability.spare_domains",
             now=instance.availability.spare_domains,
             widest=None,
-            with_list=lambda question, counts: with_part(question, "availability", {"spare_domains": counts}),
-            used=lambda plan: [design.spare_domains for design in built(plan) if isinstance(design, Design)],
+            with_list=lambda question, counts: with_part(
+                question, "availability", {"spare_domains": counts}
+            ),
+            used=lambda plan: [
+                design.spare_domains for design in built(plan) if isinstance(design, Design)
+            ],
         )
 
 

@@ -1,4 +1,5 @@
-"""Designs with other optics than are worth having at today's prices, and the least that any optics make of a design.
+"""Designs with other optics than are worth having at today's prices, and the least that any optics
+make of a design.
 
 Each price of an optic, or of electricity, brings about a choice of its own.
 """
@@ -27,10 +28,11 @@ from coopt.solving.reasons.limits import with_part
 class Floors:
     """What some rows of designs are worth at least, with whatever fits at each end of their links.
 
-    `values` has what a module of each of `optics` is worth, `counts` the modules that rows buy and `beside` what the
-    rest of each is worth. `links` (tiers, rows) are those of each level; `shares` (kinds, tiers, 2, optics) the share
-    of a module that a link takes of what fits at its lower and upper end, 0 of what does not, and `kind` says for each
-    row where to look. No choice takes less, as modules are bought whole.
+    `values` has what a module of each of `optics` is worth, `counts` the modules that rows buy and
+    `beside` what the rest of each is worth. `links` (tiers, rows) are those of each level; `shares`
+    (kinds, tiers, 2, optics) the share of a module that a link takes of what fits at its lower and
+    upper end, 0 of what does not, and `kind` says for each row where to look. No choice takes less,
+    as modules are bought whole.
     """
 
     rows: Ints
@@ -49,13 +51,23 @@ class Floors:
         optics = instance.network.optics if "optics" in instance.objective.include else ()
         column = {name: n for n, (kind, name) in enumerate(designs.lines) if kind == "optics"}
         modules = [
-            designs.counts[rows, column[optic.name]] if optic.name in column else np.zeros(len(rows))
+            (
+                designs.counts[rows, column[optic.name]]
+                if optic.name in column
+                else np.zeros(len(rows))
+            )
             for optic in optics
         ]
         counts = np.array(modules, dtype=np.int64).reshape(len(optics), len(rows)).T
-        values = np.array([weigh(instance.objective, optic.usd, optic.w) for optic in optics], dtype=np.float64)
+        values = np.array(
+            [weigh(instance.objective, optic.usd, optic.w) for optic in optics], dtype=np.float64
+        )
         families = np.unique(designs.family[rows]).tolist()
-        shares, of_family, links = dict[object, Floats](), np.zeros(len(designs.families), dtype=np.int64), []
+        shares, of_family, links = (
+            dict[object, Floats](),
+            np.zeros(len(designs.families), dtype=np.int64),
+            [],
+        )
         for number in families:
             family = designs.families[number]
             of_family[number] = _numbered(shares, instance, family)
@@ -74,15 +86,18 @@ class Floors:
         )
 
     def at(self, units: Floats, of_optic: Mapping[str, float], increase: float) -> Floats:
-        """The floor of each row where a price is so much higher, of which each row of designs buys so many units and
-        each module of an optic so many."""
+        """The floor of each row where a price is so much higher, of which each row of designs buys
+        so many units and each module of an optic so many.
+        """
         per_module = np.array([of_optic.get(name, 0.0) for name in self.optics], dtype=np.float64)
         modules = self.shares * (self.values + increase * per_module)
         of_ends = np.where(self.shares > 0, modules, np.inf).min(axis=-1, initial=np.inf)
         # nothing fits at levels that a family does not have, which take no modules
         of_links = np.where(np.isfinite(of_ends), of_ends, 0.0).sum(axis=-1)
         beside = self.beside + increase * (units[self.rows] - self.counts @ per_module)
-        return np.asarray(beside + (self.links * of_links[self.kind].T).sum(axis=0), dtype=np.float64)
+        return np.asarray(
+            beside + (self.links * of_links[self.kind].T).sum(axis=0), dtype=np.float64
+        )
 
 
 def would_do(instance: Instance, families: Iterable[Family]) -> set[str]:
@@ -93,19 +108,31 @@ def would_do(instance: Instance, families: Iterable[Family]) -> set[str]:
     for family in families:
         _numbered(shares, instance, family)
     is_taken = np.sum([share.sum(axis=(0, 1)) for share in shares.values()], axis=0) > 0
-    return {optic.name for optic, takes in zip(instance.network.optics, is_taken.tolist(), strict=True) if takes}
+    return {
+        optic.name
+        for optic, takes in zip(instance.network.optics, is_taken.tolist(), strict=True)
+        if takes
+    }
 
 
 def _numbered(shares: dict[object, Floats], instance: Instance, family: Family) -> int:
-    """The place of a family's shares of modules among those of all kinds of links, which hold them from then on."""
-    key = family.nic.name, family.nic_planes, tuple((switch.name, switch.port_gbit_s) for switch in family.switches)
+    """The place of a family's shares of modules among those of all kinds of links, which hold them
+    from then on.
+    """
+    key = (
+        family.nic.name,
+        family.nic_planes,
+        tuple((switch.name, switch.port_gbit_s) for switch in family.switches),
+    )
     if key not in shares:
         shares[key] = _shares(instance, family)
     return list(shares).index(key)
 
 
 def _shares(instance: Instance, family: Family) -> Floats:
-    """The share of a module that a link takes at the lower and the upper end of each level; 0 of what does not fit."""
+    """The share of a module that a link takes at the lower and the upper end of each level; 0 of
+    what does not fit.
+    """
     network, rate = instance.network, family.link_gbit_s
     shares = np.zeros((MOST_TIERS, 2, len(network.optics)))
     for level, upper_switch in enumerate(family.switches):
@@ -115,25 +142,34 @@ def _shares(instance: Instance, family: Family) -> Floats:
             if links and optic.reach_m >= network.link_reach_m[level]:
                 # a cage of a NIC takes one module, which has to serve all ports of the cage
                 at_nic = lower_switch is not None or links * family.nic.cages == family.nic_planes
-                shares[level, :, n] = at_nic and fits(optic, rate, lower_switch), fits(optic, rate, upper_switch)
+                shares[level, :, n] = (
+                    at_nic and fits(optic, rate, lower_switch),
+                    fits(optic, rate, upper_switch),
+                )
                 shares[level, :, n] /= links
     return shares
 
 
 def _links(family: Family) -> tuple[list[float], list[float]]:
-    """Links of each level, and how many more of them an uplink adds: none of a NIC's, and else all there are."""
+    """Links of each level, and how many more of them an uplink adds: none of a NIC's, and else all
+    there are.
+    """
     fewest = family.uplink_choices[0]
     counts = [float(level.links) for level in levels(family, fewest)]
     counts = counts[: family.tiers] + [0.0] * (MOST_TIERS - family.tiers)
     return [counts[0], 0.0, 0.0], [0.0, *(links / max(fewest, 1) for links in counts[1:])]
 
 
-def with_other_optics(instance: Instance, families: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
-    """Families with optics they may have at other prices, each with the position of one that differs in optics only.
+def with_other_optics(
+    instance: Instance, families: tuple[Family, ...]
+) -> Iterator[tuple[int, Family]]:
+    """Families with optics they may have at other prices, each with the position of one that
+    differs in optics only.
 
-    A price of an optic, or of electricity, changes which optics are worth having, and so designs and not only their
-    bills. At any price of one optic the rest are worth having, or not, as they are where it is not listed. A choice
-    that no price brings about is no better than those that are there.
+    A price of an optic, or of electricity, changes which optics are worth having, and so designs
+    and not only their bills. At any price of one optic the rest are worth having, or not, as they
+    are where it is not listed. A choice that no price brings about is no better than those that are
+    there.
     """
     if instance.network.link_ends != "same":
         yield from _with_other_ends(instance, families)
@@ -154,22 +190,31 @@ def with_other_optics(instance: Instance, families: tuple[Family, ...]) -> Itera
                 yield number, variant
 
 
-def _with_other_ends(instance: Instance, families: tuple[Family, ...]) -> Iterator[tuple[int, Family]]:
+def _with_other_ends(
+    instance: Instance, families: tuple[Family, ...]
+) -> Iterator[tuple[int, Family]]:
     """The same where each end of links has its own product.
 
-    Whatever the price of one optic, a choice is not worth having where another has as few of it, for no more beside.
+    Whatever the price of one optic, a choice is not worth having where another has as few of it,
+    for no more beside.
     """
     numbers = {replace(family, optics=()): number for number, family in enumerate(families)}
     pairs = {(replace(family, optics=()), family.optics) for family in families}
     values = [_beside(instance, name) for name in _priced_alone(instance)]
-    values += [values_of(instance, ("capex", "power"))] if instance.objective.minimize == "tco" else []
+    values += (
+        [values_of(instance, ("capex", "power"))] if instance.objective.minimize == "tco" else []
+    )
     sites: dict[tuple[int, HbDomain, int], list[Family]] = {}
     for family in families:
         sites.setdefault((family.gpus, family.hb, family.domains), []).append(family)
     for value, (site, members) in product(values, sites.items()):
-        space = Space(instance=_with_fabrics(instance, {family.fabric for family in members}), values=value)
+        space = Space(
+            instance=_with_fabrics(instance, {family.fabric for family in members}), values=value
+        )
         joining = {_gear_key(family) for family in members}
-        for variant in space.families(*site, [gear for gear in space.gears if _gear_key(gear) in joining]):
+        for variant in space.families(
+            *site, [gear for gear in space.gears if _gear_key(gear) in joining]
+        ):
             key = replace(variant, optics=())
             if key in numbers and (key, variant.optics) not in pairs:
                 pairs.add((key, variant.optics))
@@ -193,33 +238,51 @@ def _priced_alone(instance: Instance) -> Iterator[str]:
 
 
 def _beside(instance: Instance, name: str) -> OpticValues:
-    """How many of an optic one module is, then what it adds to each measure where that one costs nothing."""
+    """How many of an optic one module is, then what it adds to each measure where that one costs
+    nothing.
+    """
     price = "w" if instance.objective.minimize == "power" else "usd"
     optics = tuple(
-        entry.model_copy(update={price: 0.0}) if entry.name == name else entry for entry in instance.network.optics
+        entry.model_copy(update={price: 0.0}) if entry.name == name else entry
+        for entry in instance.network.optics
     )
     network = instance.network.model_copy(update={"optics": optics})
     values = values_of(instance.model_copy(update={"network": network}))
     return lambda optic: (float(optic.name == name), *values(optic))
 
 
-def _choices(instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]) -> Iterator[tuple[LinkEnds, ...]]:
-    """The optics of all levels, each at both ends, at every price of one, and at every price of electricity; those that
-    mate with the switches of each tier, where there are any."""
-    reaches_m = instance.network.link_reach_m[: len(optic_choices(instance, nic, None, planes, switches))]
+def _choices(
+    instance: Instance, nic: Nic, planes: int, switches: tuple[Switch, ...]
+) -> Iterator[tuple[LinkEnds, ...]]:
+    """The optics of all levels, each at both ends, at every price of one, and at every price of
+    electricity; those that mate with the switches of each tier, where there are any.
+    """
+    reaches_m = instance.network.link_reach_m[
+        : len(optic_choices(instance, nic, None, planes, switches))
+    ]
     for optic in instance.network.optics:
         if optic.links_of(nic.gbit_s / planes):
             alternatives = optic_choices(_without(instance, optic), nic, None, planes, switches)
-            levels = [alternatives[n] if n < len(alternatives) else () for n in range(len(reaches_m))]
+            levels = [
+                alternatives[n] if n < len(alternatives) else () for n in range(len(reaches_m))
+            ]
             fits = [
-                (optic,) if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level)) else ()
+                (
+                    (optic,)
+                    if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level))
+                    else ()
+                )
                 for level, reach_m in enumerate(reaches_m)
             ]
             yield from map(
-                _at_both_ends, product(*((*level, *choices) for level, choices in zip(levels, fits, strict=True)))
+                _at_both_ends,
+                product(*((*level, *choices) for level, choices in zip(levels, fits, strict=True))),
             )
     if instance.objective.minimize == "tco":
-        yield from map(_at_both_ends, product(*optic_choices(instance, nic, ("capex", "power"), planes, switches)))
+        yield from map(
+            _at_both_ends,
+            product(*optic_choices(instance, nic, ("capex", "power"), planes, switches)),
+        )
 
 
 def _at_both_ends(optics: tuple[Optic, ...]) -> tuple[LinkEnds, ...]:
@@ -228,4 +291,6 @@ def _at_both_ends(optics: tuple[Optic, ...]) -> tuple[LinkEnds, ...]:
 
 def _without(instance: Instance, optic: Optic) -> Instance:
     optics = tuple(entry for entry in instance.network.optics if entry != optic)
-    return instance.model_copy(update={"network": instance.network.model_copy(update={"optics": optics})})
+    return instance.model_copy(
+        update={"network": instance.network.model_copy(update={"optics": optics})}
+    )

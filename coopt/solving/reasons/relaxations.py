@@ -1,4 +1,6 @@
-"""The least that has to give for a plan to exist, one limit at a time and jointly; each is solved to be sure."""
+"""The least that has to give for a plan to exist, one limit at a time and jointly; each is solved
+to be sure.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,22 @@ from coopt.solving.reasons.limits import (
     with_part,
     without_bound,
 )
-from coopt.solving.reasons.other_gpus import Attempt, WayOut, another_gpu, fewer, more_or_fewer, nearby
+from coopt.solving.reasons.other_gpus import (
+    Attempt,
+    WayOut,
+    another_gpu,
+    fewer,
+    more_or_fewer,
+    nearby,
+)
 from coopt.solving.reasons.rivals import least_memory_bytes
 
 PARTS = ("network.nics", "network.switches", "network.optics")
 
 
-def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -> Iterator[Relaxation]:
+def relaxations_of(
+    instance: Instance, conflicts: tuple[tuple[str, ...], ...]
+) -> Iterator[Relaxation]:
     """What lets a plan in.
 
     Parameters
@@ -64,9 +75,14 @@ def relaxations_of(instance: Instance, conflicts: tuple[tuple[str, ...], ...]) -
     relaxations = [entry for entry in map(verified, single) if entry]
     yield from relaxations
     part_lists = tuple(lists[key] for key in PARTS if key in lists)
-    if len(part_lists) > 1 and set(PARTS) & conflict and not any(_keys(entry) <= set(PARTS) for entry in relaxations):
+    if (
+        len(part_lists) > 1
+        and set(PARTS) & conflict
+        and not any(_keys(entry) <= set(PARTS) for entry in relaxations)
+    ):
         yield from filter(None, map(verified, _widened(instance, part_lists)))
-    # no design has a finite time where no mapping fits: then memory gives first, and the rest after it
+    # no design has a finite time where no mapping fits: then memory gives first, and the rest after
+    # it
     joint = _jointly(designs) or (() if relaxations else _after_memory(designs))
     yield from filter(None, map(verified, joint))
     if not len(designs):
@@ -78,7 +94,8 @@ def with_other_gpus(
 ) -> tuple[tuple[Relaxation, ...], tuple[str, ...]]:
     """What other numbers of GPUs or faster ones let in; and what of these was tried in vain.
 
-    Where time or memory is short the fewest GPUs are sought; where limits alone are, the most that keep them.
+    Where time or memory is short the fewest GPUs are sought; where limits alone are, the most that
+    keep them.
     """
     keys = set[str].intersection(*map(set, conflicts)) if conflicts else set[str]()
     tries: tuple[Attempt, ...]
@@ -107,18 +124,29 @@ def _keys(relaxation: Relaxation) -> set[str]:
     return {change.limit for change in relaxation.changes}
 
 
-def relaxation(instance: Instance, wider: Instance, changes: Sequence[Change], plan: Plan) -> Relaxation | None:
-    """A way out of an instance with the plan of the wider one; None where that has none, or adds parts that do not
-    mate."""
+def relaxation(
+    instance: Instance, wider: Instance, changes: Sequence[Change], plan: Plan
+) -> Relaxation | None:
+    """A way out of an instance with the plan of the wider one; None where that has none, or adds
+    parts that do not mate.
+    """
     if plan.cost is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
         return None
     gpu, domain_names = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
     domain_names -= {domain.name for domain in instance.network.hb_domains}
-    notes = [domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in domain_names]
+    notes = [
+        domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in domain_names
+    ]
     value, design = plan.objective.value, plan.design
-    if design is not None and design.spare_gpus and wider.cluster.most_gpus != instance.cluster.most_gpus:
+    if (
+        design is not None
+        and design.spare_gpus
+        and wider.cluster.most_gpus != instance.cluster.most_gpus
+    ):
         notes.append(_idle_note(design))
-    return Relaxation(changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes)))
+    return Relaxation(
+        changes=tuple(changes), value=value, design=design, notes=tuple(filter(None, notes))
+    )
 
 
 def _idle_note(design: Design) -> str:
@@ -126,12 +154,15 @@ def _idle_note(design: Design) -> str:
     domains = counted(design.spare_domains, "domain")
     standing_by = f" ({domains} standing by)" if design.spare_domains else ""
     return (
-        f"Besides the {design.gpus:,} GPUs that train it has {counted(design.spare_gpus, 'idle spare')}{standing_by}."
+        f"Besides the {design.gpus:,} GPUs that train it has"
+        f" {counted(design.spare_gpus, 'idle spare')}{standing_by}."
     )
 
 
 def _verified(instance: Instance, change: WayOut) -> Relaxation | None:
-    """The relaxation with the plan it lets in; None where it lets none in, or parts in whose links do not mate."""
+    """The relaxation with the plan it lets in; None where it lets none in, or parts in whose links
+    do not mate.
+    """
     changes, wider = change
     return relaxation(instance, wider, changes, solved(wider))
 
@@ -139,7 +170,13 @@ def _verified(instance: Instance, change: WayOut) -> Relaxation | None:
 def _moved(instance: Instance, limit: Limit, amount: float) -> WayOut:
     """The limit at the first short number that lets through what takes `amount`."""
     number, minimum, to = limit.own(limit.cap), limit.own(amount), limit.enough(amount)
-    change = Change(limit=limit.key, now=text_of(number), to=text_of(to), least=minimum, share=minimum / number - 1)
+    change = Change(
+        limit=limit.key,
+        now=text_of(number),
+        to=text_of(to),
+        least=minimum,
+        share=minimum / number - 1,
+    )
     moved = next(entry for entry in limits_of(instance) if entry.key == limit.key)
     return (change,), moved.with_number(to)
 
@@ -162,12 +199,19 @@ def _with_memory(designs: Designs, among: Bools) -> Iterator[WayOut]:
         gpu = designs.instance.cluster.gpu
         hbm_gb, least_gb = gpu.hbm_gb, gpu.whole_gb(need_bytes)
         to, share = typed(least_gb), least_gb / hbm_gb - 1
-        change = Change(limit="cluster.gpu.hbm_gb", now=text_of(hbm_gb), to=text_of(to), least=least_gb, share=share)
+        change = Change(
+            limit="cluster.gpu.hbm_gb",
+            now=text_of(hbm_gb),
+            to=text_of(to),
+            least=least_gb,
+            share=share,
+        )
         yield (change,), with_gpu(designs.instance, to)
 
 
 def _ratio(instance: Instance) -> Iterator[WayOut]:
-    """An oversubscription that is enough: designs change at whole numbers and at ratios of whole ports.
+    """An oversubscription that is enough: designs change at whole numbers and at ratios of whole
+    ports.
 
     It may not be the least, as fillings of leaves do not grow with the ratio.
     """
@@ -178,7 +222,9 @@ def _ratio(instance: Instance) -> Iterator[WayOut]:
 
     widest = designs_of(at(WIDEST_RATIO))
     downs = np.array([family.slowdown(1) for family in widest.families])[widest.family]
-    ratios = np.unique(np.append(downs / np.maximum(widest.uplinks, 1), np.arange(1, WIDEST_RATIO + 1)))
+    ratios = np.unique(
+        np.append(downs / np.maximum(widest.uplinks, 1), np.arange(1, WIDEST_RATIO + 1))
+    )
     ratios = ratios[(ratios > ratio_now) & (ratios <= WIDEST_RATIO)]
     low, high = -1, len(ratios) - 1
     if high < 0 or not feasible(at(float(ratios[high]))):
@@ -190,7 +236,15 @@ def _ratio(instance: Instance) -> Iterator[WayOut]:
     share = minimum / ratio_now - 1
     to = typed(minimum)
     yield (
-        (Change(limit=f"network.{key}", now=text_of(ratio_now), to=text_of(to), least=None, share=share),),
+        (
+            Change(
+                limit=f"network.{key}",
+                now=text_of(ratio_now),
+                to=text_of(to),
+                least=None,
+                share=share,
+            ),
+        ),
         at(to),
     )
 
@@ -201,7 +255,11 @@ def _tiers(instance: Instance) -> Iterator[WayOut]:
         question = with_part(instance, "network", {"max_tiers": tiers})
         if feasible(question):
             change = Change(
-                limit="network.max_tiers", now=str(tiers_now), to=str(tiers), least=tiers, share=tiers / tiers_now - 1
+                limit="network.max_tiers",
+                now=str(tiers_now),
+                to=str(tiers),
+                least=tiers,
+                share=tiers / tiers_now - 1,
             )
             yield (change,), question
             return
@@ -213,19 +271,28 @@ def _shorter_links(instance: Instance) -> Iterator[WayOut]:
     reached_m = max(optic.reach_m for optic in instance.network.optics)
     to = tuple(min(length_m, reached_m) for length_m in lengths_m)
     if to != lengths_m:
-        change = Change(limit="network.link_reach_m", now=text_of(lengths_m), to=text_of(to), least=None, share=None)
+        change = Change(
+            limit="network.link_reach_m",
+            now=text_of(lengths_m),
+            to=text_of(to),
+            least=None,
+            share=None,
+        )
         yield (change,), with_part(instance, "network", {"link_reach_m": to})
 
 
 def _widened(instance: Instance, lists: tuple[ListLimit, ...]) -> Iterator[WayOut]:
-    """The lists with what the best plan among the widest lists takes of them; the best whose links mate, where those of
-    the best one do not."""
+    """The lists with what the best plan among the widest lists takes of them; the best whose links
+    mate, where those of the best one do not.
+    """
     wide = widened(instance, lists)
     plan = solved(wide)
     if adds_unmated(instance, wide, plan):
         answers = [(question, solved(question)) for question in mating_lists(instance, lists)]
         mating = [
-            answer for question, answer in answers if answer.design and not adds_unmated(instance, question, answer)
+            answer
+            for question, answer in answers
+            if answer.design and not adds_unmated(instance, question, answer)
         ]
         if not mating:
             return
@@ -236,19 +303,27 @@ def _widened(instance: Instance, lists: tuple[ListLimit, ...]) -> Iterator[WayOu
     for entry in lists:
         instance, to = entry.with_used(instance, plan)
         if len(to) > len(entry.now):
-            changes.append(Change(limit=entry.key, now=text_of(entry.now), to=text_of(to), least=None, share=None))
+            changes.append(
+                Change(
+                    limit=entry.key, now=text_of(entry.now), to=text_of(to), least=None, share=None
+                )
+            )
     yield tuple(changes), instance
 
 
 def _jointly(designs: Designs) -> tuple[WayOut, ...]:
-    """The limits of the design that misses none by more than another design misses one by; all set as numbers."""
+    """The limits of the design that misses none by more than another design misses one by; all set
+    as numbers.
+    """
     if not len(designs):
         return ()
     shares = np.stack([use / designs.caps[key] for key, use in designs.uses.items()])
     row = int(np.lexsort((np.maximum(shares, 1.0).sum(axis=0), shares.max(axis=0)))[0])
     if not np.isfinite(shares[:, row]).all():
         return ()
-    missed = [limit for limit in limits_of(designs.instance) if designs.uses[limit.key][row] > limit.cap]
+    missed = [
+        limit for limit in limits_of(designs.instance) if designs.uses[limit.key][row] > limit.cap
+    ]
     if len(missed) < 2:
         return ()
     changes: tuple[Change, ...] = ()
@@ -268,7 +343,10 @@ def _after_memory(designs: Designs) -> Iterator[WayOut]:
     for (memory,), _ in _with_memory(replace(designs, instance=unbound), everything):
         roomy = with_gpu(designs.instance, float(memory.to))
         designs_with_room = designs_of(roomy)
-        numbers = chain(*(_number(designs_with_room, limit) for limit in limits_of(roomy)), _jointly(designs_with_room))
+        numbers = chain(
+            *(_number(designs_with_room, limit) for limit in limits_of(roomy)),
+            _jointly(designs_with_room),
+        )
         yield from (((memory, *changes), instance) for changes, instance in numbers)
 
 

@@ -1,16 +1,20 @@
-"""Which networks survive the loss of a part, each family with the uplinks that it then needs, and which loss none does.
+"""Which networks survive the loss of a part, each family with the uplinks that it then needs, and
+which loss none does.
 
-A lost NIC, leaf or plane takes the same number of NICs from a domain; traffic that leaves the domain takes longer, as
-docs/faults.md says, and nothing else changes. So a network survives exactly when the same network with NICs slower by
-that factor meets the longer bounds, by whichever mapping is fastest then; uplinks only help. The loss does not depend
-on the uplinks, so the networks of a family that survive are those from some number of uplinks on. The same holds for
-a lost domain, whose GPUs are lost with it: `without_domain`.
+A lost NIC, leaf or plane takes the same number of NICs from a domain; traffic that leaves the
+domain takes longer, as docs/faults.md says, and nothing else changes. So a network survives exactly
+when the same network with NICs slower by that factor meets the longer bounds, by whichever mapping
+is fastest then; uplinks only help. The loss does not depend on the uplinks, so the networks of a
+family that survive are those from some number of uplinks on. The same holds for a lost domain,
+whose GPUs are lost with it: `without_domain`.
 
-What training takes after the loss of an HB domain: restarted from a checkpoint on other domains of the cluster.
+What training takes after the loss of an HB domain: restarted from a checkpoint on other domains of
+the cluster.
 
-Any number of the domains that are left may train, by any mapping that the instance allows (docs/robust.md). For each of
-these places the least uplinks follow as they do for whole clusters; a network needs the least of any place. Places are
-tried in the order of what their compute takes at least, which ends a search early and changes no answer.
+Any number of the domains that are left may train, by any mapping that the instance allows
+(docs/robust.md). For each of these places the least uplinks follow as they do for whole clusters; a
+network needs the least of any place. Places are tried in the order of what their compute takes at
+least, which ends a search early and changes no answer.
 """
 
 from __future__ import annotations
@@ -54,13 +58,17 @@ HELP: dict[Lost, str] = {
 }
 
 
-def survived(instance: Instance, family: Family, uplinks: int, losses: Losses) -> tuple[Survived, ...]:
+def survived(
+    instance: Instance, family: Family, uplinks: int, losses: Losses
+) -> tuple[Survived, ...]:
     """What each loss does to a network that survives it; nothing to lose without a network."""
     parts = losses.items() if family.tiers else ()
     return tuple(_survived(instance, family, uplinks, part, slower) for part, slower in parts)
 
 
-def _survived(instance: Instance, family: Family, uplinks: int, part: Lost, slower: float) -> Survived:
+def _survived(
+    instance: Instance, family: Family, uplinks: int, part: Lost, slower: float
+) -> Survived:
     if part != "domain":
         lost = nics_lost(family, part)
         return Survived(part=part, nics_lost=lost, slower=slower, slowdown=slowdown(family, part))
@@ -72,7 +80,9 @@ def _survived(instance: Instance, family: Family, uplinks: int, part: Lost, slow
 def runs_without(
     instance: Instance, family: Family, uplinks: int, part: Lost, slower: float
 ) -> tuple[WorkloadPlan, ...] | None:
-    """How every workload runs fastest without any one such part; None where one misses its bound, that much longer."""
+    """How every workload runs fastest without any one such part; None where one misses its bound,
+    that much longer.
+    """
     longer, gpu = after_a_loss(instance, slower), instance.cluster.gpu
     if part == "domain":
         return Jobs(longer).runs(family, uplinks)
@@ -91,21 +101,33 @@ def runs_without(
 
 
 def slowdown(family: Family, part: Lost) -> float:
-    """How much longer traffic of a domain takes after a loss; infinite where the domain is cut off."""
-    return without_nics(family, nics_lost(family, part), family.nic_planes if part == "nic" else 1)[0]
+    """How much longer traffic of a domain takes after a loss; infinite where the domain is cut
+    off.
+    """
+    return without_nics(family, nics_lost(family, part), family.nic_planes if part == "nic" else 1)[
+        0
+    ]
 
 
 def nics_lost(family: Family, part: Lost) -> int:
-    """The most NICs of one domain that hang on such a part, with one of their ports where they have several."""
+    """The most NICs of one domain that hang on such a part, with one of their ports where they have
+    several.
+    """
     if part == "nic":
         return 1
     if part == "plane":
         return rails_of(family) // family.planes
-    return min(family.planes_together, family.planes) * int(nics_on(family, np.arange(family.leaves)).max())
+    return min(family.planes_together, family.planes) * int(
+        nics_on(family, np.arange(family.leaves)).max()
+    )
 
 
-def surviving(instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check) -> tuple[Family, ...]:
-    """The families with those of their uplinks with which they survive every loss; others are left out."""
+def surviving(
+    instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check
+) -> tuple[Family, ...]:
+    """The families with those of their uplinks with which they survive every loss; others are left
+    out.
+    """
     on_nics = {part: slower for part, slower in losses.items() if part != "domain"}
     for slower in dict.fromkeys(on_nics.values()):
         parts = [part for part in on_nics if on_nics[part] == slower]
@@ -118,12 +140,16 @@ def surviving(instance: Instance, losses: Losses, families: tuple[Family, ...], 
 def _without_nics(
     longer: Instance, parts: Sequence[Lost], families: tuple[Family, ...], check: Check
 ) -> tuple[Family, ...]:
-    """The families with those of their uplinks with which they meet the longer bounds without any of these parts."""
+    """The families with those of their uplinks with which they meet the longer bounds without any
+    of these parts.
+    """
     weak = [(family, _weakest(family, parts)) for family in families]
     standing = [(family, one) for family, one in weak if one is not None]
     table = columns(longer, tuple(one for _, one in standing), lambda _: None, check)
     need = needs(table.columns, len(longer.workload))
-    return tuple(from_least((family, need.get(table.numbers[context_of(one)])) for family, one in standing))
+    return tuple(
+        from_least((family, need.get(table.numbers[context_of(one)])) for family, one in standing)
+    )
 
 
 def _weakest(family: Family, parts: Sequence[Lost]) -> Family | None:
@@ -134,8 +160,12 @@ def _weakest(family: Family, parts: Sequence[Lost]) -> Family | None:
     return replace(family, nic=family.nic.model_copy(update={"gbit_s": family.nic.gbit_s / slower}))
 
 
-def surviving_domains(instance: Instance, families: tuple[Family, ...], check: Check) -> tuple[Family, ...]:
-    """The families with those of their uplinks with which every workload meets its bound without any one domain."""
+def surviving_domains(
+    instance: Instance, families: tuple[Family, ...], check: Check
+) -> tuple[Family, ...]:
+    """The families with those of their uplinks with which every workload meets its bound without
+    any one domain.
+    """
     alike: dict[object, list[Family]] = {}
     for family in families:
         alike.setdefault(_key(family), []).append(family)
@@ -153,7 +183,9 @@ def from_least(needed: Iterable[tuple[Family, int | None]]) -> Iterator[Family]:
     """Each family with its uplinks from the least needed on; left out where there are none."""
     for family, least in needed:
         if least is not None and least <= family.uplink_choices[-1]:
-            yield replace(family, uplink_choices=tuple(u for u in family.uplink_choices if u >= least))
+            yield replace(
+                family, uplink_choices=tuple(u for u in family.uplink_choices if u >= least)
+            )
 
 
 def _key(family: Family) -> object:
@@ -163,27 +195,42 @@ def _key(family: Family) -> object:
 
 def _of_most_choices(group: list[Family]) -> Family:
     """One of families that are alike, with the uplinks of all."""
-    return replace(group[0], uplink_choices=tuple(sorted({u for family in group for u in family.uplink_choices})))
+    return replace(
+        group[0],
+        uplink_choices=tuple(sorted({u for family in group for u in family.uplink_choices})),
+    )
 
 
 def _needs(jobs: Jobs, w: int, some: dict[object, Family], check: Check) -> dict[object, int]:
-    """The least uplinks with which a workload meets its bound; families where it never does are left out."""
+    """The least uplinks with which a workload meets its bound; families where it never does are
+    left out.
+    """
     need: dict[object, int] = {}
     for hb in jobs.instance.network.hb_domains:
-        mine = {key: family for key, family in some.items() if family.hb.name == hb.name and family.domains > 1}
+        mine = {
+            key: family
+            for key, family in some.items()
+            if family.hb.name == hb.name and family.domains > 1
+        }
         for place in jobs.places(w, hb) if mine else ():
             check()
-            mine = {key: f for key, f in mine.items() if need.get(key, math.inf) > f.uplink_choices[0]}
+            mine = {
+                key: f for key, f in mine.items() if need.get(key, math.inf) > f.uplink_choices[0]
+            }
             contexts: dict[Context, list[object]] = {}
             for key, family in mine.items():
                 if place.fits(family):
                     contexts.setdefault(context_left(family, place.site), []).append(key)
             if contexts:
                 numbered = list(enumerate(contexts))
-                found, _ = pool(jobs.source(w, place), jobs.gpu, hb, place.site, full_bandwidth(list(contexts)))
+                found, _ = pool(
+                    jobs.source(w, place), jobs.gpu, hb, place.site, full_bandwidth(list(contexts))
+                )
                 for column in best_rows(found, numbered, w, check):
                     keys = contexts[numbered[column.context][1]]
-                    need |= {key: min(column.uplinks, need.get(key, column.uplinks)) for key in keys}
+                    need |= {
+                        key: min(column.uplinks, need.get(key, column.uplinks)) for key in keys
+                    }
     return need
 
 
@@ -196,9 +243,13 @@ class Jobs:
         self._sources: dict[tuple[int, int], Fitting] = {}
 
     def places(self, w: int, hb: HbDomain) -> tuple[JobPlace, ...]:
-        """Where a workload could run in time on domains of a kind, the most promising place first."""
+        """Where a workload could run in time on domains of a kind, the most promising place
+        first.
+        """
         if (w, hb.name) not in self._places:
-            self._places[w, hb.name] = places(self.instance.workload[w], self.gpu, hb, self.instance.cluster.most_gpus)
+            self._places[w, hb.name] = places(
+                self.instance.workload[w], self.gpu, hb, self.instance.cluster.most_gpus
+            )
         return self._places[w, hb.name]
 
     def source(self, w: int, place: JobPlace) -> Fitting:
@@ -208,8 +259,12 @@ class Jobs:
             self._sources[key] = fitting(self.instance.workload[w], self.gpu, place.site.gpus)
         return self._sources[key]
 
-    def fastest(self, w: int, family: Family, uplinks: int, share: float = 1.0) -> WorkloadPlan | None:
-        """The fastest mapping of a workload on a network without a domain, within that share of its bound."""
+    def fastest(
+        self, w: int, family: Family, uplinks: int, share: float = 1.0
+    ) -> WorkloadPlan | None:
+        """The fastest mapping of a workload on a network without a domain, within that share of its
+        bound.
+        """
         workload, best = self.instance.workload[w], None
         within_s = workload.bound_s * share
         for place in self.places(w, family.hb):
@@ -227,7 +282,9 @@ class Jobs:
                 best, within_s = workload_plan(found, self.gpu, context, uplinks, row), time_s
         return best and best.model_copy(update={"bound_s": workload.bound_s})
 
-    def runs(self, family: Family, uplinks: int, share: float = 1.0) -> tuple[WorkloadPlan, ...] | None:
+    def runs(
+        self, family: Family, uplinks: int, share: float = 1.0
+    ) -> tuple[WorkloadPlan, ...] | None:
         """How every workload runs fastest; None where one is not within that share of its bound."""
         runs = []
         for w in range(len(self.instance.workload)):
@@ -251,15 +308,22 @@ class JobPlace:
 
 
 def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPlace, ...]:
-    """Every place of up to that many GPUs where compute alone may be in time, the most promising first.
+    """Every place of up to that many GPUs where compute alone may be in time, the most promising
+    first.
 
-    The sizes are those that some (t, c, p, d) multiplies to; the domains of each follow docs/network.md.
+    The sizes are those that some (t, c, p, d) multiplies to; the domains of each follow
+    docs/network.md.
     """
     table = quick_degrees(workload, gpu, gpus)
     sizes, position = np.unique(table.prod(axis=1), return_inverse=True)
     least = np.full(len(sizes), np.inf)
     np.minimum.at(least, position.ravel(), least_compute_s(workload, gpu, table))
-    return tuple(sorted(_on(hb, zip(sizes.tolist(), least.tolist(), strict=True)), key=lambda place: place.least_s))
+    return tuple(
+        sorted(
+            _on(hb, zip(sizes.tolist(), least.tolist(), strict=True)),
+            key=lambda place: place.least_s,
+        )
+    )
 
 
 def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
@@ -268,8 +332,12 @@ def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
             yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, domains=domains))
 
 
-def no_survivor(instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check) -> tuple[str, ...]:
-    """One sentence for each loss that no network which meets the bounds stands; else one for all of them together."""
+def no_survivor(
+    instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check
+) -> tuple[str, ...]:
+    """One sentence for each loss that no network which meets the bounds stands; else one for all of
+    them together.
+    """
 
     def fatal(part: Lost) -> bool:
         only = {part: losses[part]}
@@ -281,12 +349,16 @@ def no_survivor(instance: Instance, losses: Losses, families: tuple[Family, ...]
     return (survived_by_none(losses, NETWORK),)
 
 
-def _alone(instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check) -> str:
+def _alone(
+    instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check
+) -> str:
     try:
         if part == "domain":
             enough: float | None = least_slower(instance, families, slower, check)
         else:
-            enough = None if surviving(instance, {part: farthest(slower)}, families, check) else math.inf
+            enough = (
+                None if surviving(instance, {part: farthest(slower)}, families, check) else math.inf
+            )
     except StoppedError:  # what is proven stays proven, and how much would be enough open
         enough = None
     return fatal_loss(part, slower, NETWORK, enough)
@@ -304,8 +376,9 @@ NETWORK = Subject("network", "the bounds", "them")
 
 
 def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None) -> str:
-    """That none survives a loss, and what helps: `enough` is the least factor that does, None where that is not known,
-    and infinite where none up to the farthest does."""
+    """That none survives a loss, and what helps: `enough` is the least factor that does, None where
+    that is not known, and infinite where none up to the farthest does.
+    """
     key = f"robust.slower.{part}"
     if enough is None:
         help_text = f"a larger {key}, {HELP[part]}"
@@ -314,16 +387,18 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
     else:
         help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
     return (
-        f"robust.survive = {part}: no {subject.noun} that meets {subject.bounds} still meets {subject.them}, "
-        f"{slower:g} times as long, after the loss of any one {part}: needs {help_text}"
+        f"robust.survive = {part}: no {subject.noun} that meets {subject.bounds} still meets"
+        f" {subject.them}, {slower:g} times as long, after the loss of any one {part}: needs"
+        f" {help_text}"
     )
 
 
 def survived_by_none(losses: Losses, subject: Subject) -> str:
     """That some survives each loss, and none all of them."""
     return (
-        f"robust.survive = {', '.join(losses)}: each of these losses is survived by some {subject.noun} that meets "
-        f"{subject.bounds}, all of them by none: needs a larger robust.slower, or fewer losses to survive"
+        f"robust.survive = {', '.join(losses)}: each of these losses is survived by some"
+        f" {subject.noun} that meets {subject.bounds}, all of them by none: needs a larger"
+        " robust.slower, or fewer losses to survive"
     )
 
 
@@ -332,8 +407,12 @@ def farthest(slower: float) -> float:
     return min(FARTHEST * slower, MOST_SLOWER)
 
 
-def least_slower(instance: Instance, families: tuple[Family, ...], slower: float, check: Check) -> float:
-    """The least factor with which some network survives the loss of a domain; infinite where it is far off."""
+def least_slower(
+    instance: Instance, families: tuple[Family, ...], slower: float, check: Check
+) -> float:
+    """The least factor with which some network survives the loss of a domain; infinite where it is
+    far off.
+    """
     different = {_seen(family): family for family in families}
     least, within = math.inf, slower
     while math.isinf(least) and within < farthest(slower):
@@ -344,14 +423,18 @@ def least_slower(instance: Instance, families: tuple[Family, ...], slower: float
             runs = jobs.runs(family, family.uplink_choices[-1], min(least / within, 1.0))
             if runs is not None:
                 pairs = zip(runs, instance.workload, strict=True)
-                least = min(least, max(run.iteration_time_s / workload.bound_s for run, workload in pairs))
+                least = min(
+                    least, max(run.iteration_time_s / workload.bound_s for run, workload in pairs)
+                )
     return least
 
 
 def _seen(family: Family) -> object:
     """Families with all their uplinks that are the same to every job, whichever domain is lost."""
     layout = context_of(family).layout
-    leaves = () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
+    leaves = (
+        () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
+    )
     return family.gpus, family.hb.name, family.domains, family.byte_s, leaves
 
 

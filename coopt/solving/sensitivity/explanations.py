@@ -1,4 +1,6 @@
-"""Explain an instance of any kind by solving it again, changed in one thing at a time, and say what was found."""
+"""Explain an instance of any kind by solving it again, changed in one thing at a time, and say what
+was found.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ from coopt.solving.reasons.sentences import of_gpus_in_vain, of_untried, with_tp
 from coopt.solving.sensitivity.limits import NumericLimit, numeric_limits
 from coopt.solving.sensitivity.relaxations import relaxations_of
 from coopt.solving.sensitivity.resolves import Resolver, value_of
-from coopt.solving.sensitivity.rivals import lists_of_choices, price_count, price_range, prices_of, rivals_in
+from coopt.solving.sensitivity.rivals import (
+    lists_of_choices,
+    price_count,
+    price_range,
+    prices_of,
+    rivals_in,
+)
 from coopt.solving.sensitivity.sentences import (
     REGRETS,
     REGRETS_OF_WAYS_OUT,
@@ -48,7 +56,9 @@ WITH_PLAN_S = 150.0
 
 @dataclass(kw_only=True)
 class _Study:
-    """One explanation: who solves, who hears of it, and the keys of what was left when time ran out."""
+    """One explanation: who solves, who hears of it, and the keys of what was left when time ran
+    out.
+    """
 
     instance: Instance
     resolver: Resolver
@@ -69,7 +79,9 @@ class _Study:
         """Say what is solved next."""
         if self.on_progress is not None:
             named = with_names(message, rows_by_name(self.instance))
-            self.on_progress(Progress(stage="explain", message=named, elapsed_s=time.perf_counter() - self.begun))
+            self.on_progress(
+                Progress(stage="explain", message=named, elapsed_s=time.perf_counter() - self.begun)
+            )
 
     def explanation(self, status: str, sentences: Iterable[str], **parts: Any) -> Explanation:
         """The explanation, with what is missing in it."""
@@ -95,7 +107,8 @@ def explained(
     ways_out_s: float | None = None,
     asked: Instance | None = None,
 ) -> Explanation:
-    """What binds a plan and what its rivals cost, or what lets a plan in; within the time limit of the instance.
+    """What binds a plan and what its rivals cost, or what lets a plan in; within the time limit of
+    the instance.
 
     Parameters
     ----------
@@ -104,10 +117,11 @@ def explained(
     on_progress
         Called with what is solved next.
     ways_out_s
-        Where there is no plan, what has to give is sought no longer than this, and else what binds it no longer than
-        `WITH_PLAN_S`; as long as the instance allows if left out.
+        Where there is no plan, what has to give is sought no longer than this, and else what binds
+        it no longer than `WITH_PLAN_S`; as long as the instance allows if left out.
     asked
-        The question that left GPUs, batches or knobs open of which the instance is one choice: prices choose again.
+        The question that left GPUs, batches or knobs open of which the instance is one choice:
+        prices choose again.
     """
     study = _Study(instance=instance, resolver=Resolver(instance), on_progress=on_progress)
     study.tell("the plan itself")
@@ -118,7 +132,9 @@ def explained(
     study.instance, optimum = placed_as(instance, optimum)
     if ways_out_s is not None:
         study.within_s = ways_out_s if optimum.cost is None else WITH_PLAN_S
-        study.resolver.end_within(study.within_s - (0.0 if optimum.cost is None else time.perf_counter() - study.begun))
+        study.resolver.end_within(
+            study.within_s - (0.0 if optimum.cost is None else time.perf_counter() - study.begun)
+        )
     if optimum.cost is None:
         return _infeasible(study, optimum)
     study.resolver.measure_from(optimum)
@@ -130,13 +146,23 @@ def _infeasible(study: _Study, answer: Plan) -> Explanation:
     in_vain: list[str] = []
     answers = relaxations_of(study.resolver, study.instance, study.answers, in_vain.append)
     kind, is_regret = study.instance.objective.minimize, study.instance.minimizes_regret
-    ways_out = sorted(answers, key=(lambda way: len(way.changes)) if is_regret else changes_and_cost)
-    sentences = ["No plan meets the bounds.", *answer.explanation, *(of_relaxation(kind, way) for way in ways_out)]
+    ways_out = sorted(
+        answers, key=(lambda way: len(way.changes)) if is_regret else changes_and_cost
+    )
+    sentences = [
+        "No plan meets the bounds.",
+        *answer.explanation,
+        *(of_relaxation(kind, way) for way in ways_out),
+    ]
     if not ways_out and not study.untried:
-        sentences.append("No limit that is a number, and no list, lets a plan in: what is asked has to change.")
+        sentences.append(
+            "No limit that is a number, and no list, lets a plan in: what is asked has to change."
+        )
     sentences += [REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += of_gpus_in_vain(in_vain)
-    sentences += left_out_of_sums(study.instance, (change.limit for way in ways_out for change in way.changes))
+    sentences += left_out_of_sums(
+        study.instance, (change.limit for way in ways_out for change in way.changes)
+    )
     return study.explanation("infeasible", sentences, relaxations=tuple(ways_out))
 
 
@@ -148,7 +174,11 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     optimal = study.resolver.beyond(floor, value) >= 0
     question_of = partial(bound_on, study.resolver, instance, plan, value, floor)
     limits = {limit.key: limit for limit in limits_on_use(instance)}
-    bounds = [bound for key, limit in limits.items() for bound in study.answers(key, partial(question_of, limit))]
+    bounds = [
+        bound
+        for key, limit in limits.items()
+        for bound in study.answers(key, partial(question_of, limit))
+    ]
     compared = partial(rivals_in, study.resolver, instance, plan, optimum, value)
     rivals = [
         rival
@@ -159,17 +189,37 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
     # steps come last: where time runs out, that a bound binds and what rivals cost says more
     stepped = partial(with_steps, study.resolver, instance, value)
     bounds = [
-        next(iter(study.answers(f"a step of {bound.limit}", partial(stepped, limits[bound.limit], bound))), bound)
+        next(
+            iter(
+                study.answers(
+                    f"a step of {bound.limit}", partial(stepped, limits[bound.limit], bound)
+                )
+            ),
+            bound,
+        )
         for bound in bounds
     ]
     prices = _prices(study, open_question, plan, value) if optimal else ()
     sentences = [f"{_subject(instance)} {amount(kind, value)}{_proof(optimum) if optimal else ''}."]
-    share_of = None if instance.minimizes_regret else value  # a share of a regret says nothing of what plans cost
+    share_of = (
+        None if instance.minimizes_regret else value
+    )  # a share of a regret says nothing of what plans cost
     if not optimal:
-        sentences.append(f"It is not the {SAYINGS[kind].best}: another {costs_more(kind, floor - value, share_of)}.")
-    sentences += [sentence for bound in bounds for sentence in of_bound(kind, share_of, bound, optimal=optimal)]
-    sentences += [of_rival(kind, share_of, rival) for rival in rivals if not _is_told(rival, rivals)]
-    sentences += [of_prices(prices, is_all=len(prices) == price_count(open_question))] if prices else []
+        sentences.append(
+            f"It is not the {SAYINGS[kind].best}: another"
+            f" {costs_more(kind, floor - value, share_of)}."
+        )
+    sentences += [
+        sentence
+        for bound in bounds
+        for sentence in of_bound(kind, share_of, bound, optimal=optimal)
+    ]
+    sentences += [
+        of_rival(kind, share_of, rival) for rival in rivals if not _is_told(rival, rivals)
+    ]
+    sentences += (
+        [of_prices(prices, is_all=len(prices) == price_count(open_question))] if prices else []
+    )
     return study.explanation(
         optimum.status if optimal else "feasible",
         sentences,
@@ -182,15 +232,28 @@ def _feasible(study: _Study, optimum: Plan, plan: Plan, open_question: Instance)
 
 
 def _is_told(rival: Rival, rivals: Sequence[Rival]) -> bool:
-    """Whether what a plan without a choice costs is told of one with another choice alone, which is then the best."""
+    """Whether what a plan without a choice costs is told of one with another choice alone, which is
+    then the best.
+    """
     peers = (peer for peer in rivals if peer.part == rival.part and not peer.excluded)
-    return rival.excluded and rival.extra is not None and any(peer.extra == rival.extra for peer in peers)
+    return (
+        rival.excluded
+        and rival.extra is not None
+        and any(peer.extra == rival.extra for peer in peers)
+    )
 
 
 def _prices(study: _Study, instance: Instance, plan: Plan, value: float) -> tuple[PriceRange, ...]:
-    """The ranges of prices; a regret, what time weighs, and a cost that is proven within a gap only have none."""
+    """The ranges of prices; a regret, what time weighs, and a cost that is proven within a gap only
+    have none.
+    """
     timed = instance.objective.minimize != instance.objective.billed
-    if timed or instance.minimizes_regret or plan.objective.gap is None or plan.objective.gap > EXACT:
+    if (
+        timed
+        or instance.minimizes_regret
+        or plan.objective.gap is None
+        or plan.objective.gap > EXACT
+    ):
         return ()
     range_of = partial(price_range, study.resolver, instance, plan, value)
     return tuple(
@@ -210,7 +273,11 @@ def _subject(instance: Instance) -> str:
 def _proof(optimum: Plan) -> str:
     """What is proven of the best plan."""
     gap, does = optimum.objective.gap, SAYINGS[optimum.objective.kind].does
-    return f", and no plan {does} less" if gap is not None and gap <= EXACT else f", within {gap or 0:.2%} of the least"
+    return (
+        f", and no plan {does} less"
+        if gap is not None and gap <= EXACT
+        else f", within {gap or 0:.2%} of the least"
+    )
 
 
 def limits_on_use(instance: Instance) -> list[NumericLimit]:
@@ -219,11 +286,18 @@ def limits_on_use(instance: Instance) -> list[NumericLimit]:
 
 
 def bound_on(
-    resolver: Resolver, instance: Instance, plan: Plan, value: float, optimum_value: float, limit: NumericLimit
+    resolver: Resolver,
+    instance: Instance,
+    plan: Plan,
+    value: float,
+    optimum_value: float,
+    limit: NumericLimit,
 ) -> Bound:
-    """One limit of an instance against a plan of it that costs `value`: what is used, and whether it binds.
+    """One limit of an instance against a plan of it that costs `value`: what is used, and whether
+    it binds.
 
-    It does where some plan beyond it is cheaper than the best one within it, which costs the `optimum_value`.
+    It does where some plan beyond it is cheaper than the best one within it, which costs the
+    `optimum_value`.
     """
     use = limit.used(plan)
     without = _at(resolver, instance, value, limit, limit.loosest)
@@ -242,15 +316,21 @@ def bound_on(
     )
 
 
-def with_steps(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, bound: Bound) -> Bound:
-    """The bound with the plans a step tighter than what is used, and a step looser where it binds."""
+def with_steps(
+    resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, bound: Bound
+) -> Bound:
+    """The bound with the plans a step tighter than what is used, and a step looser where it
+    binds.
+    """
     tight = limit.moved(-STEP, bound.used)
     tighter = _at(resolver, instance, value, limit, tight) if tight > 0 else None
     looser = _at(resolver, instance, value, limit, limit.moved(STEP)) if bound.binds else None
     return bound.model_copy(update={"tighter": tighter, "looser": looser, "step": STEP})
 
 
-def _at(resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, number: float) -> NextPlan | None:
+def _at(
+    resolver: Resolver, instance: Instance, value: float, limit: NumericLimit, number: float
+) -> NextPlan | None:
     """The cheapest plan with another number for a limit; None where there is no plan."""
     next_value = value_of(resolver.plan(limit.within(instance, number), reasons=False))
     if next_value is None:

@@ -1,4 +1,6 @@
-"""Every limit that an instance sets as a number, by its key: what a plan takes of it, and the instance with another."""
+"""Every limit that an instance sets as a number, by its key: what a plan takes of it, and the
+instance with another.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ from coopt.solving.reasons.limits import UNITS, own_time, text_of, typed
 
 NO_LIMIT = 1e15  # the largest number that an instance may set
 AMPLE = 1e6  # seconds of an iteration, or times its bound
-MORE_CHANNELS, MORE_GPUS, MORE_POWER = 100, 2, 4  # times as many channels, GPUs or MW of a site are worth a try
+MORE_CHANNELS, MORE_GPUS, MORE_POWER = (
+    100,
+    2,
+    4,
+)  # times as many channels, GPUs or MW of a site are worth a try
 LEAST_RATE_GBIT_S = 1e-6  # a core has to carry something: a rate of 0 is refused
 Setting = Callable[[Instance, float], Instance]
 Use = Callable[[Plan], float | None]
@@ -32,11 +38,11 @@ Use = Callable[[Plan], float | None]
 class NumericLimit:
     """A limit by its key in the instance, in the user's own unit.
 
-    `loosest` is the number at which it limits nothing, or beyond which nobody would go; `used` is what a plan takes of
-    it, None where that is no number of the plan. `with_number` moves more than the number at
-    the key. `structural` limits shape networks, or say how sure days are, and do not bound what is used.
-    With `moves_use` the number itself moves what plans take: days that are kept with a probability are fewer beside the
-    mean where there are more of them.
+    `loosest` is the number at which it limits nothing, or beyond which nobody would go; `used` is
+    what a plan takes of it, None where that is no number of the plan. `with_number` moves more than
+    the number at the key. `structural` limits shape networks, or say how sure days are, and do not
+    bound what is used. With `moves_use` the number itself moves what plans take: days that are kept
+    with a probability are fewer beside the mean where there are more of them.
     """
 
     key: str
@@ -55,7 +61,9 @@ class NumericLimit:
         return self.loosest < self.now
 
     def moved(self, by: float, start: float | None = None) -> float:
-        """The number a share tighter (negative) or looser, from where it is now; by one at least where it counts."""
+        """The number a share tighter (negative) or looser, from where it is now; by one at least
+        where it counts.
+        """
         origin = self.now if start is None else start
         way = -1 if self.falling else 1
         if self.whole:
@@ -65,7 +73,11 @@ class NumericLimit:
     def within(self, instance: Instance, number: float) -> Instance:
         """The instance with another number, which is whole where it counts."""
         value = round(number) if self.whole else number
-        return with_value(instance, self.key, value) if self.with_number is None else self.with_number(instance, value)
+        return (
+            with_value(instance, self.key, value)
+            if self.with_number is None
+            else self.with_number(instance, value)
+        )
 
     def enough(self, number: float) -> float:
         """A number short enough to type and no tighter than a given one."""
@@ -73,12 +85,16 @@ class NumericLimit:
 
 
 def ample_s(workload: Workload) -> float:
-    """An iteration time that rules out no plan; no longer, since searches for direct links fail at far longer ones."""
+    """An iteration time that rules out no plan; no longer, since searches for direct links fail at
+    far longer ones.
+    """
     return min(AMPLE * max(workload.bound_s, 1.0), NO_LIMIT)
 
 
 def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
-    """Time bounds first, then caps of all parts together, of sites and channels, memory, losses and the core."""
+    """Time bounds first, then caps of all parts together, of sites and channels, memory, losses and
+    the core.
+    """
     return (
         *_time_bounds(instance),
         *_caps(instance),
@@ -102,12 +118,16 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
             now=bound.number,
             loosest=own_time(workload, ample_s(workload)),
             used=partial(_slowest, workload, bound.phases),
-            moves_use=workload.calendar and availability is not None and availability.confidence is not None,
+            moves_use=workload.calendar
+            and availability is not None
+            and availability.confidence is not None,
         )
 
 
 def _slowest(workload: Workload, phases: frozenset[int], plan: Plan) -> float | None:
-    """The longest iteration of a workload in these phases, in the unit of its bound; days count interruptions."""
+    """The longest iteration of a workload in these phases, in the unit of its bound; days count
+    interruptions.
+    """
     times = [
         training.run.iteration_time_s
         / (training.run.uptime.promised if training.run.uptime and workload.calendar else 1.0)
@@ -151,7 +171,9 @@ def _sites(instance: Instance) -> Iterator[NumericLimit]:
 
 def _fed_mw(site: str, plan: Plan) -> float:
     """What a site feeds, in the phase in which it feeds most (MW)."""
-    return max((use.facility_w for use in plan.couplings.sites if use.site == site), default=0.0) / 1e6
+    return (
+        max((use.facility_w for use in plan.couplings.sites if use.site == site), default=0.0) / 1e6
+    )
 
 
 def _sharing(instance: Instance) -> Iterator[NumericLimit]:
@@ -160,7 +182,12 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
     if sharing.mode != "partition":
         return
     yield from _gpus(instance)
-    products = {"hb": network.hb_domains, "nic": network.nics, "switch": network.switches, "optics": network.optics}
+    products = {
+        "hb": network.hb_domains,
+        "nic": network.nics,
+        "switch": network.switches,
+        "optics": network.optics,
+    }
     for kind, number in sharing.most_products.given.items():
         if number < len(products[kind]):
             yield NumericLimit(
@@ -222,11 +249,21 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
 
 
 def fewer_losses(instance: Instance) -> Iterator[tuple[Instance, Change, tuple[str, ...]]]:
-    """Questions with fewer losses, most of them first, what changes, and keys of longer bounds that go as well."""
+    """Questions with fewer losses, most of them first, what changes, and keys of longer bounds that
+    go as well.
+    """
     losses, lost = instance.losses, tuple(instance.losses)
-    for kept in (kept for number in reversed(range(len(lost))) for kept in combinations(lost, number)):
-        change = Change(limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None)
-        yield instance.surviving({part: losses[part] for part in kept}), change, tuple(idle_factors(instance, kept))
+    for kept in (
+        kept for number in reversed(range(len(lost))) for kept in combinations(lost, number)
+    ):
+        change = Change(
+            limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None
+        )
+        yield (
+            instance.surviving({part: losses[part] for part in kept}),
+            change,
+            tuple(idle_factors(instance, kept)),
+        )
 
 
 def _confidence(instance: Instance) -> Iterator[NumericLimit]:

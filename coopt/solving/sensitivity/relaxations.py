@@ -1,7 +1,9 @@
-"""The least that has to give for a plan to exist: one limit, two together, or all by the same share; solved each time.
+"""The least that has to give for a plan to exist: one limit, two together, or all by the same
+share; solved each time.
 
-A limit alone is enough where the instance without it has a plan. The least number that is enough then lies between what
-it is now and any number with a plan; the interval is halved until its ends are close.
+A limit alone is enough where the instance without it has a plan. The least number that is enough
+then lies between what it is now and any number with a plan; the interval is halved until its ends
+are close.
 """
 
 from __future__ import annotations
@@ -17,8 +19,22 @@ from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.reasons.again import feasible
-from coopt.solving.reasons.limits import ListLimit, adds_unmated, lists_of, mating_lists, text_of, with_part
-from coopt.solving.reasons.other_gpus import FEW_TRIES, TRIES, Attempt, another_gpu, fewer, more_or_fewer
+from coopt.solving.reasons.limits import (
+    ListLimit,
+    adds_unmated,
+    lists_of,
+    mating_lists,
+    text_of,
+    with_part,
+)
+from coopt.solving.reasons.other_gpus import (
+    FEW_TRIES,
+    TRIES,
+    Attempt,
+    another_gpu,
+    fewer,
+    more_or_fewer,
+)
 from coopt.solving.reasons.relaxations import relaxation
 from coopt.solving.sensitivity.limits import NO_LIMIT, NumericLimit, fewer_losses, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
@@ -46,7 +62,8 @@ class Answers(Protocol):
 def relaxations_of(
     resolver: Resolver, instance: Instance, answers: Answers, in_vain: Callable[[str], None]
 ) -> Iterator[Relaxation]:
-    """The powers of all sites by one share, then every limit that alone is enough; where none is, several together.
+    """The powers of all sites by one share, then every limit that alone is enough; where none is,
+    several together.
 
     Those are first all limits moved by the same share, then pairs, of which there are many.
 
@@ -57,7 +74,11 @@ def relaxations_of(
     """
     numbers = [_of_any_site(limit) for limit in numeric_limits(instance)]
     of_sites = list(
-        _ways_out(answers("the power of all sites together", partial(_all_sites, resolver, instance, numbers)))
+        _ways_out(
+            answers(
+                "the power of all sites together", partial(_all_sites, resolver, instance, numbers)
+            )
+        )
     )
     yield from of_sites
     enough = any(len(relaxation.changes) == 1 for relaxation in of_sites)
@@ -77,7 +98,9 @@ def relaxations_of(
 
 
 def _of_any_site(limit: NumericLimit) -> NumericLimit:
-    """The limit, which on the power of a site may give as much as it takes: how little there is now says nothing."""
+    """The limit, which on the power of a site may give as much as it takes: how little there is now
+    says nothing.
+    """
     return replace(limit, loosest=NO_LIMIT) if limit.key.startswith("site[") else limit
 
 
@@ -86,12 +109,19 @@ def _ways_out(answers: Iterable[Relaxation | None]) -> Iterator[Relaxation]:
 
 
 def _single_limits(
-    resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit], in_vain: Callable[[str], None]
+    resolver: Resolver,
+    instance: Instance,
+    numbers: Sequence[NumericLimit],
+    in_vain: Callable[[str], None],
 ) -> Iterator[tuple[str, Callable[[], Relaxation | None]]]:
-    """Every limit by its key, and the question whether it alone is enough; those first that are likely and quick."""
+    """Every limit by its key, and the question whether it alone is enough; those first that are
+    likely and quick.
+    """
     asks: dict[str, Callable[[], Relaxation | None]] = {
         **{limit.key: partial(_one_number, resolver, instance, limit) for limit in numbers},
-        **{entry.key: partial(_one_list, resolver, instance, entry) for entry in lists_of(instance)},
+        **{
+            entry.key: partial(_one_list, resolver, instance, entry) for entry in lists_of(instance)
+        },
     }
     lighter = tuple(fewer_losses(instance))
     if lighter:
@@ -106,7 +136,9 @@ def _single_limits(
 
 
 def _turn(instance: Instance, key: str) -> int:
-    """When a limit is asked about: what sites feed and share first, and last what lets in the most mappings."""
+    """When a limit is asked about: what sites feed and share first, and last what lets in the most
+    mappings.
+    """
     if key in SLOW:
         return 2
     shared_out = instance.cluster.shares is not None and key.startswith("cluster.")
@@ -117,21 +149,31 @@ def _more_shares(resolver: Resolver, instance: Instance) -> Relaxation | None:
     """The least number of shares that is enough, of those that divide GPUs and batches."""
     shares_now = instance.cluster.shares
     assert shares_now is not None
-    divisor = math.gcd(*instance.cluster.gpus, *(workload.global_batch for workload in instance.workload))
+    divisor = math.gcd(
+        *instance.cluster.gpus, *(workload.global_batch for workload in instance.workload)
+    )
     least_domain = min(domain.size for domain in instance.network.hb_domains)
     ceiling = min(divisor, instance.cluster.gpus[0] // least_domain)
-    for shares in (number for number in range(shares_now + 1, ceiling + 1) if divisor % number == 0):
+    for shares in (
+        number for number in range(shares_now + 1, ceiling + 1) if divisor % number == 0
+    ):
         question = with_part(instance, "cluster", {"shares": shares})
         if resolver.any_plan(question) is not None:
             change = Change(
-                limit="cluster.shares", now=str(shares_now), to=str(shares), least=shares, share=shares / shares_now - 1
+                limit="cluster.shares",
+                now=str(shares_now),
+                to=str(shares),
+                least=shares,
+                share=shares / shares_now - 1,
             )
             return relaxation(instance, question, [change], resolver.plan(question))
     return None
 
 
 def _fewer_losses(
-    resolver: Resolver, instance: Instance, lighter: Iterable[tuple[Instance, Change, tuple[str, ...]]]
+    resolver: Resolver,
+    instance: Instance,
+    lighter: Iterable[tuple[Instance, Change, tuple[str, ...]]],
 ) -> Relaxation | None:
     """The fewest losses that need not be survived."""
     for question, change, idle in lighter:
@@ -143,7 +185,9 @@ def _fewer_losses(
     return None
 
 
-def _another_gpu(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:
+def _another_gpu(
+    resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]
+) -> Relaxation | None:
     """A faster kind of GPU."""
     return _with_gpus(resolver, instance, another_gpu(instance, feasible), in_vain)
 
@@ -160,8 +204,12 @@ def _with_gpus(
     return None
 
 
-def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]) -> Relaxation | None:
-    """Another number of GPUs: the most that keep the limits, or that sites feed, or else on one network the fewest."""
+def _other_gpus(
+    resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]
+) -> Relaxation | None:
+    """Another number of GPUs: the most that keep the limits, or that sites feed, or else on one
+    network the fewest.
+    """
     is_one_network = instance.problem == "shared"
 
     def is_enough(question: Instance) -> bool:
@@ -179,33 +227,50 @@ def _other_gpus(resolver: Resolver, instance: Instance, in_vain: Callable[[str],
     return _with_gpus(resolver, instance, outcome, in_vain)
 
 
-def _all_sites(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
-    """The power of several sites by one share; None where it does not help, or where that of one site is enough."""
-    sites = [replace(limit, loosest=limit.now * MOST_POWER) for limit in numbers if limit.key.startswith("site[")]
+def _all_sites(
+    resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]
+) -> Relaxation | None:
+    """The power of several sites by one share; None where it does not help, or where that of one
+    site is enough.
+    """
+    sites = [
+        replace(limit, loosest=limit.now * MOST_POWER)
+        for limit in numbers
+        if limit.key.startswith("site[")
+    ]
     if len(sites) < 2 or resolver.any_plan(_gone(instance, sites)) is None:
         return None
     relaxation = _all_numbers(resolver, instance, sites)
     return relaxation if relaxation is not None and len(relaxation.changes) > 1 else None
 
 
-def _joint_limits(resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]) -> Relaxation | None:
+def _joint_limits(
+    resolver: Resolver, instance: Instance, numbers: Sequence[NumericLimit]
+) -> Relaxation | None:
     """All limits on use by one share."""
     if resolver.any_plan(_gone(instance, numbers)) is None:
         return None
-    relaxation = _all_numbers(resolver, instance, [limit for limit in numbers if not limit.structural])
+    relaxation = _all_numbers(
+        resolver, instance, [limit for limit in numbers if not limit.structural]
+    )
     if relaxation is None or len(relaxation.changes) < 2:
         return relaxation
     return relaxation.model_copy(update={"notes": (*relaxation.notes, ALIKE)})
 
 
 def _pairs(
-    resolver: Resolver, instance: Instance, pairs: Sequence[tuple[NumericLimit, NumericLimit]], answers: Answers
+    resolver: Resolver,
+    instance: Instance,
+    pairs: Sequence[tuple[NumericLimit, NumericLimit]],
+    answers: Answers,
 ) -> Iterator[Relaxation]:
     """Some pairs of limits that are enough."""
     count = 0
     for left, right in pairs:
         key = f"{left.key} with {right.key}"
-        for way_out in _ways_out(answers(key, partial(_two_numbers, resolver, instance, left, right))):
+        for way_out in _ways_out(
+            answers(key, partial(_two_numbers, resolver, instance, left, right))
+        ):
             yield way_out
             count += 1
         if count == MOST_PAIRS:
@@ -223,13 +288,16 @@ def _gone(instance: Instance, limits: Sequence[NumericLimit]) -> Instance:
 def _promising_pairs(
     resolver: Resolver, instance: Instance, limits: Sequence[NumericLimit]
 ) -> list[tuple[NumericLimit, NumericLimit]]:
-    """The pairs that hold every limit without which, kept as it is, there is no plan even when all others are gone."""
+    """The pairs that hold every limit without which, kept as it is, there is no plan even when all
+    others are gone.
+    """
     if resolver.any_plan(_gone(instance, limits)) is None:
         return []
     members = [
         limit
         for limit in limits
-        if resolver.any_plan(_gone(instance, [member for member in limits if member is not limit])) is None
+        if resolver.any_plan(_gone(instance, [member for member in limits if member is not limit]))
+        is None
     ]
     return [pair for pair in combinations(limits, 2) if all(limit in pair for limit in members)]
 
@@ -240,13 +308,17 @@ def _one_number(resolver: Resolver, instance: Instance, limit: NumericLimit) -> 
 
 
 def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) -> float | None:
-    """A number for a limit that is enough and at most `TOLERANCE` beyond the least; None where none is enough."""
+    """A number for a limit that is enough and at most `TOLERANCE` beyond the least; None where none
+    is enough.
+    """
     plan = resolver.any_plan(limit.within(instance, limit.loosest))
     if plan is None:
         return None
     low, high = limit.now, _use_within(limit, plan, limit.loosest)
     while abs(high - low) > (1 if limit.whole else TOLERANCE * abs(high)):
-        middle = math.sqrt(low * high)  # takes the root of the ratio: the loosest number may be powers of ten away
+        middle = math.sqrt(
+            low * high
+        )  # takes the root of the ratio: the loosest number may be powers of ten away
         if limit.whole:  # strictly between the ends, so that the interval shrinks
             middle = min(max(round(middle), low + 1), high - 1)
         plan = resolver.any_plan(limit.within(instance, middle))
@@ -265,7 +337,9 @@ def _use_within(limit: NumericLimit, plan: Any, number: float) -> float:
     return max(number, use) if limit.falling else min(number, use)
 
 
-def _two_numbers(resolver: Resolver, instance: Instance, left: NumericLimit, right: NumericLimit) -> Relaxation | None:
+def _two_numbers(
+    resolver: Resolver, instance: Instance, left: NumericLimit, right: NumericLimit
+) -> Relaxation | None:
     """Two limits: the first by as little as can be when the second is gone, then the second."""
     without = right.within(instance, right.loosest)
     minimum = least_number(resolver, without, left)
@@ -278,8 +352,12 @@ def _two_numbers(resolver: Resolver, instance: Instance, left: NumericLimit, rig
     return _solved(resolver, instance, [(left, enough), (right, right_number)])
 
 
-def _all_numbers(resolver: Resolver, instance: Instance, limits: Sequence[NumericLimit]) -> Relaxation | None:
-    """Limits on use, each by the same share of itself, which is as small as can be; those that need not move do not."""
+def _all_numbers(
+    resolver: Resolver, instance: Instance, limits: Sequence[NumericLimit]
+) -> Relaxation | None:
+    """Limits on use, each by the same share of itself, which is as small as can be; those that need
+    not move do not.
+    """
 
     def moved(factor: float) -> list[tuple[NumericLimit, float]]:
         return [(limit, _times(limit, factor)) for limit in limits]
@@ -288,11 +366,16 @@ def _all_numbers(resolver: Resolver, instance: Instance, limits: Sequence[Numeri
     while resolver.any_plan(_with_numbers(instance, moved(high))) is None:
         if all(_times(limit, high) == limit.loosest for limit in limits):
             return None
-        low, high = high, high**2  # squared, as limits may be powers of ten away from what is enough
+        low, high = (
+            high,
+            high**2,
+        )  # squared, as limits may be powers of ten away from what is enough
     while high / low > 1 + TOLERANCE:
         middle = math.sqrt(low * high)
         low, high = (
-            (middle, high) if resolver.any_plan(_with_numbers(instance, moved(middle))) is None else (low, middle)
+            (middle, high)
+            if resolver.any_plan(_with_numbers(instance, moved(middle))) is None
+            else (low, middle)
         )
     # each limit goes back where the others are enough without it, which the share of all may hide
     moves = moved(high)
@@ -316,8 +399,12 @@ def _with_numbers(instance: Instance, numbers: Sequence[tuple[NumericLimit, floa
     return instance
 
 
-def _solved(resolver: Resolver, instance: Instance, numbers: Sequence[tuple[NumericLimit, float]]) -> Relaxation | None:
-    """The relaxation with the plan that its numbers, as they are typed, let in; None where they let none in."""
+def _solved(
+    resolver: Resolver, instance: Instance, numbers: Sequence[tuple[NumericLimit, float]]
+) -> Relaxation | None:
+    """The relaxation with the plan that its numbers, as they are typed, let in; None where they let
+    none in.
+    """
     typed = [(limit, limit.enough(number)) for limit, number in numbers]
     wider = _with_numbers(instance, typed)
     return relaxation(instance, wider, [_change(*pair) for pair in typed], resolver.plan(wider))
@@ -339,12 +426,23 @@ def _one_list(resolver: Resolver, instance: Instance, entry: ListLimit) -> Relax
     wide = entry.dropped(instance)
     plan = resolver.any_plan(wide)
     if plan is not None and adds_unmated(instance, wide, plan):
-        answers = ((question, resolver.any_plan(question)) for question in mating_lists(instance, (entry,)))
+        answers = (
+            (question, resolver.any_plan(question)) for question in mating_lists(instance, (entry,))
+        )
         plan = next(
-            (answer for question, answer in answers if answer and not adds_unmated(instance, question, answer)), None
+            (
+                answer
+                for question, answer in answers
+                if answer and not adds_unmated(instance, question, answer)
+            ),
+            None,
         )
     if plan is None:
         return None
     wider, to = entry.with_used(instance, plan)
     change = Change(limit=entry.key, now=text_of(entry.now), to=text_of(to), least=None, share=None)
-    return relaxation(instance, wider, [change], resolver.plan(wider)) if len(to) > len(entry.now) else None
+    return (
+        relaxation(instance, wider, [change], resolver.plan(wider))
+        if len(to) > len(entry.now)
+        else None
+    )

@@ -1,4 +1,6 @@
-"""Solve changed instances one after the other, within the time limit of the first one for all of them."""
+"""Solve changed instances one after the other, within the time limit of the first one for all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,14 @@ ANY_PLAN_GAP = 0.99
 ROUNDING = 1e-8
 """Objectives closer than this share of themselves are equal: each is proven to one part in 10^9."""
 SHARE, AS_LONG = 4, 3
-"""A question may take one part in `SHARE` of the time left, or `AS_LONG` times as long as the first one did."""
+"""A question may take one part in `SHARE` of the time left, or `AS_LONG` times as long as the first
+one did.
+"""
 
 
 def only_plan(instance: Instance) -> Plan:
-    """The plan that an instance leaves, whatever its bounds; what has no key of its own is the cheapest.
+    """The plan that an instance leaves, whatever its bounds; what has no key of its own is the
+    cheapest.
 
     Raises
     ------
@@ -47,12 +52,17 @@ def only_plan(instance: Instance) -> Plan:
 
 
 def _open_workloads(instance: Instance) -> Iterator[str]:
-    """What workloads leave open on the GPUs that they have, in the last phase where there are several."""
+    """What workloads leave open on the GPUs that they have, in the last phase where there are
+    several.
+    """
     shared_out = instance.sharing.mode == "partition"
     for workload in instance.workload:
         sizes = workload.gpus if shared_out else (instance.cluster.most_gpus,)
         if sizes is None or (shared_out and len(sizes) > 1):
-            yield f"workload {workload.name!r}: gpus leaves the size of its island open, needs one number to evaluate"
+            yield (
+                f"workload {workload.name!r}: gpus leaves the size of its island open, needs one"
+                " number to evaluate"
+            )
         elif instance.cluster.shares is None:  # shares of sites are of other numbers of GPUs
             yield from open_mapping(workload, sizes[-1])
 
@@ -63,7 +73,8 @@ class Resolver:
     Parameters
     ----------
     shared_out
-        Whether a question may take a part of the time only, so that one that is hard leaves some to others.
+        Whether a question may take a part of the time only, so that one that is hard leaves some to
+        others.
 
     Attributes
     ----------
@@ -82,14 +93,17 @@ class Resolver:
         self.solves = 0
 
     def measure_from(self, optimum: Plan) -> None:
-        """Measure the regrets of later questions from the least costs that this plan's is measured from.
+        """Measure the regrets of later questions from the least costs that this plan's is measured
+        from.
 
         They then compare, and that of a question which allows more may be below 0.
         """
         self._least_costs = optimum.couplings.least_costs
 
     def beyond(self, value: float, than: float) -> float:
-        """By how much a value is above another, 0 where that is rounding; a regret is a difference of costs."""
+        """By how much a value is above another, 0 where that is rounding; a regret is a difference
+        of costs.
+        """
         smallest = max(abs(than), self._dearest) * ROUNDING
         return 0.0 if abs(value - than) <= smallest else value - than
 
@@ -117,7 +131,9 @@ class Resolver:
         return plan
 
     def any_plan(self, instance: Instance) -> Plan | None:
-        """The first plan that answers an instance, None where there is none; raises as `plan` does."""
+        """The first plan that answers an instance, None where there is none; raises as `plan`
+        does.
+        """
         plan = self.plan(instance, gap=ANY_PLAN_GAP, reasons=False)
         return None if plan.cost is None else plan
 
@@ -134,7 +150,8 @@ class Resolver:
         self.check_clock()
         started = time.perf_counter()
         left_s = max(self._deadline - started, 1e-9)
-        # the first question is the plan itself, without which the others are not asked: it may take all the time
+        # the first question is the plan itself, without which the others are not asked: it may take
+        # all the time
         if self._first_s is not None and self._shared_out:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
         solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
@@ -151,10 +168,12 @@ class Resolver:
         return self._measured(plan)
 
     def _measured_from(self, instance: Instance, gap: float) -> tuple[float, ...] | None:
-        """From what the regret of a question is measured; None where its own least costs are sought.
+        """From what the regret of a question is measured; None where its own least costs are
+        sought.
 
-        A plan that allows more may cost less than all that were asked for, and a search knows no regret below 0: it
-        measures from costs that are less by the dearest of them. Any plan will do where nothing is compared.
+        A plan that allows more may cost less than all that were asked for, and a search knows no
+        regret below 0: it measures from costs that are less by the dearest of them. Any plan will
+        do where nothing is compared.
         """
         if self._least_costs:
             return tuple(cost - self._dearest for cost in self._least_costs)

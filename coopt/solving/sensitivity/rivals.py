@@ -1,11 +1,13 @@
-"""What each entry of the instance's lists is worth: the cheapest plan without it, or with nothing else in its list.
+"""What each entry of the instance's lists is worth: the cheapest plan without it, or with nothing
+else in its list.
 
 The range of each price within which a plan stays optimal is found by solving at other prices.
 
-With all other prices kept, what a plan costs is a straight line in the price of a product, since its bill is. The range
-ends where the line of another plan goes below it. Solved at a price where another plan is cheaper, the crossing of the
-two lines is the next price to solve at; where no plan is cheaper there, the crossing is the end of the range. Each step
-finds another line, so that few are needed.
+With all other prices kept, what a plan costs is a straight line in the price of a product, since
+its bill is. The range ends where the line of another plan goes below it. Solved at a price where
+another plan is cheaper, the crossing of the two lines is the next price to solve at; where no plan
+is cheaper there, the crossing is the end of the range. Each step finds another line, so that few
+are needed.
 """
 
 from __future__ import annotations
@@ -31,9 +33,16 @@ from coopt.solving.sensitivity.resolves import Resolver, value_of
 TIMES = 10.0
 """Prices are tried from one part in so many of what they are to so many times as much."""
 ROUNDING = 1e-6
-"""Costs closer than this share of themselves are equal: discounts as shares are rounded to cents."""
+"""Costs closer than this share of themselves are equal: discounts as shares are rounded to cents.
+"""
 MOST_STEPS = 20  # each is a plan solved anew, whose line crosses nearer to today's price
-KINDS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "optics", "panels": "switch"}
+KINDS = {
+    "hb_domains": "hb",
+    "nics": "nic",
+    "switches": "switch",
+    "optics": "optics",
+    "panels": "switch",
+}
 USD = {"hb_domains": "usd_per_gpu", "panels": "usd_per_port"}
 IDLE_WHERE_NOT_BUILT = (*SOLD_AS, "fabrics", "nics_per_gpu", "gpus_per_nic", "nic_planes")
 """Lists of whose entries a plan shows which ones it has."""
@@ -59,17 +68,24 @@ class ListedChoice:
     def excluded(self, instance: Instance) -> Instance:
         """The instance without it in the list."""
         return _with_list(
-            instance, self.part, tuple(entry for entry in instance.lists[self.part] if entry != self.entry)
+            instance,
+            self.part,
+            tuple(entry for entry in instance.lists[self.part] if entry != self.entry),
         )
 
     def is_idle_in(self, plan: Plan) -> bool:
-        """Whether a plan stands as it is without it; not where lists are told apart by more than what is built."""
+        """Whether a plan stands as it is without it; not where lists are told apart by more than
+        what is built.
+        """
         key = self.part.rpartition(".")[2]
         if key not in IDLE_WHERE_NOT_BUILT:
             return False
         used = {*map(str, parts_used(plan, key))}
         if key == "nics":  # GPUs of a single domain have theirs, which no bill counts
-            used |= {(one if isinstance(one, DirectLinks) else one.fabric).nic.name for one in built(plan)}
+            used |= {
+                (one if isinstance(one, DirectLinks) else one.fabric).nic.name
+                for one in built(plan)
+            }
         return self.name not in used
 
 
@@ -81,7 +97,12 @@ def lists_of_choices(instance: Instance) -> Iterator[tuple[ListedChoice, ...]]:
 
 
 def rivals_in(
-    resolver: Resolver, instance: Instance, plan: Plan, optimum: Plan, value: float, entries: tuple[ListedChoice, ...]
+    resolver: Resolver,
+    instance: Instance,
+    plan: Plan,
+    optimum: Plan,
+    value: float,
+    entries: tuple[ListedChoice, ...],
 ) -> list[Rival]:
     """The rivals of one list to a plan that costs `value`, which may be more than the optimum does.
 
@@ -94,9 +115,15 @@ def rivals_in(
 
 
 def _rival(
-    resolver: Resolver, instance: Instance, plan: Plan, optimum: Plan, value: float, choice: ListedChoice
+    resolver: Resolver,
+    instance: Instance,
+    plan: Plan,
+    optimum: Plan,
+    value: float,
+    choice: ListedChoice,
 ) -> Rival | None:
-    """What the plan costs more without an entry; where nothing, what it costs with that entry alone.
+    """What the plan costs more without an entry; where nothing, what it costs with that entry
+    alone.
 
     None where the rest of the instance needs the list as it is.
     """
@@ -129,20 +156,25 @@ def _compared(
     else:
         assert plan.cost is not None
         extra = resolver.beyond(rival_value, value)
-        reason = "costs the same" if not extra else why_worse(instance.objective, plan.cost, answer.cost)
+        reason = (
+            "costs the same" if not extra else why_worse(instance.objective, plan.cost, answer.cost)
+        )
     return Rival(
         part=choice.part,
         choice=choice.name,
         value=rival_value,
         extra=extra,
         design=answer.design,
-        why=reason or f"costs {'less' if extra is not None and extra < 0 else 'more'} in another way",
+        why=reason
+        or f"costs {'less' if extra is not None and extra < 0 else 'more'} in another way",
         excluded=excluded,
     )
 
 
 def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:
-    """The instance with another list, and without discounts and panels for what it lists no longer."""
+    """The instance with another list, and without discounts and panels for what it lists no
+    longer.
+    """
     table, key = part.split(".")
     question = with_part(instance, table, {key: entries})
     if key == "fabrics" and "direct" not in entries:
@@ -151,7 +183,9 @@ def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Insta
         return question
     names = {entry.name for entry in entries}
     discounts = tuple(
-        discount for discount in instance.sharing.discount if discount.kind != SOLD_AS[key] or discount.item in names
+        discount
+        for discount in instance.sharing.discount
+        if discount.kind != SOLD_AS[key] or discount.item in names
     )
     return with_part(question, "sharing", {"discount": discounts})
 
@@ -163,7 +197,9 @@ def _goes_together(instance: Instance, question: Instance) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ProductPrice:
-    """The price of a product, or its power where that is minimised, and the instance with another."""
+    """The price of a product, or its power where that is minimised, and the instance with
+    another.
+    """
 
     product: tuple[str, str]
     unit: str
@@ -176,7 +212,9 @@ class ProductPrice:
         return sum(item.w if self.unit == "W" else item.usd for item in items)
 
     def slope(self, instance: Instance, plan: Plan, at: float) -> float:
-        """How much the objective of a plan of such a price rises with it, with labour and support."""
+        """How much the objective of a plan of such a price rises with it, with labour and
+        support.
+        """
         per_price = self.spending(plan) / at
         if instance.objective.minimize != "tco":
             return per_price
@@ -184,7 +222,9 @@ class ProductPrice:
 
     def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
         """Support of the units that stand in each phase, for each USD of the price."""
-        kinds: dict[tuple[str, str], str] = {item.product: paid_as(instance, item) for item in bought(plan)}
+        kinds: dict[tuple[str, str], str] = {
+            item.product: paid_as(instance, item) for item in bought(plan)
+        }
         kind = kinds.get(self.product, self.product[0])
         worst = instance.worst_prices.get(kind, 1.0)  # what is supported is priced as it is bought
         for t, count in enumerate(plan.couplings.standing_counts(self.product)):
@@ -192,9 +232,15 @@ class ProductPrice:
 
 
 def prices_of(instance: Instance) -> Iterator[ProductPrice]:
-    """Every price above 0 of what an instance lists; products with volume prices in USD are left out."""
+    """Every price above 0 of what an instance lists; products with volume prices in USD are left
+    out.
+    """
     watts = instance.objective.minimize == "power"
-    discounted = {(discount.kind, discount.item) for discount in instance.sharing.discount if discount.usd is not None}
+    discounted = {
+        (discount.kind, discount.item)
+        for discount in instance.sharing.discount
+        if discount.usd is not None
+    }
     unit = "W" if watts else "USD"
     for table, kind in KINDS.items():
         key = (WATTS if watts else USD).get(table, "w" if watts else "usd")
@@ -210,11 +256,15 @@ def prices_of(instance: Instance) -> Iterator[ProductPrice]:
     for gpu in instance.cluster.generations or (instance.cluster.gpu,):
         amount, with_price = getattr(gpu, key), partial(_with_gpu, gpu.name, key)
         if amount > 0 and ("gpu", gpu.name) not in discounted:
-            yield ProductPrice(product=("gpu", gpu.name), unit=unit, now=amount, with_price=with_price)
+            yield ProductPrice(
+                product=("gpu", gpu.name), unit=unit, now=amount, with_price=with_price
+            )
 
 
 def price_count(instance: Instance) -> int:
-    """How many prices, or powers, above 0 there are, those of products with volume prices in USD as well."""
+    """How many prices, or powers, above 0 there are, those of products with volume prices in USD as
+    well.
+    """
     discounts = tuple(discount for discount in instance.sharing.discount if discount.usd is None)
     return sum(1 for _ in prices_of(with_part(instance, "sharing", {"discount": discounts})))
 
@@ -229,10 +279,14 @@ def _with_gpu(name: str, key: str, instance: Instance, price: float) -> Instance
         return gpu.model_copy(update={key: price}) if gpu.name == name else gpu
 
     generations = tuple(map(priced, instance.cluster.generations))
-    return with_part(instance, "cluster", {"gpu": priced(instance.cluster.gpu), "generations": generations})
+    return with_part(
+        instance, "cluster", {"gpu": priced(instance.cluster.gpu), "generations": generations}
+    )
 
 
-def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice) -> PriceRange:
+def price_range(
+    resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice
+) -> PriceRange:
     """Within which prices a plan that costs `value` stays optimal, as far as they are tried."""
     lowest, highest = price.now / TIMES, min(price.now * TIMES, _affordable(instance, plan, price))
     lower_end, lower_design = _end(resolver, instance, plan, value, price, lowest)
@@ -252,7 +306,10 @@ def price_range(resolver: Resolver, instance: Instance, plan: Plan, value: float
 def _affordable(instance: Instance, plan: Plan, price: ProductPrice) -> float:
     """The price at which the plan exhausts the limit on purchase, or on power."""
     assert plan.cost is not None
-    spending, cap = price.spending(plan), instance.limits.sums.get("capex" if price.unit == "USD" else "power")
+    spending, cap = (
+        price.spending(plan),
+        instance.limits.sums.get("capex" if price.unit == "USD" else "power"),
+    )
     if cap is None or spending == 0:
         return price.now * TIMES
     use = plan.cost.capex_usd if price.unit == "USD" else plan.cost.power_w
@@ -260,9 +317,16 @@ def _affordable(instance: Instance, plan: Plan, price: ProductPrice) -> float:
 
 
 def _end(
-    resolver: Resolver, instance: Instance, plan: Plan, value: float, price: ProductPrice, farthest: float
+    resolver: Resolver,
+    instance: Instance,
+    plan: Plan,
+    value: float,
+    price: ProductPrice,
+    farthest: float,
 ) -> tuple[float, Design | None]:
-    """The end of the range towards a price, and the design that takes over there; the price itself where none does."""
+    """The end of the range towards a price, and the design that takes over there; the price itself
+    where none does.
+    """
     slope, end, taker = price.slope(instance, plan, price.now), farthest, None
     if not slope and farthest >= price.now:
         return farthest, None  # what the plan does not buy may cost more
@@ -274,6 +338,7 @@ def _end(
         steeper = price.slope(instance, rival, end) - slope
         crossing = end + (ours - rival_value) / steeper if steeper else price.now
         taker = rival.design
-        # rounding of two lines that are almost parallel must not carry the crossing out of the range
+        # rounding of two lines that are almost parallel must not carry the crossing out of the
+        # range
         end = min(max(crossing, min(price.now, end)), max(price.now, end))
     return end, taker

@@ -1,7 +1,8 @@
 """Answer an instance with several sites, or say what must give, each tried.
 
-Options are listed for the numbers of shares that a cheapest ring may have, until no other can. The cheapest ring is
-found by a lower bound for every ring first, then ring by ring while one may be cheaper.
+Options are listed for the numbers of shares that a cheapest ring may have, until no other can. The
+cheapest ring is found by a lower bound for every ring first, then ring by ring while one may be
+cheaper.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def sites_plan(run: Run) -> Plan:
     while shares := promising(floors, offers_of, value * (1 - instance.solver.gap)):
         options += _options_of(run, [networks_of[n] for n in shares], offers_of)
         problems = ring_problems(instance, options)
-        run.tell("build", f"{len(options):,} options, {len(problems):,} rings have some for every site")
+        run.tell(
+            "build", f"{len(options):,} options, {len(problems):,} rings have some for every site"
+        )
         result = search_rings(instance, problems, run.backend, deadline=run.deadline)
         run.log.searches.append(result)
         value = result.value
@@ -75,9 +78,15 @@ def sites_plan(run: Run) -> Plan:
     if result is None or not options:
         return infeasible(run, partial(no_option, instance, len(networks_of)))
     if result.outcome == "infeasible":
-        return infeasible(run, partial(no_ring, run, options, lambda: _unfed(run, len(networks_of))))
-    # rings with numbers of shares that were never listed are within the gap, and bound the proof as well
-    result = replace(result, bound=min([result.bound, *(floors[n] for n in networks_of.keys() - offers_of.keys())]))
+        return infeasible(
+            run, partial(no_ring, run, options, lambda: _unfed(run, len(networks_of)))
+        )
+    # rings with numbers of shares that were never listed are within the gap, and bound the proof as
+    # well
+    result = replace(
+        result,
+        bound=min([result.bound, *(floors[n] for n in networks_of.keys() - offers_of.keys())]),
+    )
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
     return _plan(run, result, result.found)
@@ -103,7 +112,9 @@ def _networks_by_shares(run: Run) -> dict[int, Networks]:
     return networks_of
 
 
-def _options_of(run: Run, networks: Sequence[Networks], offers_of: dict[int, Offers]) -> list[Option]:
+def _options_of(
+    run: Run, networks: Sequence[Networks], offers_of: dict[int, Offers]
+) -> list[Option]:
     """The options of these networks, which are noted among those found."""
     start_s = run.elapsed_s()
     for of_shares in networks:
@@ -128,7 +139,9 @@ def _unfed(run: Run, fed_shares: int) -> list[Option]:
 
 def _can_be_fed(instance: Instance, shares: int) -> bool:
     """Whether some site can feed the GPUs alone of that many shares."""
-    return any(may_feed(instance.objective, site, gpus_w(instance, shares)) for site in instance.site)
+    return any(
+        may_feed(instance.objective, site, gpus_w(instance, shares)) for site in instance.site
+    )
 
 
 def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
@@ -138,7 +151,12 @@ def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
     waits_s = [ring_design.exchange_s(gradient_bytes(workload)) for workload in instance.workload]
     sites = _sites(instance, ring_design)
     parts = tuple(
-        at_site(site.name, design_of(option.family, option.uplinks), _runs(instance, option, waits_s), cost)
+        at_site(
+            site.name,
+            design_of(option.family, option.uplinks),
+            _runs(instance, option, waits_s),
+            cost,
+        )
         for site, option, cost in zip(sites, ring_design.options, ring_design.costs, strict=True)
     )
     couplings = Couplings(sites=ring_design.site_powers, ring=_ring(instance, ring_design, waits_s))
@@ -150,8 +168,13 @@ def _sites(instance: Instance, ring_design: RingDesign) -> list[Site]:
 
 
 def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float]) -> Ring:
-    """The ring that adds up gradients, the channels lit for it, and how long each workload waits for it."""
-    ring, gradients = ring_design.problem.ring, [gradient_bytes(workload) for workload in instance.workload]
+    """The ring that adds up gradients, the channels lit for it, and how long each workload waits
+    for it.
+    """
+    ring, gradients = (
+        ring_design.problem.ring,
+        [gradient_bytes(workload) for workload in instance.workload],
+    )
     assert instance.cluster.shares is not None
     return Ring(
         shares=instance.cluster.shares,
@@ -169,8 +192,12 @@ def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float])
             for link, channels in zip(ring.links, ring_design.channels, strict=True)
         ),
         exchanges=tuple(
-            Exchange(workload=workload.name, sent_bytes=ring.share * workload_bytes, exchange_s=wait_s)
-            for workload, workload_bytes, wait_s in zip(instance.workload, gradients, waits_s, strict=True)
+            Exchange(
+                workload=workload.name, sent_bytes=ring.share * workload_bytes, exchange_s=wait_s
+            )
+            for workload, workload_bytes, wait_s in zip(
+                instance.workload, gradients, waits_s, strict=True
+            )
         ),
     )
 
@@ -180,39 +207,56 @@ def _runs(instance: Instance, option: Option, waits_s: Sequence[float]) -> tuple
 
 
 def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:
-    """How a site trains its part of a batch; the wait for others stands beside its own data-parallel traffic."""
+    """How a site trains its part of a batch; the wait for others stands beside its own
+    data-parallel traffic.
+    """
     row, _ = option.fastest(w, wait_s)
     pool, place = option.pools[w], (instance.cluster.gpu, option.context, option.uplinks, row)
     undelayed, delayed = workload_plan(pool, *place), workload_plan(waiting(pool, wait_s), *place)
     own_dp_s, dp_s = undelayed.breakdown_s["dp"], delayed.breakdown_s["dp"]
-    return delayed.model_copy(update={"breakdown_s": delayed.breakdown_s | {"dp": own_dp_s, "wan": dp_s - own_dp_s}})
+    return delayed.model_copy(
+        update={"breakdown_s": delayed.breakdown_s | {"dp": own_dp_s, "wan": dp_s - own_dp_s}}
+    )
 
 
 def no_option(instance: Instance, fed_shares: int) -> tuple[str, ...]:
-    """No site trains any shares in time, even without a wait: why `fed_shares`, all that any site can feed, are not."""
+    """No site trains any shares in time, even without a wait: why `fed_shares`, all that any site
+    can feed, are not.
+    """
     all_shares = instance.cluster.shares
     assert all_shares is not None
     if fed_shares == 0:
         return (
-            f"site: no site can feed the GPUs of one of {all_shares} shares, which take "
-            f"{gpus_w(instance, 1) / 1e6:.6g} MW times its PUE: needs more power, "
-            "more shares of less power each, or fewer GPUs",
+            (
+                f"site: no site can feed the GPUs of one of {all_shares} shares, which take "
+                f"{gpus_w(instance, 1) / 1e6:.6g} MW times its PUE: needs more power, "
+                "more shares of less power each, or fewer GPUs"
+            ),
         )
     local = local_question(instance, fed_shares)
     all_families = tuple(families(local))
     if all_families:
-        reasons = explain.no_design(local, all_families, columns(local, all_families, lambda _: None, lambda: None))
+        reasons = explain.no_design(
+            local, all_families, columns(local, all_families, lambda _: None, lambda: None)
+        )
     else:
         reasons = explain.no_family(local)
     place = f"{fed_shares} of {all_shares} shares, all that any site can feed"
-    return reasons if fed_shares == all_shares else tuple(f"{place}: {reason}" for reason in reasons)
+    return (
+        reasons if fed_shares == all_shares else tuple(f"{place}: {reason}" for reason in reasons)
+    )
 
 
-UNTRIED = "no sites keep all limits at once, and there was no time to find out which of them must give"
+UNTRIED = (
+    "no sites keep all limits at once, and there was no time to find out which of them must give"
+)
 
 
-def no_ring(run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Option]]) -> tuple[str, ...]:
-    """Every ring breaks a limit: each one without which there is a plan, as far as there is time to try.
+def no_ring(
+    run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Option]]
+) -> tuple[str, ...]:
+    """Every ring breaks a limit: each one without which there is a plan, as far as there is time to
+    try.
 
     `unfed` lists options that no site can feed, which one with more power could.
     """
@@ -225,14 +269,26 @@ def no_ring(run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Op
     except StoppedError:
         return (UNTRIED,)
     trials = [
-        (text, search_rings(question, ring_problems(question, all_options), run.backend, deadline=run.deadline))
+        (
+            text,
+            search_rings(
+                question, ring_problems(question, all_options), run.backend, deadline=run.deadline
+            ),
+        )
         for text, question in _eased(instance)
     ]
     remedies = [text for text, result in trials if result.found is not None]
     if remedies:
-        return tuple(f"no sites keep all limits at once; {text} there is a plan" for text in remedies)
+        return tuple(
+            f"no sites keep all limits at once; {text} there is a plan" for text in remedies
+        )
     if all(result.outcome == "infeasible" for _, result in trials):
-        return ("no sites keep all limits at once, nor without any one of them: needs several of them looser",)
+        return (
+            (
+                "no sites keep all limits at once, nor without any one of them: needs several of"
+                " them looser"
+            ),
+        )
     return (UNTRIED,)
 
 
@@ -241,15 +297,19 @@ def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
     assert instance.cluster.shares is not None
     shares_fed = []
     for site in instance.site:
-        shares = [option.shares for option in options if may_feed(instance.objective, site, option.w)]
+        shares = [
+            option.shares for option in options if may_feed(instance.objective, site, option.w)
+        ]
         shares_fed.append(max(shares, default=0))
     fed_sum = sum(shares_fed)
     if fed_sum < instance.cluster.shares:
-        site_list = ", ".join(f"{site.name} {count}" for site, count in zip(instance.site, shares_fed, strict=True))
+        site_list = ", ".join(
+            f"{site.name} {count}" for site, count in zip(instance.site, shares_fed, strict=True)
+        )
         yield (
-            f"site: power_mw of all sites feeds {fed_sum} of {instance.cluster.shares} shares within the time bounds "
-            f"({site_list}): needs more power, another site, looser bounds, more shares of less power "
-            "each, or fewer GPUs"
+            f"site: power_mw of all sites feeds {fed_sum} of {instance.cluster.shares} shares"
+            f" within the time bounds ({site_list}): needs more power, another site, looser bounds,"
+            " more shares of less power each, or fewer GPUs"
         )
 
 
@@ -273,14 +333,19 @@ def search_rings(
 ) -> Drive[RingDesign]:
     """The cheapest choice over all rings, by rising bound of their relaxations."""
     toll = Toll()
-    rings = [_subproblem(instance, problem, _relaxed(problem, backend, deadline, toll)) for problem in problems]
+    rings = [
+        _subproblem(instance, problem, _relaxed(problem, backend, deadline, toll))
+        for problem in problems
+    ]
     result = drive(rings, backend, gap=instance.solver.gap, deadline=deadline)
     counts = {name: value + getattr(result, name) for name, value in toll.taken().items()}
     return replace(result, **counts)
 
 
 def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll) -> float:
-    """A lower bound of a ring in objective units, by fractions of options and channels; inf where not even those do."""
+    """A lower bound of a ring in objective units, by fractions of options and channels; inf where
+    not even those do.
+    """
     started = time.perf_counter()
     model = build(problem.data, MODEL)
     RelaxIntegerVars().apply_to(model)
@@ -303,14 +368,17 @@ def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subpr
             return None
         return Decided(choice=ring_design, value=ring_design.bill.of(instance.objective.minimize))
 
-    return Subproblem(build=lambda: (build(problem.data, MODEL), problem.scale), read=read, bound=bound)
+    return Subproblem(
+        build=lambda: (build(problem.data, MODEL), problem.scale), read=read, bound=bound
+    )
 
 
 def sites_programs(run: Run) -> NamedPrograms:
     """One program for each ring."""
     problems = ring_problems(run.instance, all_options(run))
     return lambda name: (
-        Program(model=build(problem.data, FORMULATIONS[name]), unit=problem.scale) for problem in problems
+        Program(model=build(problem.data, FORMULATIONS[name]), unit=problem.scale)
+        for problem in problems
     )
 
 

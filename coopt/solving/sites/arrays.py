@@ -13,7 +13,16 @@ from coopt.fabric.bills import lines_by_product
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.variants import local_question
-from coopt.network.parts import cost_of, electricity_of, fed_share, owned_usd, site_power, total, usd_per_w, weigh
+from coopt.network.parts import (
+    cost_of,
+    electricity_of,
+    fed_share,
+    owned_usd,
+    site_power,
+    total,
+    usd_per_w,
+    weigh,
+)
 from coopt.perf.mapping import Floats
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, line
@@ -24,7 +33,9 @@ from formulations.sites import SiteLimit, SitesData
 
 @dataclass(frozen=True, kw_only=True)
 class SiteRing:
-    """Sites by position in the instance, in ring order, and the links between neighbours; one site has no links."""
+    """Sites by position in the instance, in ring order, and the links between neighbours; one site
+    has no links.
+    """
 
     sites: tuple[int, ...]
     links: tuple[Wan, ...]
@@ -37,22 +48,30 @@ class SiteRing:
 
     @property
     def share(self) -> float:
-        """Bytes that each site sends in an exchange, over the bytes of the gradients: 2(S - 1)/S."""
+        """Bytes that each site sends in an exchange, over the bytes of the gradients: 2(S -
+        1)/S.
+        """
         return 2 * (len(self.sites) - 1) / len(self.sites)
 
     def exchange_s(self, gradient_bytes: float, gbit_s: float) -> float:
         """Seconds of an exchange whose slowest link has this rate each way."""
-        return self.latency_s + self.share * gradient_bytes * 8 / (gbit_s * 1e9) if self.links else 0.0
+        return (
+            self.latency_s + self.share * gradient_bytes * 8 / (gbit_s * 1e9) if self.links else 0.0
+        )
 
 
 def every_ring(instance: Instance) -> Iterator[SiteRing]:
-    """Every ring over some of the sites: single sites, pairs that a link joins, and each cycle of links once."""
+    """Every ring over some of the sites: single sites, pairs that a link joins, and each cycle of
+    links once.
+    """
     links = {frozenset(wan.between): wan for wan in instance.wan}
     names = [site.name for site in instance.site]
     for count in range(1, len(names) + 1):
         for sites in combinations(range(len(names)), count):
             for order in _orders(sites):
-                neighbour_links = [links.get(frozenset((names[i], names[j]))) for i, j in _neighbours(order)]
+                neighbour_links = [
+                    links.get(frozenset((names[i], names[j]))) for i, j in _neighbours(order)
+                ]
                 links_there = tuple(link for link in neighbour_links if link is not None)
                 if len(links_there) == len(neighbour_links):
                     yield SiteRing(sites=order, links=links_there)
@@ -78,7 +97,9 @@ ROUNDING = 1e-9  # of a number of channels or a power, far beyond that of what i
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RingProblem:
-    """One ring: `options[o]` is option o of `data`; `scale` is the objective (USD or W) in a unit of the model."""
+    """One ring: `options[o]` is option o of `data`; `scale` is the objective (USD or W) in a unit
+    of the model.
+    """
 
     ring: SiteRing
     options: tuple[Option, ...]
@@ -87,14 +108,21 @@ class RingProblem:
 
 
 def may_feed(objective: Objective, site: Site, it_w: float) -> bool:
-    """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on that."""
+    """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on
+    that.
+    """
     return bool(fed_share(objective, site, it_w) <= 1 + ROUNDING)
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
-    """What one channel adds to the objective: each end takes half of its power, at the site's electricity."""
+    """What one channel adds to the objective: each end takes half of its power, at the site's
+    electricity.
+    """
     ends = [site for site in instance.site if site.name in link.between]
-    halves = [weigh(electricity_of(instance.objective, site), link.usd / 2, link.w / 2, kind) for site in ends]
+    halves = [
+        weigh(electricity_of(instance.objective, site), link.usd / 2, link.w / 2, kind)
+        for site in ends
+    ]
     return math.fsum(halves)
 
 
@@ -124,12 +152,16 @@ def _assembled(
         site=np.array([s for s, _, _ in rows]),
         share=np.array([option.shares for _, option, _ in rows]),
         cost=np.array(cost) / scale,
-        need=np.array([needs for _, _, needs in rows], dtype=np.int64).reshape(len(rows), len(ring.links)),
+        need=np.array([needs for _, _, needs in rows], dtype=np.int64).reshape(
+            len(rows), len(ring.links)
+        ),
         channel=np.array(channel) / scale,
         max_channels=np.array([link.most for link in ring.links], dtype=np.int64),
         limits=tuple(_limits(instance, ring, [(s, option) for s, option, _ in rows])),
     )
-    return RingProblem(ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale)
+    return RingProblem(
+        ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale
+    )
 
 
 Row = tuple[int, Option, list[int]]
@@ -138,24 +170,32 @@ Row = tuple[int, Option, list[int]]
 def _rows(
     instance: Instance, ring: SiteRing, options: Sequence[Option], gradient_bytes: Sequence[float]
 ) -> Iterator[Row]:
-    """Site by position on the ring, option, channels it needs on each link, as far as site and links allow."""
+    """Site by position on the ring, option, channels it needs on each link, as far as site and
+    links allow.
+    """
     sites = [instance.site[i] for i in ring.sites]
     for option in options:
         places = [s for s, site in enumerate(sites) if may_feed(instance.objective, site, option.w)]
         if places:
             needs = [_need(option, ring, link, gradient_bytes) for link in ring.links]
-            channels = [need for need, link in zip(needs, ring.links, strict=True) if need <= link.most]
+            channels = [
+                need for need, link in zip(needs, ring.links, strict=True) if need <= link.most
+            ]
             if len(channels) == len(needs):
                 yield from ((s, option, channels) for s in places)
 
 
 def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float]) -> int:
-    """Least channels with which an option meets its bound if this link is the slowest; beyond `most` if too few.
+    """Least channels with which an option meets its bound if this link is the slowest; beyond
+    `most` if too few.
 
-    They follow from the longest wait. Where it takes a whole number but for rounding, the time itself decides.
+    They follow from the longest wait. Where it takes a whole number but for rounding, the time
+    itself decides.
     """
     waits = zip(gradient_bytes, option.longest_s, strict=True)
-    channels = max(_channels(ring, link, workload_bytes, longest_s) for workload_bytes, longest_s in waits)
+    channels = max(
+        _channels(ring, link, workload_bytes, longest_s) for workload_bytes, longest_s in waits
+    )
     # half a channel too many is no rounding: below that the time decides
     if channels > link.most + 0.5:
         return link.most + 1
@@ -167,24 +207,40 @@ def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[fl
 
 
 def _channels(ring: SiteRing, link: Wan, workload_bytes: float, longest_s: float) -> float:
-    """Channels that fill the longest wait exactly (not whole); infinite where latency alone takes longer."""
+    """Channels that fill the longest wait exactly (not whole); infinite where latency alone takes
+    longer.
+    """
     transfer_s = longest_s - ring.latency_s
     if math.isinf(longest_s):
         return 0.0
-    return ring.share * workload_bytes * 8 / (link.gbit_s * 1e9) / transfer_s if transfer_s > 0 else math.inf
+    return (
+        ring.share * workload_bytes * 8 / (link.gbit_s * 1e9) / transfer_s
+        if transfer_s > 0
+        else math.inf
+    )
 
 
-def _in_time(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float], channels: int) -> bool:
+def _in_time(
+    option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float], channels: int
+) -> bool:
     gbit_s = channels * link.gbit_s
-    return option.in_time([ring.exchange_s(workload_bytes, gbit_s) for workload_bytes in gradient_bytes])
+    return option.in_time(
+        [ring.exchange_s(workload_bytes, gbit_s) for workload_bytes in gradient_bytes]
+    )
 
 
-def _limits(instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option]]) -> Iterator[SiteLimit]:
-    """Each limit in units of its cap: power of every site, then power, purchase and racks of the whole."""
+def _limits(
+    instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option]]
+) -> Iterator[SiteLimit]:
+    """Each limit in units of its cap: power of every site, then power, purchase and racks of the
+    whole.
+    """
     objective, limits = instance.objective, instance.limits
     places = np.array([s for s, _ in rows])
     w, usd = (np.array([getattr(option, name) for _, option in rows]) for name in ("w", "usd"))
-    link_w, link_usd = (np.array([getattr(link, name) for link in ring.links]) for name in ("w", "usd"))
+    link_w, link_usd = (
+        np.array([getattr(link, name) for link in ring.links]) for name in ("w", "usd")
+    )
     for s, site in enumerate(instance.site[i] for i in ring.sites):
         ends = np.array([site.name in link.between for link in ring.links], dtype=bool)
         yield SiteLimit(
@@ -201,7 +257,8 @@ def _limits(instance: Instance, ring: SiteRing, rows: Sequence[tuple[int, Option
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RingDesign:
-    """Options by position on the ring, channels of its links, the bill of each site and of everything.
+    """Options by position on the ring, channels of its links, the bill of each site and of
+    everything.
 
     `broken_limits` names those that are exceeded.
     """
@@ -221,12 +278,16 @@ class RingDesign:
 
     def exchange_s(self, gradient_bytes: float) -> float:
         """Seconds that adding up these gradients takes."""
-        rates = [c * link.gbit_s for c, link in zip(self.channels, self.problem.ring.links, strict=True)]
+        rates = [
+            c * link.gbit_s for c, link in zip(self.channels, self.problem.ring.links, strict=True)
+        ]
         return self.problem.ring.exchange_s(gradient_bytes, min(rates, default=1.0))
 
 
 def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...]) -> RingDesign:
-    """Bills, power and limits of one option for each site of a ring, with the fewest channels that do."""
+    """Bills, power and limits of one option for each site of a ring, with the fewest channels that
+    do.
+    """
     ring, objective = problem.ring, instance.objective
     options = [problem.options[o] for o in choice]
     channels = tuple(int(problem.data.need[list(choice), e].max()) for e in range(len(ring.links)))
@@ -236,21 +297,31 @@ def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...
         local = local_question(instance, option.shares)
         items = cost_of(local, option.family, option.uplinks).items
         costs.append(total(electricity_of(objective, site), items))
-    wan_lines = [line("wan", a.name, c, a.usd, a.w) for a, c in zip(ring.links, channels, strict=True)]
+    wan_lines = [
+        line("wan", a.name, c, a.usd, a.w) for a, c in zip(ring.links, channels, strict=True)
+    ]
     half_w = {
-        s.name: sum(c * a.w / 2 for a, c in zip(ring.links, channels, strict=True) if s.name in a.between)
+        s.name: sum(
+            c * a.w / 2 for a, c in zip(ring.links, channels, strict=True) if s.name in a.between
+        )
         for s in sites
     }
     powers = tuple(
-        site_power(objective, site, cost.power_w + half_w[site.name]) for site, cost in zip(sites, costs, strict=True)
+        site_power(objective, site, cost.power_w + half_w[site.name])
+        for site, cost in zip(sites, costs, strict=True)
     )
     energy = sum(
         usd_per_w(electricity_of(objective, site)) * (cost.power_w + half_w[site.name])
         for site, cost in zip(sites, costs, strict=True)
     )
-    purchase = total(objective, (*lines_by_product(item for cost in costs for item in cost.items), *wan_lines))
-    # each site pays for its electricity at its own price and PUE, half of the power of its links included
-    ring_bill = purchase.model_copy(update={"tco_usd": owned_usd(objective, purchase.capex_usd, 0.0) + energy})
+    purchase = total(
+        objective, (*lines_by_product(item for cost in costs for item in cost.items), *wan_lines)
+    )
+    # each site pays for its electricity at its own price and PUE, half of the power of its links
+    # included
+    ring_bill = purchase.model_copy(
+        update={"tco_usd": owned_usd(objective, purchase.capex_usd, 0.0) + energy}
+    )
     racks = sum(option.racks for option in options)
     broken_limits = tuple(_broken_limits(instance, powers, ring_bill, racks))
     return RingDesign(
@@ -264,7 +335,9 @@ def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...
     )
 
 
-def _broken_limits(instance: Instance, powers: tuple[SitePower, ...], bill: Cost, racks: int) -> list[str]:
+def _broken_limits(
+    instance: Instance, powers: tuple[SitePower, ...], bill: Cost, racks: int
+) -> list[str]:
     sites = [f"power of {power.site}" for power in powers if not power.is_fed]
     uses = instance.limits.against(usd=bill.capex_usd, w=bill.power_w, racks=racks)
     return sites + [f"limits.{key}" for key, (use, cap) in uses.items() if use > cap]
@@ -274,25 +347,32 @@ SLACK = 1e-9  # of a bound: far more than the rounding of its sums and of a bill
 
 
 def least_with(instance: Instance, networks: Sequence[Networks]) -> dict[int, float]:
-    """What a ring is worth at least that gives some site so many shares, by their number; infinite where none can.
+    """What a ring is worth at least that gives some site so many shares, by their number; infinite
+    where none can.
 
-    Of n shares a site costs at least what the cheapest network does that it can feed, however long an iteration takes
-    on it; channels cost nothing or more. So no ring that gives n shares to some site is worth less than the least sum
-    of such floors over all divisions of the shares among its sites in which one has n. Once some ring is known, numbers
-    whose bound is not below its value are in no cheaper one: their options, which take long to list, are not needed.
+    Of n shares a site costs at least what the cheapest network does that it can feed, however long
+    an iteration takes on it; channels cost nothing or more. So no ring that gives n shares to some
+    site is worth less than the least sum of such floors over all divisions of the shares among its
+    sites in which one has n. Once some ring is known, numbers whose bound is not below its value
+    are in no cheaper one: their options, which take long to list, are not needed.
     """
     all_shares = instance.cluster.shares
     assert all_shares is not None
-    floors = np.full((len(instance.site), all_shares + 1), math.inf)  # no site of a ring has 0 shares
+    floors = np.full(
+        (len(instance.site), all_shares + 1), math.inf
+    )  # no site of a ring has 0 shares
     for of_shares in networks:
-        floors[:, of_shares.shares] = [_floor(instance, s, of_shares) for s in range(len(instance.site))]
+        floors[:, of_shares.shares] = [
+            _floor(instance, s, of_shares) for s in range(len(instance.site))
+        ]
     bounds = np.full(all_shares + 1, math.inf)
     for sites in {frozenset(ring.sites) for ring in every_ring(instance)}:
         for s in sites:
             sums = np.array([0.0, *(math.inf for _ in range(all_shares))])
             for neighbour in sites - {s}:
                 sums = _divided(sums, floors[neighbour])
-            # the others have the shares that the site leaves: sums of all_shares - n stand at n when reversed
+            # the others have the shares that the site leaves: sums of all_shares - n stand at n
+            # when reversed
             bounds = np.minimum(bounds, floors[s] + sums[::-1])
     return {of_shares.shares: float(bounds[of_shares.shares]) for of_shares in networks}
 
@@ -310,12 +390,18 @@ def _divided(a: Floats, b: Floats) -> Floats:
     return np.array([(a[: n + 1] + b[n::-1]).min() for n in range(len(a))])
 
 
-def promising(floors: Mapping[int, float], listed_shares: Mapping[int, object], value: float) -> list[int]:
-    """Numbers of shares, not among `listed_shares` yet, that a ring may have which is worth less than `value`.
+def promising(
+    floors: Mapping[int, float], listed_shares: Mapping[int, object], value: float
+) -> list[int]:
+    """Numbers of shares, not among `listed_shares` yet, that a ring may have which is worth less
+    than `value`.
 
-    Without a ring so far these are the most promising, as many again as are listed, and those as promising.
+    Without a ring so far these are the most promising, as many again as are listed, and those as
+    promising.
     """
-    open_bounds = sorted((bound, shares) for shares, bound in floors.items() if shares not in listed_shares)
+    open_bounds = sorted(
+        (bound, shares) for shares, bound in floors.items() if shares not in listed_shares
+    )
     if math.isinf(value) and open_bounds:
         value = open_bounds[min(len(listed_shares), len(open_bounds) - 1)][0] * (1 + SLACK)
         return [shares for bound, shares in open_bounds if bound <= value]

@@ -1,7 +1,7 @@
 """What a site can be: networks of its shares of the GPUs, with the longest wait each can bear.
 
-Options of as many shares compare by price, power, racks and wait. One that is nowhere better than another is never
-needed: whatever sites, links and limits there are, the other takes its place.
+Options of as many shares compare by price, power, racks and wait. One that is nowhere better than
+another is never needed: whatever sites, links and limits there are, the other takes its place.
 """
 
 from __future__ import annotations
@@ -34,10 +34,17 @@ def gpus_w(instance: Instance, shares: int) -> float:
 
 
 def gradient_bytes(workload: Workload) -> float:
-    """Bytes of the gradients of all parameters, as one GPU would hold them that trains the model alone."""
+    """Bytes of the gradients of all parameters, as one GPU would hold them that trains the model
+    alone.
+    """
     undivided = Mappings.of(tp=np.ones(1, dtype=np.int64))
-    experts = held_expert_parameters(workload.model, undivided, expert_tp=workload.options.expert_tp)
-    return float(workload.options.software.gradient_bytes * (held_parameters(workload.model, undivided) + experts)[0])
+    experts = held_expert_parameters(
+        workload.model, undivided, expert_tp=workload.options.expert_tp
+    )
+    return float(
+        workload.options.software.gradient_bytes
+        * (held_parameters(workload.model, undivided) + experts)[0]
+    )
 
 
 LOOK = 256  # networks between two looks at the clock
@@ -68,7 +75,9 @@ class Option:
 
     def in_time(self, waits_s: Sequence[float]) -> bool:
         """Whether every workload meets its bound with its wait, by the time itself."""
-        return all(self.fastest(w, s)[1] <= self.pools[w].workload.bound_s for w, s in enumerate(waits_s))
+        return all(
+            self.fastest(w, s)[1] <= self.pools[w].workload.bound_s for w, s in enumerate(waits_s)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +94,9 @@ class Offers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _SitePlace:
-    """A kind of HB domain: mappings of each workload on it, and the longest wait any bears at full bandwidth."""
+    """A kind of HB domain: mappings of each workload on it, and the longest wait any bears at full
+    bandwidth.
+    """
 
     pools: tuple[Pool, ...]
     gated: Counter[str]
@@ -95,7 +106,9 @@ class _SitePlace:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Networks:
-    """Every network for some of the shares, by rising price (USD) and power (W), and the question that they are for."""
+    """Every network for some of the shares, by rising price (USD) and power (W), and the question
+    that they are for.
+    """
 
     shares: int
     local: Instance
@@ -141,7 +154,9 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
         uplinks, patience = uplinks_of[context], places[context.site].patience
         if not all(workload_waits.knows(context, uplinks) for workload_waits in patience):
             load(context.site)
-        waits = np.stack([workload_waits.longest_s(context, uplinks) for workload_waits in patience], axis=1)
+        waits = np.stack(
+            [workload_waits.longest_s(context, uplinks) for workload_waits in patience], axis=1
+        )
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 
     for number, (usd, watts, offer, uplinks) in enumerate(networks.rows):
@@ -149,7 +164,8 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
             check()
         family, context, rack_count = offer
         place = places[context.site]
-        # full bandwidth allows the longest waits: what loses with these need not be timed with its own
+        # full bandwidth allows the longest waits: what loses with these need not be timed with its
+        # own
         if min(place.roof_s) < 0 or frontier.beats(watts, rack_count, place.roof_s):
             continue
         longest_s = longest(context)[uplinks]
@@ -180,15 +196,22 @@ def _places(
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
     sizes = {site.gpus for site in contexts}
-    sources = {gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in sizes}
+    sources = {
+        gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in sizes
+    }
     places = {}
     for site, site_contexts in contexts.items():
         check()
         ideal_context = full_bandwidth(list(site_contexts))
-        rows = [patient(source, gpu, domains[site.hb], site, ideal_context) for source in sources[site.gpus]]
+        rows = [
+            patient(source, gpu, domains[site.hb], site, ideal_context)
+            for source in sources[site.gpus]
+        ]
         patience = tuple(workload_waits for workload_waits, _ in rows)
         gated = sum((drops for _, drops in rows), Counter[str]())
-        roof_s = tuple(float(waits.longest_s(ideal_context, np.array([1]))[0]) for waits in patience)
+        roof_s = tuple(
+            float(waits.longest_s(ideal_context, np.array([1]))[0]) for waits in patience
+        )
         pools = tuple(waits.undelayed for waits in patience)
         places[site] = _SitePlace(pools=pools, gated=gated, patience=patience, roof_s=roof_s)
     return places
@@ -217,10 +240,15 @@ class _Frontier:
 def _bill_rows(
     local: Instance, all_families: Sequence[Family]
 ) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
-    """Price (USD) and power (W) of every network: family with its context and racks, and uplinks."""
+    """Price (USD) and power (W) of every network: family with its context and racks, and
+    uplinks.
+    """
     for family in all_families:
         counts, offer = open_bill(local, family), (family, context_of(family), racks(family) or 0)
         choices = np.array(family.uplink_choices)
-        usd, watts = (counts.price(local.objective, kind).at(family, choices).tolist() for kind in ("capex", "power"))
+        usd, watts = (
+            counts.price(local.objective, kind).at(family, choices).tolist()
+            for kind in ("capex", "power")
+        )
         for row in zip(usd, watts, family.uplink_choices, strict=True):
             yield *row[:2], offer, row[2]

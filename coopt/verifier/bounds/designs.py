@@ -1,4 +1,6 @@
-"""Check the bound of one cluster, its runners-up and its rivals by going through all designs with switches."""
+"""Check the bound of one cluster, its runners-up and its rivals by going through all designs with
+switches.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,31 @@ from functools import lru_cache
 from coopt.instance.errors import counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
-from coopt.verifier.bounds.timed import billed, cheapest_interrupted, interrupted_designs, timed_designs
+from coopt.verifier.bounds.timed import (
+    billed,
+    cheapest_interrupted,
+    interrupted_designs,
+    timed_designs,
+)
 from coopt.verifier.checks.claims import check_gap, gap_target, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, TOLERANCE, Ledger, agree, is_below
+from coopt.verifier.checks.verdict import (
+    LENIENT,
+    ROUNDING,
+    STRICT,
+    TOLERANCE,
+    Ledger,
+    agree,
+    is_below,
+)
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import best_values, certain_question, price_outlooks, regrets
-from coopt.verifier.parts.enumeration import Condition, FoundDesign, cheapest_design_below, designs_below, no_condition
+from coopt.verifier.parts.enumeration import (
+    Condition,
+    FoundDesign,
+    cheapest_design_below,
+    designs_below,
+    no_condition,
+)
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily
 
@@ -27,8 +48,12 @@ def any_design(margin: float) -> Condition:
     return no_condition
 
 
-def check_bound(ledger: Ledger, instance: Instance, plan: Plan, stands: StandsWithin = any_design) -> None:
-    """Check that no feasible design costs less than the bound, and that none exists where the plan says so."""
+def check_bound(
+    ledger: Ledger, instance: Instance, plan: Plan, stands: StandsWithin = any_design
+) -> None:
+    """Check that no feasible design costs less than the bound, and that none exists where the plan
+    says so.
+    """
     if plan.status == "infeasible":
         fault = "A design is feasible, at {}, although the plan says that none is."
         check_no_design(ledger, instance, plan, "infeasible", math.inf, fault, stands)
@@ -47,7 +72,8 @@ def check_no_design(
     stands: StandsWithin = any_design,
     subject: str = "design",
 ) -> None:
-    """Check that no design is feasible below a bound; one that is so by rounding alone is noted as undecided.
+    """Check that no design is feasible below a bound; one that is so by rounding alone is noted as
+    undecided.
 
     Parameters
     ----------
@@ -59,9 +85,12 @@ def check_no_design(
         What was looked for: a design, or switches.
     """
     kind = plan.objective.kind
-    # most plans have no rival even with rounding in its favour, which answers both questions at once
+    # most plans have no rival even with rounding in its favour, which answers both questions at
+    # once
     lenient_design = _cheapest_design(instance, kind, bound, stands, LENIENT)
-    design = None if lenient_design is None else _cheapest_design(instance, kind, bound, stands, STRICT)
+    design = (
+        None if lenient_design is None else _cheapest_design(instance, kind, bound, stands, STRICT)
+    )
     endless = math.isinf(bound)
     nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
     ledger.holds(
@@ -73,32 +102,45 @@ def check_no_design(
         None if endless else ROUNDING,
     )
     if lenient_design is not None and design is None:
-        note_undecided(ledger, plan, f"a design at {design_text(lenient_design)}", lenient_design.value)
+        note_undecided(
+            ledger, plan, f"a design at {design_text(lenient_design)}", lenient_design.value
+        )
 
 
 @lru_cache(maxsize=64)
 def _cheapest_design(
     instance: Instance, kind: ObjectiveKind, bound: float, stands: StandsWithin, margin: float
 ) -> FoundDesign | None:
-    """The cheapest feasible design worth less than a bound, with interruptions where the instance has any.
+    """The cheapest feasible design worth less than a bound, with interruptions where the instance
+    has any.
 
     It is kept for further plans of the instance with the same bound.
     """
     if kind != billed(kind):
-        return min(timed_designs(instance, kind, bound, margin), key=lambda design: design.value, default=None)
+        return min(
+            timed_designs(instance, kind, bound, margin),
+            key=lambda design: design.value,
+            default=None,
+        )
     if instance.availability is not None:
         return cheapest_interrupted(instance, kind, bound, margin)
     return cheapest_design_below(instance, kind, bound, stands(margin), margin)
 
 
 @lru_cache(maxsize=4)
-def _feasible_below(instance: Instance, kind: ObjectiveKind, bound: float, margin: float) -> tuple[FoundDesign, ...]:
+def _feasible_below(
+    instance: Instance, kind: ObjectiveKind, bound: float, margin: float
+) -> tuple[FoundDesign, ...]:
     """As `_feasible`; kept for further plans of the instance with the same runners-up."""
     return tuple(_feasible(instance, kind, bound, margin))
 
 
-def _feasible(instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT) -> Iterator[FoundDesign]:
-    """Every feasible design worth less than a bound, with interruptions where the instance has any."""
+def _feasible(
+    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
+) -> Iterator[FoundDesign]:
+    """Every feasible design worth less than a bound, with interruptions where the instance has
+    any.
+    """
     if instance.availability is not None:
         return interrupted_designs(instance, kind, bound, margin)
     return designs_below(instance, kind, bound, margin=margin)
@@ -112,11 +154,16 @@ def design_text(design: FoundDesign) -> str:
         if family.gear
         else "no network"
     )
-    return f"{design.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs each, {fabric}"
+    return (
+        f"{design.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active"
+        f" GPUs each, {fabric}"
+    )
 
 
 def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals) -> None:
-    """Check the claims on direct links and on switches, that the plan is the cheaper, and the value of switches."""
+    """Check the claims on direct links and on switches, that the plan is the cheaper, and the value
+    of switches.
+    """
     objective, claims = plan.objective, (rivals.direct, rivals.switched)
     for subject, claim in (("Direct links", rivals.direct), ("Switches", rivals.switched)):
         ledger.turn_to(subject)
@@ -128,26 +175,37 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         claim.kind == objective.kind for claim in claims
     )
     ledger.holds(
-        "rivals", consistent, objective.value, winner.value, "The plan is not the cheaper of direct links and switches."
+        "rivals",
+        consistent,
+        objective.value,
+        winner.value,
+        "The plan is not the cheaper of direct links and switches.",
     )
     proven = [claim.bound for claim in claims if claim.bound is not None]
-    bounds_given = bool(proven) and all(claim.bound is not None or claim.value is None for claim in claims)
+    bounds_given = bool(proven) and all(
+        claim.bound is not None or claim.value is None for claim in claims
+    )
     holds = objective.bound is None or (
         bounds_given and agree(objective.bound, min([*proven, objective.value or math.inf]))
     )
     fault = f"The bound is {objective.bound}, those of direct links and of switches are {proven}."
-    ledger.holds("rivals-bound", holds, objective.bound, min(proven, default=None), fault, TOLERANCE)
+    ledger.holds(
+        "rivals-bound", holds, objective.bound, min(proven, default=None), fault, TOLERANCE
+    )
     value = rivals.switched.value
     if value is not None:
         # wide enough for designs that agree with the value
-        designs = designs_below(instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT)
+        designs = designs_below(
+            instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT
+        )
         exists = any(agree(design.value, value) for design in designs)
         fault = f"No feasible cluster with switches costs {value:,.2f}."
         ledger.holds("rival-value", exists, value, exists, fault, TOLERANCE)
 
 
 def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no cluster with switches costs less than a bound, and that none is feasible where the plan says so.
+    """Check that no cluster with switches costs less than a bound, and that none is feasible where
+    the plan says so.
 
     It says so as well with a bound of its own and none on switches.
     """
@@ -156,11 +214,24 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
         fault = f"A cluster with switches costs less than the bound of {max(bounds):,.2f}: {{}}."
-        check_no_design(ledger, instance, plan, "rival-bound", max(bounds), fault, subject="cluster with switches")
-    switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (None, None)
+        check_no_design(
+            ledger,
+            instance,
+            plan,
+            "rival-bound",
+            max(bounds),
+            fault,
+            subject="cluster with switches",
+        )
+    switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (
+        None,
+        None,
+    )
     if plan.status == "infeasible" or (switches_denied and bound is not None):
         fault = "A cluster with switches is feasible, at {}, although the plan says that none is."
-        check_no_design(ledger, instance, plan, "rival-none", math.inf, fault, subject="cluster with switches")
+        check_no_design(
+            ledger, instance, plan, "rival-none", math.inf, fault, subject="cluster with switches"
+        )
 
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
@@ -168,7 +239,10 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     stop = plan.alternatives_stop
     ok = plan.status == "optimal" if stop else not plan.alternatives
     ok = ok and not (stop == "all found" and not plan.alternatives)
-    fault = "Runners-up need an optimal plan beside them and a reason why there are no more; 'all found' needs one."
+    fault = (
+        "Runners-up need an optimal plan beside them and a reason why there are no more; 'all"
+        " found' needs one."
+    )
     if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, fault):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
@@ -177,7 +251,10 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         for rank, alternative in enumerate(plan.alternatives, start=1)
         if not _proven(alternative.objective, kind, target)
     )
-    fault = f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the gap of {target:g}."
+    fault = (
+        f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the gap of"
+        f" {target:g}."
+    )
     return ledger.holds("runner-up-proof", not unproven, unproven, (), fault)
 
 
@@ -187,8 +264,11 @@ def _proven(claim: ObjectiveClaim, kind: ObjectiveKind, target: float) -> bool:
     return claim.kind == kind and claim.bound is not None and within_gap
 
 
-def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequence[tuple[DesignFamily, Ports]]) -> None:
-    """Check that the designs differ, and that none that is not listed before costs less than a bound.
+def check_order(
+    ledger: Ledger, instance: Instance, plan: Plan, designs: Sequence[tuple[DesignFamily, Ports]]
+) -> None:
+    """Check that the designs differ, and that none that is not listed before costs less than a
+    bound.
 
     Parameters
     ----------
@@ -196,25 +276,39 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
         The plan's design, then those of the runners-up.
     """
     names = [built_alike(*design) for design in designs]
-    duplicates = tuple(f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank])
+    duplicates = tuple(
+        f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank]
+    )
     fault = f"These were listed before, under this or another name: {', '.join(duplicates)}."
     ledger.holds("runner-up-distinct", not duplicates, duplicates, (), fault)
     kind = plan.objective.kind
     proven = [
-        alternative.objective.bound for alternative in plan.alternatives if alternative.objective.bound is not None
+        alternative.objective.bound
+        for alternative in plan.alternatives
+        if alternative.objective.bound is not None
     ]
     highest = max(proven, default=-math.inf)
     lenient_designs = _feasible_below(instance, kind, highest, LENIENT)
-    rivals = [_unlisted(lenient_designs, bound, names[:rank]) for rank, bound in enumerate(proven, start=1)]
-    strict_designs = _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()  # all of them are near
+    rivals = [
+        _unlisted(lenient_designs, bound, names[:rank])
+        for rank, bound in enumerate(proven, start=1)
+    ]
+    strict_designs = (
+        _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()
+    )  # all of them are near
     for rank, (bound, undecided) in enumerate(zip(proven, rivals, strict=True), start=1):
         cheaper = _unlisted(strict_designs, bound, names[:rank])
         value = None if cheaper is None else cheaper.value
-        fault = f"A feasible design that is not listed before runner-up {rank} costs {value}, less than its bound."
+        fault = (
+            f"A feasible design that is not listed before runner-up {rank} costs {value}, less than"
+            " its bound."
+        )
         text = "no other design costs less" if value is None else value
         ledger.holds("runner-up-bound", cheaper is None, bound, text, fault, ROUNDING)
         if cheaper is None and undecided is not None:
-            note_undecided(ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}")
+            note_undecided(
+                ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}"
+            )
     if plan.alternatives_stop == "no other design":
         unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
         value = None if unlisted is None else unlisted.value
@@ -222,24 +316,40 @@ def check_order(ledger: Ledger, instance: Instance, plan: Plan, designs: Sequenc
         ledger.holds("runner-up-none-left", unlisted is None, "no other design", value, fault)
 
 
-def _unlisted(designs: Iterable[FoundDesign], bound: float, names: Sequence[tuple[object, ...]]) -> FoundDesign | None:
+def _unlisted(
+    designs: Iterable[FoundDesign], bound: float, names: Sequence[tuple[object, ...]]
+) -> FoundDesign | None:
     """A design that costs less than a bound and is none of those named."""
     rivals = (design for design in designs if is_below(design.value, bound))
-    return next((design for design in rivals if built_alike(design.family, design.ports) not in names), None)
+    return next(
+        (design for design in rivals if built_alike(design.family, design.ports) not in names), None
+    )
 
 
 def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
-    """What two designs share that build the same: a single domain buys no network, and one tier has one shape."""
+    """What two designs share that build the same: a single domain buys no network, and one tier has
+    one shape.
+    """
     place, gear = (family.gpus, family.hb.name, family.domains), family.gear
     if gear is None:
         return place
     switches = tuple(gear.at(tier).name for tier in range(1, ports.tiers + 1))
-    parts = (*place, gear.nic.name, gear.per_gpu, gear.gpus_per_nic, switches, family.planes, gear.nic_planes)
+    parts = (
+        *place,
+        gear.nic.name,
+        gear.per_gpu,
+        gear.gpus_per_nic,
+        switches,
+        family.planes,
+        gear.nic_planes,
+    )
     return parts if ports.tiers == 1 else (*parts, gear.kind, ports)
 
 
 def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no design that stands all losses costs less, and that none exists where the plan says so."""
+    """Check that no design that stands all losses costs less, and that none exists where the plan
+    says so.
+    """
     question = certain_question(instance)
     if instance.outlooks and plan.status != "infeasible":
         _check_least_regret(ledger, instance, plan)
@@ -248,7 +358,9 @@ def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def _check_least_regret(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no design has a regret below the bound, measured from the best values that the plan claims."""
+    """Check that no design has a regret below the bound, measured from the best values that the
+    plan claims.
+    """
     bound, kind = plan.objective.bound, plan.objective.kind
     if bound is None:
         return
@@ -264,4 +376,6 @@ def _check_least_regret(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     fault = f"A design has a regret of {least_regret:,.2f}, less than the bound of {bound:,.2f}."
     ledger.holds("bound", least_regret >= floor, bound, least_regret, fault, ROUNDING)
     if lenient_regret < floor <= least_regret:
-        note_undecided(ledger, plan, f"a design with a regret of {lenient_regret:,.10g}", lenient_regret)
+        note_undecided(
+            ledger, plan, f"a design with a regret of {lenient_regret:,.10g}", lenient_regret
+        )

@@ -1,7 +1,8 @@
-"""Check bounds of partitions by exhaustion: all islands and all choices of them are gone through where there are few.
+"""Check bounds of partitions by exhaustion: all islands and all choices of them are gone through
+where there are few.
 
-An island is left out only where another of its workload takes no more of anything: bills never fall with units, so
-whatever the others are, the other one is no worse.
+An island is left out only where another of its workload takes no more of anything: bills never fall
+with units, so whatever the others are, the other one is no worse.
 """
 
 from __future__ import annotations
@@ -36,32 +37,52 @@ UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
 
 
 def check_partition_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check bound and infeasibility by enumeration where the instance is small; else say what they rest on.
+    """Check bound and infeasibility by enumeration where the instance is small; else say what they
+    rest on.
 
     It takes longest, and is left out where something else is wrong.
     """
     bound = plan.objective.bound
-    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+    if not all(check.ok for check in ledger.checks) or (
+        plan.status != "infeasible" and bound is None
+    ):
         return
-    name, claim = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    name, claim = (
+        ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    )
     ceiling = math.inf if bound is None else bound
     lenient_value = _least_value(instance, plan, LENIENT)
     if lenient_value is None:
         note_source(ledger, plan, UNPROVEN)
         return
-    least_value = _least_value(instance, plan, STRICT) if is_below(lenient_value, ceiling) else lenient_value
+    least_value = (
+        _least_value(instance, plan, STRICT) if is_below(lenient_value, ceiling) else lenient_value
+    )
     assert least_value is not None, "fewer islands keep bounds that are short"
     if is_below(lenient_value, ceiling) and not is_below(least_value, ceiling):
-        note_undecided(ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value)
+        note_undecided(
+            ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value
+        )
     else:
         note_source(ledger, plan, "all islands and choices were gone through")
     value = least_value if math.isfinite(least_value) else "no choice is feasible"
-    fault = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
-    ledger.holds(name, not is_below(least_value, ceiling), claim if bound is None else bound, value, fault, ROUNDING)
+    fault = (
+        f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
+    )
+    ledger.holds(
+        name,
+        not is_below(least_value, ceiling),
+        claim if bound is None else bound,
+        value,
+        fault,
+        ROUNDING,
+    )
 
 
 def _least_value(instance: Instance, plan: Plan, margin: float) -> float | None:
-    """The least value of a choice within all limits; None where there are too many to go through."""
+    """The least value of a choice within all limits; None where there are too many to go
+    through.
+    """
     least_value = math.inf
     for question in questions_by_core_optic(instance, plan.objective.kind):
         menus = _menus(question, plan, margin)
@@ -75,7 +96,9 @@ Menu = list[tuple[UnitCounts, int]]
 
 
 def _menus(instance: Instance, plan: Plan, margin: float) -> list[Menu] | None:
-    """The islands of each workload with their racks; None where there are too many to go through."""
+    """The islands of each workload with their racks; None where there are too many to go
+    through.
+    """
     if _has_many_networks(instance):
         return None
     menus, choices = [], 1
@@ -99,17 +122,23 @@ def _has_many_networks(instance: Instance) -> bool:
     return False
 
 
-def _islands(instance: Instance, plan: Plan, workload: Workload, margin: float) -> Iterator[tuple[UnitCounts, int]]:
+def _islands(
+    instance: Instance, plan: Plan, workload: Workload, margin: float
+) -> Iterator[tuple[UnitCounts, int]]:
     kind = plan.objective.kind
     for gpus in range(1, instance.cluster.most_gpus + 1):
         if workload.gpus is None or gpus in workload.gpus:
             question = question_of_island(instance, (workload,), gpus)
             for family, ports, optics in least_designs(question, kind, margin):
                 nics = core_nics(instance) if family.gear is None else ()
-                # a single domain joins a core by any NIC of its rate; elsewhere the NIC does not count
+                # a single domain joins a core by any NIC of its rate; elsewhere the NIC does not
+                # count
                 for nic in nics or instance.network.nics[:1]:
                     joint = joint_of(question, kind, family, ports, nic)
-                    yield counts_of_island(family, levels(family, ports), optics, joint), _racks(family)
+                    yield (
+                        counts_of_island(family, levels(family, ports), optics, joint),
+                        _racks(family),
+                    )
 
 
 def _racks(family: DesignFamily) -> int:
@@ -119,7 +148,9 @@ def _racks(family: DesignFamily) -> int:
 def _pareto(islands: Iterator[tuple[UnitCounts, int]]) -> Menu:
     front: Menu = []
     # what takes no more of anything has no more GPUs and units, and so stands before
-    for candidate in sorted(islands, key=lambda island: (island[0].active_gpus, sum(island[0].products.values()))):
+    for candidate in sorted(
+        islands, key=lambda island: (island[0].active_gpus, sum(island[0].products.values()))
+    ):
         if not any(_no_more(rival, candidate) for rival in front):
             front.append(candidate)
     return front
@@ -137,7 +168,9 @@ def _no_more(a: tuple[UnitCounts, int], b: tuple[UnitCounts, int]) -> bool:
     )
 
 
-def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], margin: float) -> Iterator[float]:
+def _values(
+    instance: Instance, plan: Plan, menus: Sequence[Menu], margin: float
+) -> Iterator[float]:
     """The objective of every choice within all limits."""
     caps, prices = caps_of(instance), list_prices(instance)
 
@@ -150,7 +183,9 @@ def _values(instance: Instance, plan: Plan, menus: Sequence[Menu], margin: float
                 yield from deeper((*islands, units), racks + island_racks)
             return
         billed_units = counted_units(instance, counts)
-        if not all(keeps(cap.of(prices, billed_units) / cap.scale, limit, margin) for cap, limit in caps):
+        if not all(
+            keeps(cap.of(prices, billed_units) / cap.scale, limit, margin) for cap, limit in caps
+        ):
             return
         sums = volume_bill(instance, billed_units)
         if keeps(sums.capex_usd, instance.limits.capex_usd, margin):

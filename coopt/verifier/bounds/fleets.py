@@ -1,8 +1,9 @@
-"""Could another fleet cost less, or have less regret? Small ones are gone through, each island and all choices.
+"""Could another fleet cost less, or have less regret? Small ones are gone through, each island and
+all choices.
 
-An island is left out only where another of its workload never takes more of anything: whatever the others are, that
-one is no worse, as bills never fall with units. A choice is not billed where its islands alone, each at the least
-prices there are, are worth too much.
+An island is left out only where another of its workload never takes more of anything: whatever the
+others are, that one is no worse, as bills never fall with units. A choice is not billed where its
+islands alone, each at the least prices there are, are worth too much.
 """
 
 from __future__ import annotations
@@ -17,9 +18,24 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import note_source, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, TOLERANCE, Ledger, agree, is_below
+from coopt.verifier.checks.verdict import (
+    LENIENT,
+    ROUNDING,
+    SOLVERS_WORD,
+    STRICT,
+    TOLERANCE,
+    Ledger,
+    agree,
+    is_below,
+)
 from coopt.verifier.couplings.core import questions_by_core_optic
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, products_in_use, standing_units, trained_gpus
+from coopt.verifier.couplings.fleet import (
+    Fleet,
+    FleetIsland,
+    products_in_use,
+    standing_units,
+    trained_gpus,
+)
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
@@ -33,12 +49,15 @@ UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
 
 
 def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check bound and infeasibility, and the best plan of every outlook, by enumeration where the fleet is small.
+    """Check bound and infeasibility, and the best plan of every outlook, by enumeration where the
+    fleet is small.
 
     It takes longest, and is left out where something else is wrong.
     """
     bound = plan.objective.bound
-    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+    if not all(check.ok for check in ledger.checks) or (
+        plan.status != "infeasible" and bound is None
+    ):
         return
     try:
         _check_best_plans(ledger, instance, plan)
@@ -55,16 +74,30 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     bound, turns = plan.objective.bound, _turns(plan)
     if bound is not None and not turns:
         turns = _best_plans(instance, plan)
-    floor = math.inf if bound is None else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
+    floor = (
+        math.inf
+        if bound is None
+        else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
+    )
     choices = FleetChoices(certain_question(instance), plan.objective.kind)
     lenient_value = choices.least_value(turns, floor, LENIENT)
-    least_value = choices.least_value(turns, floor, STRICT) if lenient_value < floor else lenient_value
+    least_value = (
+        choices.least_value(turns, floor, STRICT) if lenient_value < floor else lenient_value
+    )
     if lenient_value < floor <= least_value:
-        note_undecided(ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value)
-    name, claim = ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+        note_undecided(
+            ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value
+        )
+    name, claim = (
+        ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
+    )
     value = least_value if math.isfinite(least_value) else "no feasible choice is worth less"
-    fault = f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
-    ledger.holds(name, not least_value < floor, bound if bound is not None else claim, value, fault, ROUNDING)
+    fault = (
+        f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
+    )
+    ledger.holds(
+        name, not least_value < floor, bound if bound is not None else claim, value, fault, ROUNDING
+    )
 
 
 class PriceTurn(NamedTuple):
@@ -80,44 +113,67 @@ def _turns(plan: Plan) -> list[PriceTurn]:
 
 
 def _best_plans(instance: Instance, plan: Plan) -> list[PriceTurn]:
-    """The ways prices may turn out, for an answer without a plan that says what is best then; none where cost is
-    minimised."""
+    """The ways prices may turn out, for an answer without a plan that says what is best then; none
+    where cost is minimised.
+    """
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
-    best_values = [choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT) for factors in instance.outlooks]
-    return [PriceTurn(factors, best_value) for factors, best_value in zip(instance.outlooks, best_values, strict=True)]
+    best_values = [
+        choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT)
+        for factors in instance.outlooks
+    ]
+    return [
+        PriceTurn(factors, best_value)
+        for factors, best_value in zip(instance.outlooks, best_values, strict=True)
+    ]
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check what the best plan is worth at every outlook, within limits at the prices of the instance."""
+    """Check what the best plan is worth at every outlook, within limits at the prices of the
+    instance.
+    """
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
     for factors, best_value in _turns(plan):
         ceiling, turn = best_value * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
         least_value = choices.least_value(turn, ceiling, STRICT)
         is_best = _is_claim(least_value, best_value)
-        if not is_best and not is_below(least_value, best_value):  # an island may be in time by rounding alone
+        if not is_best and not is_below(
+            least_value, best_value
+        ):  # an island may be in time by rounding alone
             lenient_value = choices.least_value(turn, ceiling, LENIENT)
             is_best = _is_claim(lenient_value, best_value) or is_below(lenient_value, best_value)
             if is_below(lenient_value, best_value):
-                note_undecided(ledger, plan, f"at other prices a choice of islands worth {lenient_value:,.10g}")
+                note_undecided(
+                    ledger, plan, f"at other prices a choice of islands worth {lenient_value:,.10g}"
+                )
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
-        fault = f"At {prices} the best fleet is worth {least_value:,.2f}, the plan says {best_value:,.2f}."
+        fault = (
+            f"At {prices} the best fleet is worth {least_value:,.2f}, the plan says"
+            f" {best_value:,.2f}."
+        )
         ledger.holds("turns", is_best, best_value, least_value, fault, TOLERANCE)
 
 
 def _is_claim(least_value: float, claim: float) -> bool:
     """Whether the least value is the one that is claimed; an infinite one is none."""
-    return math.isfinite(least_value) and agree(least_value, claim) and not is_below(least_value, claim)
+    return (
+        math.isfinite(least_value)
+        and agree(least_value, claim)
+        and not is_below(least_value, claim)
+    )
 
 
 class FleetChoices:
-    """All choices of islands for one question; islands are listed once, as no price that turns out changes them."""
+    """All choices of islands for one question; islands are listed once, as no price that turns out
+    changes them.
+    """
 
     def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
         self._question, self._kind = question, kind
         self._listed: dict[float, list[FleetMenus]] = {}
 
     def least_value(self, turns: Sequence[PriceTurn], ceiling: float, margin: float) -> float:
-        """The least value of a choice of islands within all limits, where it is below a ceiling; else infinite.
+        """The least value of a choice of islands within all limits, where it is below a ceiling;
+        else infinite.
 
         Raises
         ------
@@ -126,16 +182,22 @@ class FleetChoices:
         """
         least_value = math.inf
         for fleet, menus in self._menus(margin):
-            for value in Search(fleet, turns, menus, margin).values_below(min(ceiling, least_value)):
+            for value in Search(fleet, turns, menus, margin).values_below(
+                min(ceiling, least_value)
+            ):
                 least_value = min(least_value, value)
         return least_value
 
     def _menus(self, margin: float) -> list[FleetMenus]:
         if margin not in self._listed:
-            fleets = [Fleet(question, self._kind) for question in questions_by_core_optic(self._question, self._kind)]
+            fleets = [
+                Fleet(question, self._kind)
+                for question in questions_by_core_optic(self._question, self._kind)
+            ]
             fleet_paths = ((fleet, IslandPaths(fleet, margin)) for fleet in fleets)
             self._listed[margin] = [
-                FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands]) for fleet, paths in fleet_paths
+                FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands])
+                for fleet, paths in fleet_paths
             ]
         return self._listed[margin]
 
@@ -149,7 +211,9 @@ class FleetMenus(NamedTuple):
 
 def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
     """The islands of a workload than which no other one takes less of anything."""
-    names = sorted({product for path in paths for state in path if state for product in state.counts.products})
+    names = sorted(
+        {product for path in paths for state in path if state for product in state.counts.products}
+    )
     rows = {_row(path, names): path for path in paths}
     front: list[tuple[int, ...]] = []
     # what takes no more of anything has no larger sum, and so stands before
@@ -160,7 +224,9 @@ def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
 
 
 def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
-    """All that an island takes in each phase: units, GPUs, links into a core, racks, and links added to switches."""
+    """All that an island takes in each phase: units, GPUs, links into a core, racks, and links
+    added to switches.
+    """
     island, amounts = FleetIsland("", None, path), list[int]()
     for t, state in enumerate(path):
         if state is None:
@@ -168,7 +234,13 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
         else:
             units = state.counts
             amounts += [units.products[name] for name in names]
-            amounts += [units.active_gpus, units.idle_gpus, units.core_ports, state.racks, island.links_added(t)]
+            amounts += [
+                units.active_gpus,
+                units.idle_gpus,
+                units.core_ports,
+                state.racks,
+                island.links_added(t),
+            ]
     return tuple(amounts)
 
 
@@ -183,24 +255,34 @@ class Search:
     """Go through all choices of an island for each workload, and a site for each island."""
 
     def __init__(
-        self, fleet: Fleet, turns: Sequence[PriceTurn], menus: Sequence[Sequence[IslandPath]], margin: float
+        self,
+        fleet: Fleet,
+        turns: Sequence[PriceTurn],
+        menus: Sequence[Sequence[IslandPath]],
+        margin: float,
     ) -> None:
         self._fleet, self._margin, self._choices, self._bills = fleet, margin, 0, 0
-        self._outlooks = [Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns] or [fleet]
+        self._outlooks = [
+            Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns
+        ] or [fleet]
         self._best = [turn.best for turn in turns] or [0.0]
         pairs = zip(fleet.islands, menus, strict=True)
         self._menus = [self._at_sites(name, menu) for name, menu in pairs]
         self._rest = [(0.0,) * len(self._best)]
         for menu in reversed(self._menus):
             least_values = (
-                min((choice.least_values[n] for choice in menu), default=math.inf) for n in range(len(self._best))
+                min((choice.least_values[n] for choice in menu), default=math.inf)
+                for n in range(len(self._best))
             )
             # the least that workloads still to come can add, outlook by outlook
             self._rest.insert(0, tuple(map(add, least_values, self._rest[0])))
 
     def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[SitedIsland]:
         islands = [FleetIsland(name, site, path) for path in menu for site in self._fleet.sites]
-        choices = [SitedIsland(island, tuple(_least_alone(at, island) for at in self._outlooks)) for island in islands]
+        choices = [
+            SitedIsland(island, tuple(_least_alone(at, island) for at in self._outlooks))
+            for island in islands
+        ]
         return sorted(choices, key=lambda choice: choice.least_values)
 
     def values_below(self, ceiling: float) -> Iterator[float]:
@@ -224,7 +306,9 @@ class Search:
                 self._choices += 1
                 if self._choices > MOST_CHOICES:
                     raise TooManyError
-                yield from deeper((*islands, choice.island), tuple(map(add, so_far, choice.least_values)))
+                yield from deeper(
+                    (*islands, choice.island), tuple(map(add, so_far, choice.least_values))
+                )
 
         yield from deeper((), (0.0,) * len(self._best))
 
@@ -245,28 +329,46 @@ def has_room(fleet: Fleet, islands: Sequence[FleetIsland]) -> bool:
 
 
 def value_of(
-    fleet: Fleet, outlooks: Sequence[Fleet], bests: Sequence[float], islands: Sequence[FleetIsland], margin: float
+    fleet: Fleet,
+    outlooks: Sequence[Fleet],
+    bests: Sequence[float],
+    islands: Sequence[FleetIsland],
+    margin: float,
 ) -> float:
-    """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over a limit."""
+    """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over
+    a limit.
+    """
     if not _keeps_limits(fleet, islands, margin):
         return math.inf
     totals = [fleet_total(at, islands).of(at.kind) for at in outlooks]
-    return max([0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))])
+    return max(
+        [0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))]
+    )
 
 
 def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
-    """The least that an island adds to the objective: every unit at the lowest price up to the phase that needs it."""
+    """The least that an island adds to the objective: every unit at the lowest price up to the
+    phase that needs it.
+    """
     units_before, usd, labour, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0, 0.0
-    standing_units = [fleet.units_of(state) if state is not None else Counter[ProductKey]() for state in island.phases]
+    standing_units = [
+        fleet.units_of(state) if state is not None else Counter[ProductKey]()
+        for state in island.phases
+    ]
     for t, state in enumerate(island.phases):
         if state is not None:
             units = fleet.units_of(state)
-            usd += sum((units[product] - units_before[product]) * fleet.floor_usd(t, product) for product in units)
+            usd += sum(
+                (units[product] - units_before[product]) * fleet.floor_usd(t, product)
+                for product in units
+            )
             labour += fleet.labour_usd(t) * island.links_added(t)
             units_before, power_w = units, fleet.watts(units)
             energy += power_w * fleet.site_usd_per_w(t, island.site)
     work = fleet.whole_work_usd(usd, standing_units)
-    return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[fleet.kind]
+    return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[
+        fleet.kind
+    ]
 
 
 def _keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], margin: float) -> bool:
@@ -278,9 +380,14 @@ def _keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], margin: float) -
             return False
         if limits.racks is not None and sum(state.racks for state in states) > limits.racks:
             return False
-        if not all(keeps(fleet.sum_of_cap(cap, units_by_place, t), limit, margin) for cap, limit in fleet.caps):
+        if not all(
+            keeps(fleet.sum_of_cap(cap, units_by_place, t), limit, margin)
+            for cap, limit in fleet.caps
+        ):
             return False
     site_powers = ((site, drawn_w) for _, site, drawn_w in fleet.facility_powers(units_by_place))
     if not sites_fed(site_powers, margin):
         return False
-    return limits.capex_usd is None or keeps(fleet_total(fleet, islands).capex_usd, limits.capex_usd, margin)
+    return limits.capex_usd is None or keeps(
+        fleet_total(fleet, islands).capex_usd, limits.capex_usd, margin
+    )

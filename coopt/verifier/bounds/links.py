@@ -1,10 +1,12 @@
-"""The least that a cluster on direct links can be worth: every place, every mapping in time, every pair of paces.
+"""The least that a cluster on direct links can be worth: every place, every mapping in time, every
+pair of paces.
 
-Lengths of links say what demands need at least: whatever the paths, what a domain sends over a distance takes at least
-that much of the links, each way, and a link has only so much of it (weak duality). Cuts add whole links: what leaves a
-set of domains crosses as many as its demand rounded up. Lengths, cuts and prices of ports are those of a proof; any
-that are not negative prove something (docs/certificates.md). Paces are halved into ranges until each needs the links
-that are asked for, with the least paces of its range: lower ones are late by the verifier's own model.
+Lengths of links say what demands need at least: whatever the paths, what a domain sends over a
+distance takes at least that much of the links, each way, and a link has only so much of it (weak
+duality). Cuts add whole links: what leaves a set of domains crosses as many as its demand rounded
+up. Lengths, cuts and prices of ports are those of a proof; any that are not negative prove
+something (docs/certificates.md). Paces are halved into ranges until each needs the links that are
+asked for, with the least paces of its range: lower ones are late by the verifier's own model.
 """
 
 from __future__ import annotations
@@ -29,7 +31,13 @@ from coopt.plan.schema import Plan
 from coopt.verifier.bounds.designs import check_rival_bounds
 from coopt.verifier.checks.claims import note_source
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
-from coopt.verifier.parts.bills import CountedItem, bill_total, cheapest_panel, exact_worth, within_limits
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill_total,
+    cheapest_panel,
+    exact_worth,
+    within_limits,
+)
 from coopt.verifier.parts.direct_links import LATENESS, LinkedRun, least_links, link_lines
 from coopt.verifier.parts.link_demands import (
     Paces,
@@ -76,7 +84,9 @@ def link_places(instance: Instance, kind: ObjectiveKind) -> Iterator[LinkPlace]:
     network = instance.network
     for family, nic in product(domain_sets(instance), network.nics):
         if family.domains > 1:
-            for per_gpu, optic in product(network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)):
+            for per_gpu, optic in product(
+                network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)
+            ):
                 yield LinkPlace(family, nic, per_gpu, optic)
 
 
@@ -86,7 +96,8 @@ class LinksBound:
     Parameters
     ----------
     ceiling
-        In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
+        In the unit of the objective: what is worth no less is of no interest; infinite where
+        nothing is to be feasible.
     most_mappings
         Whoever has more is not gone through to the end.
 
@@ -109,7 +120,9 @@ class LinksBound:
         self._instance, self._kind, self.tried = instance, kind, Counter[str]()
         self._most_mappings = most_mappings
         self.least: Fraction | None = None
-        self._most = Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
+        self._most = (
+            Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
+        )
         places = list(link_places(instance, kind))
         self._priced = _priced_by_grid(instance.workload[0], places, lengths)
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
@@ -132,9 +145,12 @@ class LinksBound:
                 return
             self.tried["mappings"] += 1
             run = LinkedRun(work, placement, place.family, byte_s, bound_s)
-            # quick tests first: time if fewer links carried all, then whole links at each domain, then paces
+            # quick tests first: time if fewer links carried all, then whole links at each domain,
+            # then paces
             if link_limit and run.in_time_below(link_limit) and least_links(run) < link_limit:
-                count = PaceRanges(run, place.ports, self._priced.get(run.grid, ()), self.tried).least_links(link_limit)
+                count = PaceRanges(
+                    run, place.ports, self._priced.get(run.grid, ()), self.tried
+                ).least_links(link_limit)
                 if count < link_limit:
                     link_limit = count
                     self._most = self.least = self._worth(place, count)
@@ -149,7 +165,8 @@ class LinksBound:
                 return True
             return self._most is not None and self._worth(place, links) >= self._most
 
-        # worth, power and price rise with links, so that what rules out one number rules out all above
+        # worth, power and price rise with links, so that what rules out one number rules out all
+        # above
         return bisect_left(counts, True, key=ruled_out)
 
     def _lines(self, place: LinkPlace, links: int) -> list[CountedItem]:
@@ -175,7 +192,8 @@ def _priced_by_grid(
         grid = StageGrid(*(getattr(link_lengths, name) for name in StageGrid._fields))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
-                f"proof: no mapping on direct links has {_described(grid)}; needs lengths of grids that one has"
+                f"proof: no mapping on direct links has {_described(grid)}; needs lengths of grids"
+                " that one has"
             )
         priced_lengths = priced_links(grid, link_lengths)
         by_grid.setdefault(grid, []).extend([] if priced_lengths is None else [priced_lengths])
@@ -196,7 +214,9 @@ def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily
     cut = workload.model_copy(update={"mapping": workload.mapping.model_copy(update={"pp": (pp,)})})
     for family in families:
         for split in splits(cut, family.gpus) if family.domains == grid.domains else ():
-            run = placements(workload, split, family.active, family.rooms, turned=family.charges_loads)
+            run = placements(
+                workload, split, family.active, family.rooms, turned=family.charges_loads
+            )
             if any(
                 grid_of(split, place) == grid
                 and family.holds(place.pp_in)
@@ -208,7 +228,9 @@ def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily
 
 
 class RangesOfPaces(NamedTuple):
-    """Ranges of the paces of all phases but the last, the least of that beside them, and the links that they need."""
+    """Ranges of the paces of all phases but the last, the least of that beside them, and the links
+    that they need.
+    """
 
     low: Paces
     high: Paces
@@ -217,67 +239,106 @@ class RangesOfPaces(NamedTuple):
 
 
 class PaceRanges:
-    """The paces at which a mapping is in time, range by range, and the fewest links that any of them needs."""
+    """The paces at which a mapping is in time, range by range, and the fewest links that any of
+    them needs.
+    """
 
-    def __init__(self, run: LinkedRun, ports: int, priced_lengths: Sequence[PricedLinks], tried: Counter[str]) -> None:
-        self._run, self._grid, self._ports, self._priced, self._tried = run, run.grid, ports, priced_lengths, tried
+    def __init__(
+        self, run: LinkedRun, ports: int, priced_lengths: Sequence[PricedLinks], tried: Counter[str]
+    ) -> None:
+        self._run, self._grid, self._ports, self._priced, self._tried = (
+            run,
+            run.grid,
+            ports,
+            priced_lengths,
+            tried,
+        )
         *self._others, self._last = sends_on(self._grid)
 
     def least_links(self, link_limit: int) -> int:
-        """The fewest links that can be shown to be needed, if fewer than `link_limit`; else that many.
-
-        The paces of all phases but the last lie in a range each, and need what the least of them do with the least of
-        the last phase. The ranges that need fewest are halved first, of equals the latest, as long as they are not too
+        """The fewest links that can be shown to be needed, if fewer than `link_limit`; else that
         many.
+
+        The paces of all phases but the last lie in a range each, and need what the least of them do
+        with the least of the last phase. The ranges that need fewest are halved first, of equals
+        the latest, as long as they are not too many.
         """
         run, port_paces = self._run, self._port_paces
         least_paces = {phase: run.least_pace(phase, {}) for phase in port_paces}
         if any(pace > port_paces[phase] for phase, pace in least_paces.items()):
             return link_limit
         largest_paces = {phase: port_paces[phase] for phase in self._others}
-        all_ranges = self._ranges({phase: least_paces[phase] for phase in self._others}, largest_paces)
+        all_ranges = self._ranges(
+            {phase: least_paces[phase] for phase in self._others}, largest_paces
+        )
         queue, turn = [(all_ranges.links, 0, all_ranges)], 0
         while queue and queue[0][0] < link_limit:
             count, _, ranges = heappop(queue)
             phase = self._widest(ranges)
             turn += 1
-            # the ranges at the head need fewest: that many are proven, whatever halving would still show
+            # the ranges at the head need fewest: that many are proven, whatever halving would still
+            # show
             if phase is None or turn > MOST_RANGES:
                 return count
             mean_pace = (ranges.low[phase] + ranges.high[phase]) / 2
-            parts = (ranges.low | {phase: mean_pace}, ranges.high), (ranges.low, ranges.high | {phase: mean_pace})
+            parts = (
+                (ranges.low | {phase: mean_pace}, ranges.high),
+                (ranges.low, ranges.high | {phase: mean_pace}),
+            )
             for number, part in enumerate(self._ranges(*ends) for ends in parts):
                 heappush(queue, (part.links, -2 * turn - number, part))
         return link_limit
 
     def _ranges(self, low: Paces, high: Paces) -> RangesOfPaces:
-        """Ranges with the links that they need; without end where the last phase has no pace in time."""
+        """Ranges with the links that they need; without end where the last phase has no pace in
+        time.
+        """
         self._tried["ranges of paces"] += 1
         beside = self._run.least_pace(self._last, high)
         # a last phase that would have to be faster than ports allow leaves no paces in time
-        count = self._links(low | {self._last: beside}) if beside <= self._port_paces[self._last] else sys.maxsize
+        count = (
+            self._links(low | {self._last: beside})
+            if beside <= self._port_paces[self._last]
+            else sys.maxsize
+        )
         return RangesOfPaces(low, high, beside, count)
 
     def _widest(self, ranges: RangesOfPaces) -> str | None:
-        """The phase whose range matters most for links, of its own and of the last phase; None where all are narrow."""
-        wide = [phase for phase in self._others if ranges.high[phase] - ranges.low[phase] > NARROW * ranges.high[phase]]
+        """The phase whose range matters most for links, of its own and of the last phase; None
+        where all are narrow.
+        """
+        wide = [
+            phase
+            for phase in self._others
+            if ranges.high[phase] - ranges.low[phase] > NARROW * ranges.high[phase]
+        ]
         if len(wide) < 2:
             return wide[0] if wide else None
-        shares = {phase: float(sum(phase_shares.values())) for phase, phase_shares in shares_sent(self._grid).items()}
+        shares = {
+            phase: float(sum(phase_shares.values()))
+            for phase, phase_shares in shares_sent(self._grid).items()
+        }
 
         def matters(phase: str) -> float:
             slower = self._run.least_pace(self._last, ranges.high | {phase: ranges.low[phase]})
             own_links = (ranges.high[phase] - ranges.low[phase]) * shares[phase]
-            return own_links + (min(slower, self._port_paces[self._last]) - ranges.beside) * shares[self._last]
+            return (
+                own_links
+                + (min(slower, self._port_paces[self._last]) - ranges.beside) * shares[self._last]
+            )
 
         return max(wide, key=matters)
 
     @cached_property
     def _port_paces(self) -> Paces:
-        """The pace at which a phase fills all ports of some domain; that of more is out of reach."""
+        """The pace at which a phase fills all ports of some domain; that of more is out of
+        reach.
+        """
         shares_by_phase = shares_sent(self._grid)
         shares = {phase: max(shares.values()) for phase, shares in shares_by_phase.items()}
-        return {phase: float(self._ports / share) * (1 + LATENESS) for phase, share in shares.items()}
+        return {
+            phase: float(self._ports / share) * (1 + LATENESS) for phase, share in shares.items()
+        }
 
     def _links(self, paces: Paces) -> int:
         """The fewest links at these paces, or faster ones."""
@@ -299,28 +360,46 @@ def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 
 def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float | None]:
-    """What the bound on direct links rests on, and what is proven of it where not all is; that none are feasible is one
-    without an end."""
+    """What the bound on direct links rests on, and what is proven of it where not all is; that none
+    are feasible is one without an end.
+    """
     rivals = plan.rivals
     bounds = [
-        claim.bound for claim in (plan.objective, *([rivals.direct] if rivals else [])) if claim.bound is not None
+        claim.bound
+        for claim in (plan.objective, *([rivals.direct] if rivals else []))
+        if claim.bound is not None
     ]
-    denied = not bounds or (rivals is not None and (rivals.direct.value, rivals.direct.bound) == (None, None))
+    denied = not bounds or (
+        rivals is not None and (rivals.direct.value, rivals.direct.bound) == (None, None)
+    )
     ceiling = math.inf if denied else max(bounds)
     lengths = () if rivals is None else rivals.lengths
     try:
-        links_bound, fault = LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS), ""
+        links_bound, fault = (
+            LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS),
+            "",
+        )
     except InstanceError as error:
         links_bound, fault = None, str(error)
     ledger.holds("link-lengths", links_bound is not None, len(lengths), None, fault)
     if links_bound is None:
         return f"direct links rest on {SOLVERS_WORD}", None
     if not links_bound.is_complete:
-        text = f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on {SOLVERS_WORD}"
+        text = (
+            f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on"
+            f" {SOLVERS_WORD}"
+        )
         return text, None
     if links_bound.least is None:
         by_lengths = "lengths prove the bound on direct links"
         return by_lengths if lengths else "direct links need more by their whole links", None
-    share = "" if denied else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} are proven,"
-    text = f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what proves it)"
+    share = (
+        ""
+        if denied
+        else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} are proven,"
+    )
+    text = (
+        f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what"
+        " proves it)"
+    )
     return text, float(links_bound.least)

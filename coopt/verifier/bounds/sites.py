@@ -1,9 +1,11 @@
-"""The least that one model at several sites can be worth: every ring, slowest rate and division into shares.
+"""The least that one model at several sites can be worth: every ring, slowest rate and division
+into shares.
 
-A higher slowest rate takes more channels and lets everybody wait less, so that rates from r to R cost no less than the
-channels of r and the networks that do with the waits of R. A range is halved until that reaches the bound or one rate
-is left. The sites of a ring are divided by a dynamic program over shares. Limits of all sites together are not counted:
-what is found is no more than any plan is worth.
+A higher slowest rate takes more channels and lets everybody wait less, so that rates from r to R
+cost no less than the channels of r and the networks that do with the waits of R. A range is halved
+until that reaches the bound or one rate is left. The sites of a ring are divided by a dynamic
+program over shares. Limits of all sites together are not counted: what is found is no more than any
+plan is worth.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.timings import Trainer
 
 SLACK = Fraction(ROUNDING)
-"""By which share a value has to be below a bound, whose last digits are rounded, and power may be over a limit."""
+"""By which share a value has to be below a bound, whose last digits are rounded, and power may be
+over a limit.
+"""
 
 MOST_NETWORKS = 5_000
 """Networks at sites that are listed or timed to confirm a bound."""
@@ -48,7 +52,9 @@ class LinkedSites(NamedTuple):
 
 
 class LocalPrices(NamedTuple):
-    """What a USD of purchase and a watt are worth at a site, and the watts of IT that it feeds, exactly."""
+    """What a USD of purchase and a watt are worth at a site, and the watts of IT that it feeds,
+    exactly.
+    """
 
     usd: Fraction
     w: Fraction
@@ -76,11 +82,17 @@ def rings(instance: Instance) -> Iterator[LinkedSites]:
 
 
 def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: float) -> LocalPrices:
-    """What counts at a site, rounding of its power in favour of networks where `margin` is negative."""
+    """What counts at a site, rounding of its power in favour of networks where `margin` is
+    negative.
+    """
     terms = objective_at(instance, site)
     kwh = decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
     fed_w = feeds_w(site) / decimal(terms.pue) * (1 + (SLACK if margin < 0 else -SLACK))
-    usd_per_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}[kind]
+    usd_per_w = {
+        "capex": Fraction(),
+        "power": Fraction(1),
+        "tco": kwh * decimal(terms.usd_per_kwh),
+    }[kind]
     return LocalPrices(owned_share(terms, kind), usd_per_w, fed_w)
 
 
@@ -110,9 +122,13 @@ class WorkLimit:
 
 
 class ShareNetworks:
-    """The networks that a site may have for a number of shares, and which are in time after which waits."""
+    """The networks that a site may have for a number of shares, and which are in time after which
+    waits.
+    """
 
-    def __init__(self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, margin: float) -> None:
+    def __init__(
+        self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, margin: float
+    ) -> None:
         self._question, self._work = question_of_site(instance, shares), work
         self._trainer = Trainer(self._question, margin)
         self._rows = list(work.count_each(design_chains(self._question, kind)))
@@ -122,7 +138,9 @@ class ShareNetworks:
         self._least: dict[tuple[LocalPrices, Waits], Fraction | None] = {}
 
     def least_value(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
-        """What the cheapest network is worth that is in time and fed at a site; None where there is none."""
+        """What the cheapest network is worth that is in time and fed at a site; None where there is
+        none.
+        """
         if (prices, waits) not in self._least:
             self._least[prices, waits] = self._find(prices, waits)
         return self._least[prices, waits]
@@ -133,7 +151,9 @@ class ShareNetworks:
             if least_value is not None and value >= least_value:
                 break  # with the fewest uplinks already, and so are all others
             ups = self._rows[number].chain.uplinks
-            if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(number, ups[-1], waits):
+            if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(
+                number, ups[-1], waits
+            ):
                 continue  # the most uplinks are the fastest
             up = ups[bisect_left(ups, True, key=partial(self._trains, number, waits=waits))]
             usd, w = self._count(number, up)
@@ -145,7 +165,9 @@ class ShareNetworks:
         """The rows by what they are worth with the fewest uplinks, ascending."""
         key = prices.usd, prices.w
         if key not in self._ranked:
-            rows = ((n, row.chain.uplinks[0]) for n, row in enumerate(self._rows) if row.chain.uplinks)
+            rows = (
+                (n, row.chain.uplinks[0]) for n, row in enumerate(self._rows) if row.chain.uplinks
+            )
             self._ranked[key] = sorted((prices.of(*self._count(n, up)), n) for n, up in rows)
         return self._ranked[key]
 
@@ -153,13 +175,20 @@ class ShareNetworks:
         """USD and watts of a design."""
         if (number, up) not in self._counted:
             row = self._rows[number]
-            lines = bill(self._question, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+            lines = bill(
+                self._question, row.family, levels(row.family, row.chain.with_up(up)), row.optics
+            )
             usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
-            self._counted[number, up] = usd, exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
+            self._counted[number, up] = (
+                usd,
+                exact_sum((line.amount, decimal(line.unit_w)) for line in lines),
+            )
         return self._counted[number, up]
 
     def _trains(self, number: int, up: int, waits: Waits) -> bool:
-        """Whether a design is in time; who is after longer waits is, and who is not after shorter ones is not."""
+        """Whether a design is in time; who is after longer waits is, and who is not after shorter
+        ones is not.
+        """
         answers = self._answers.setdefault((number, up), [])
         for other_waits, answer in answers:
             shorter, longer = (waits, other_waits) if answer else (other_waits, waits)
@@ -167,7 +196,9 @@ class ShareNetworks:
                 return answer
         row: DesignChain = self._rows[number]
         self._work.add()
-        answer = self._trainer.trains(row.family, reach_of(row.family, row.chain.with_up(up)), waits)
+        answer = self._trainer.trains(
+            row.family, reach_of(row.family, row.chain.with_up(up)), waits
+        )
         answers.append((waits, answer))
         return answer
 
@@ -178,9 +209,11 @@ class SitesBound:
     Parameters
     ----------
     ceiling
-        In the unit of the objective: what is worth no less is of no interest; infinite where nothing is to be feasible.
+        In the unit of the objective: what is worth no less is of no interest; infinite where
+        nothing is to be feasible.
     margin
-        By which share bounds on time are taken short; negative to put rounding in favour of networks.
+        By which share bounds on time are taken short; negative to put rounding in favour of
+        networks.
     most
         How many networks are listed or timed before `TooManyError` is raised.
 
@@ -202,10 +235,14 @@ class SitesBound:
     ) -> None:
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
-        self._most: Fraction | None = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+        self._most: Fraction | None = (
+            Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
+        )
         work = WorkLimit(most)
         self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, margin))
-        self._prices = {site.name: local_prices(instance, kind, site, margin) for site in instance.site}
+        self._prices = {
+            site.name: local_prices(instance, kind, site, margin) for site in instance.site
+        }
         for ring in rings(instance):
             self._go_through(ring)
 
@@ -216,7 +253,8 @@ class SitesBound:
         while ranges:
             low, high = ranges.pop()
             self.tried["ranges of slowest rates"] += 1
-            # waits of the highest rate and channels of the lowest: no rate of the range is worth less
+            # waits of the highest rate and channels of the lowest: no rate of the range is worth
+            # less
             networks = self._divided(ring, self._waits(ring, rates[high]), rates[low])
             value = None if networks is None else networks + self._channels(ring, rates[low])
             if value is None or (self._most is not None and value >= self._most):
@@ -230,14 +268,20 @@ class SitesBound:
     def _waits(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Waits:
         late_s = max((link.latency_ms / 1e3 for link in ring.links), default=0.0)
         count, rate = len(ring.sites), float(rate_gbit_s)
-        return tuple(wait_for_gradients(workload, count, late_s, rate)[1] for workload in self._instance.workload)
+        return tuple(
+            wait_for_gradients(workload, count, late_s, rate)[1]
+            for workload in self._instance.workload
+        )
 
     def _channels(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Fraction:
         """What the fewest channels are worth that carry a rate on every link."""
         total = Fraction()
         for link in ring.links:
             # both sites of a link pay for half of each channel, and feed half of it
-            halves = [self._prices[name].of(decimal(link.usd) / 2, decimal(link.w) / 2) for name in link.between]
+            halves = [
+                self._prices[name].of(decimal(link.usd) / 2, decimal(link.w) / 2)
+                for name in link.between
+            ]
             total += math.ceil(rate_gbit_s / decimal(link.gbit_s)) * sum(halves, Fraction())
         return total
 
@@ -245,14 +289,19 @@ class SitesBound:
         """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
         site_links = (link for link in ring.links if site.name in link.between)
         w = sum(
-            (math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2 for link in site_links), Fraction()
+            (
+                math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2
+                for link in site_links
+            ),
+            Fraction(),
         )
         prices = self._prices[site.name]
         return prices._replace(fed_w=prices.fed_w - w)
 
     def _divided(self, ring: LinkedSites, waits: Waits, rate_gbit_s: Fraction) -> Fraction | None:
-        """What the cheapest networks of all sites are worth that are in time after waits and fed beside the channels of
-        a rate, whichever shares each site takes; None where there are none."""
+        """What the cheapest networks of all sites are worth that are in time after waits and fed
+        beside the channels of a rate, whichever shares each site takes; None where there are none.
+        """
         shares = self._instance.cluster.shares or 1
         least_values: dict[int, Fraction] = {0: Fraction()}
         for sites_left, site in zip(range(len(ring.sites) - 1, -1, -1), ring.sites, strict=True):
@@ -260,8 +309,14 @@ class SitesBound:
             for shares_taken, value in least_values.items():
                 # each site that is left takes a share at least, and the last one all that are left
                 shares_left = shares - shares_taken
-                for site_shares in range(1 if sites_left else shares_left, shares_left - sites_left + 1):
-                    site_value = self._networks(site_shares).least_value(prices, waits) if site_shares else None
+                for site_shares in range(
+                    1 if sites_left else shares_left, shares_left - sites_left + 1
+                ):
+                    site_value = (
+                        self._networks(site_shares).least_value(prices, waits)
+                        if site_shares
+                        else None
+                    )
                     if site_value is not None:
                         total, total_shares = value + site_value, shares_taken + site_shares
                         next_values[total_shares] = min(next_values.get(total_shares, total), total)
@@ -278,13 +333,17 @@ def _rates(ring: LinkedSites) -> list[Fraction]:
 
 
 def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check bound and infeasibility by every ring, slowest rate and division into shares, where networks are few.
+    """Check bound and infeasibility by every ring, slowest rate and division into shares, where
+    networks are few.
 
-    Limits of all sites together are not counted: where there are some, what is found below a bound may break them and
-    refutes nothing. It takes longest, and is left out where something else is wrong.
+    Limits of all sites together are not counted: where there are some, what is found below a bound
+    may break them and refutes nothing. It takes longest, and is left out where something else is
+    wrong.
     """
     bound, kind = plan.objective.bound, plan.objective.kind
-    if not all(check.ok for check in ledger.checks) or (plan.status != "infeasible" and bound is None):
+    if not all(check.ok for check in ledger.checks) or (
+        plan.status != "infeasible" and bound is None
+    ):
         return
     ceiling = math.inf if bound is None else bound
     try:
@@ -293,16 +352,27 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         if lenient_value is not None and instance.limits == Limits():
             strict_value = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
     except TooManyError:
-        note_source(ledger, plan, f"too many networks at sites to go through: it rests on {SOLVERS_WORD}")
+        note_source(
+            ledger, plan, f"too many networks at sites to go through: it rests on {SOLVERS_WORD}"
+        )
         return
     if lenient_value is None or strict_value is not None:
-        note_source(ledger, plan, "every ring, slowest rate and division into shares was gone through")
+        note_source(
+            ledger, plan, "every ring, slowest rate and division into shares was gone through"
+        )
     elif instance.limits == Limits():
-        note_undecided(ledger, plan, f"sites worth {float(lenient_value):,.10g}", float(lenient_value))
+        note_undecided(
+            ledger, plan, f"sites worth {float(lenient_value):,.10g}", float(lenient_value)
+        )
     else:
-        text = f"sites worth {float(lenient_value):,.10g} may keep the limits of all sites: it rests on {SOLVERS_WORD}"
+        text = (
+            f"sites worth {float(lenient_value):,.10g} may keep the limits of all sites: it rests"
+            f" on {SOLVERS_WORD}"
+        )
         note_source(ledger, plan, text, float(lenient_value))
-    name, claim = ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
+    name, claim = (
+        ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
+    )
     value = "nothing feasible is worth less" if strict_value is None else float(strict_value)
     fault = f"Sites that keep every limit are worth {value}, the plan says {claim}."
     ledger.holds(name, strict_value is None, claim, value, fault, ROUNDING)

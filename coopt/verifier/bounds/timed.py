@@ -1,9 +1,11 @@
-"""Objectives that weigh a bill by the time of training: their value, and every design that would be worth less.
+"""Objectives that weigh a bill by the time of training: their value, and every design that would be
+worth less.
 
-Designs that train in time with their interruptions are found by every number of uplinks of every chain.
+Designs that train in time with their interruptions are found by every number of uplinks of every
+chain.
 
-Neither time nor goodput decides alone, so that nothing is halved: each number of uplinks that is cheap enough is timed,
-and gets the fewest spare domains with which all workloads are in time.
+Neither time nor goodput decides alone, so that nothing is halved: each number of uplinks that is
+cheap enough is timed, and gets the fewest spare domains with which all workloads are in time.
 """
 
 from __future__ import annotations
@@ -16,8 +18,21 @@ from coopt.instance.schema import BillKind, Instance, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree, is_below
-from coopt.verifier.parts.bills import BillTotal, SwitchLevel, bill, bill_total, levels, within_limits
-from coopt.verifier.parts.enumeration import SURELY, DesignChain, FoundDesign, design_chains, fewest_spares
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    SwitchLevel,
+    bill,
+    bill_total,
+    levels,
+    within_limits,
+)
+from coopt.verifier.parts.enumeration import (
+    SURELY,
+    DesignChain,
+    FoundDesign,
+    design_chains,
+    fewest_spares,
+)
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
@@ -36,7 +51,9 @@ def billed(kind: ObjectiveKind) -> BillKind:
 
 
 def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: float) -> float:
-    """The objective (s, USD a token, kg) of a bill and of an iteration with its share of interruptions."""
+    """The objective (s, USD a token, kg) of a bill and of an iteration with its share of
+    interruptions.
+    """
     objective, workload = instance.objective, instance.workload[0]
     if kind == "time" or math.isinf(calendar_s):
         return calendar_s
@@ -49,13 +66,20 @@ def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: 
 
 
 def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
-    """Whether the objective of a plan is a sum of its bill, or one of those that this question may ask for."""
+    """Whether the objective of a plan is a sum of its bill, or one of those that this question may
+    ask for.
+    """
     kind = plan.objective.kind
     terms = {
         "one workload on one network": instance.problem == "shared" and len(instance.workload) == 1,
         "years above 0": kind != "usd_per_token" or instance.objective.years > 0,
-        "carbon of electricity and tokens": kind != "carbon"
-        or (instance.objective.kg_co2_per_kwh is not None and instance.workload[0].train_tokens is not None),
+        "carbon of electricity and tokens": (
+            kind != "carbon"
+            or (
+                instance.objective.kg_co2_per_kwh is not None
+                and instance.workload[0].train_tokens is not None
+            )
+        ),
         "no runners-up": not plan.alternatives and not plan.alternatives_stop,
     }
     unmet = tuple(name for name, is_given in terms.items() if not is_given)
@@ -65,17 +89,36 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     return True
 
 
-def check_timed_value(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart, sums: BillTotal) -> None:
-    """Check that the value is that of the recomputed bill and the time that the plan tells, which is checked itself."""
+def check_timed_value(
+    ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart, sums: BillTotal
+) -> None:
+    """Check that the value is that of the recomputed bill and the time that the plan tells, which
+    is checked itself.
+    """
     kind, value = plan.objective.kind, plan.objective.value
-    availability, gpu, reach = instance.availability, instance.cluster.gpu, reach_of(part.family, part.ports)
+    availability, gpu, reach = (
+        instance.availability,
+        instance.cluster.gpu,
+        reach_of(part.family, part.ports),
+    )
     for run in part.runs:
-        pace = pace_of(availability, run, part.family, reach, part.levels, gpu) if availability else 1.0
+        pace = (
+            pace_of(availability, run, part.family, reach, part.levels, gpu)
+            if availability
+            else 1.0
+        )
         mean_s = run.claim.iteration_time_s / pace if pace else math.inf
         calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)
         recomputed = worth(instance, kind, sums, calendar_s)
         fault = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."
-        ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, fault, TOLERANCE)
+        ledger.holds(
+            "objective",
+            value is not None and agree(value, recomputed),
+            value,
+            recomputed,
+            fault,
+            TOLERANCE,
+        )
 
 
 def on_calendar_s(
@@ -85,7 +128,8 @@ def on_calendar_s(
     switch_levels: Sequence[SwitchLevel],
     iteration_s: float,
 ) -> float:
-    """What an iteration takes with its share of interruptions, where days are bound (s): those in which it is done.
+    """What an iteration takes with its share of interruptions, where days are bound (s): those in
+    which it is done.
 
     Without them it takes `iteration_s` on average.
     """
@@ -125,17 +169,27 @@ def _done(
     iteration_s: float,
     calendar_s: float,
 ) -> bool:
-    """Whether iterations of that time keep the days that iterations of `calendar_s` make, as surely as is asked."""
+    """Whether iterations of that time keep the days that iterations of `calendar_s` make, as surely
+    as is asked.
+    """
     days = (workload.train_days or 0.0) * calendar_s / workload.bound_s
     moved = workload.model_copy(update={"train_days": days})
-    return iteration_s <= calendar_s * uptime_of(availability, moved, family, switch_levels).promised
+    return (
+        iteration_s <= calendar_s * uptime_of(availability, moved, family, switch_levels).promised
+    )
 
 
 def timed_designs(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
-    """Every design within bounds and limits that is worth less than `bound` by more than rounding of times."""
-    availability, trainer, workload = instance.availability, Trainer(instance, margin), instance.workload[0]
+    """Every design within bounds and limits that is worth less than `bound` by more than rounding
+    of times.
+    """
+    availability, trainer, workload = (
+        instance.availability,
+        Trainer(instance, margin),
+        instance.workload[0],
+    )
     ceiling = bound * (1 - TOLERANCE) if math.isfinite(bound) else bound
     for row in design_chains(instance, billed(kind)):
         for up in row.chain.uplinks:
@@ -144,16 +198,22 @@ def timed_designs(
             least_s = math.inf
             for spares in availability.spares if availability else (0,):
                 family = row.family._replace(spares=spares)
-                sums = bill_total(bill(instance, family, switch_levels, row.optics), instance.objective)
+                sums = bill_total(
+                    bill(instance, family, switch_levels, row.optics), instance.objective
+                )
                 # further spare domains cost and draw more
                 if not within_limits(instance, family, sums, margin):
                     break
-                if math.isinf(least_s):  # first, where the bill is least: worth rises with it and with the time
+                if math.isinf(
+                    least_s
+                ):  # first, where the bill is least: worth rises with it and with the time
                     below_s = _below_s(worth(instance, kind, sums, 1.0), ceiling)
                     out = ALL_PORTS
                     if availability and workload.calendar:
                         out = outages_of(availability, family, switch_levels)
-                    least_s = trainer.least_s(row.family, reach_of(row.family, ports), 0, below_s, out)
+                    least_s = trainer.least_s(
+                        row.family, reach_of(row.family, ports), 0, below_s, out
+                    )
                 if math.isinf(least_s):
                     break
                 mean_s = least_s
@@ -176,7 +236,9 @@ def _below_s(worth_of_a_second: float, ceiling: float) -> float:
 def interrupted_designs(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> Iterator[FoundDesign]:
-    """Every design worth less than `bound` that is in time with its interruptions; `margin` is that of `Trainer`."""
+    """Every design worth less than `bound` that is in time with its interruptions; `margin` is that
+    of `Trainer`.
+    """
     availability, trainer = instance.availability, Trainer(instance, margin)
     assert availability is not None, "asked for with failures only"
     for row in design_chains(instance, kind):
@@ -199,7 +261,11 @@ def cheapest_interrupted(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
 ) -> FoundDesign | None:
     """The cheapest of them; None where there is none."""
-    return min(interrupted_designs(instance, kind, bound, margin), key=lambda design: design.value, default=None)
+    return min(
+        interrupted_designs(instance, kind, bound, margin),
+        key=lambda design: design.value,
+        default=None,
+    )
 
 
 def _value(
@@ -209,4 +275,6 @@ def _value(
     family: DesignFamily,
     switch_levels: Sequence[SwitchLevel],
 ) -> float:
-    return bill_total(bill(instance, family, switch_levels, row.optics), instance.objective).of(kind)
+    return bill_total(bill(instance, family, switch_levels, row.optics), instance.objective).of(
+        kind
+    )

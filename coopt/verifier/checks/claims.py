@@ -1,4 +1,6 @@
-"""What the plan claims about itself: its question, parts and names, its status, its value, its bound; and each once."""
+"""What the plan claims about itself: its question, parts and names, its status, its value, its
+bound; and each once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from coopt.plan.schema import Couplings, ObjectiveClaim, Plan
 from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
 
 LARGEST_NUMBER = 1e18
-"""No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact or overflows."""
+"""No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact
+or overflows.
+"""
 
 
 class Place(NamedTuple):
@@ -30,8 +34,9 @@ class Place(NamedTuple):
 
 
 class PlanForm(NamedTuple):
-    """What a plan for a kind of problem consists of: sections beside cost and value, others that it may have, and its
-    parts in order; and whether plans of schema 1 have no bills of these parts."""
+    """What a plan for a kind of problem consists of: sections beside cost and value, others that it
+    may have, and its parts in order; and whether plans of schema 1 have no bills of these parts.
+    """
 
     has: tuple[str, ...]
     may_have: tuple[str, ...]
@@ -52,7 +57,9 @@ EVERY_SECTION = (*TOP, *Couplings.model_fields)
 
 def check_numbers(ledger: Ledger, plan: Plan) -> bool:
     """Whether all numbers can be computed with."""
-    wild = tuple(f"plan{path}" for path in _wild_paths(plan.model_dump(exclude={"solver", "timing_s"})))
+    wild = tuple(
+        f"plan{path}" for path in _wild_paths(plan.model_dump(exclude={"solver", "timing_s"}))
+    )
     fault = f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}."
     return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST_NUMBER:.0e}", fault)
 
@@ -76,28 +83,42 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         claim.name == question.name and claim.sha256 == question.sha256,
         f"{claim.name} {claim.sha256}",
         f"{question.name} {question.sha256}",
-        f"The plan answers instance {claim.name!r} with another content or name than this one, {question.name!r}."
-        + override_text,
+        f"The plan answers instance {claim.name!r} with another content or name than this one,"
+        f" {question.name!r}." + override_text,
     )
     return is_same and _check_replaced(ledger, instance, plan)
 
 
 def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
-    """Whether the instance has the values that a plan says were set in it: set once more they change nothing."""
+    """Whether the instance has the values that a plan says were set in it: set once more they
+    change nothing.
+    """
     if not plan.overrides.values:
         return True
     values, differing = plan.overrides.values, list[str]()
-    if _sets_another(instance, values) is not False:  # put in together, as one may lie below another
+    if (
+        _sets_another(instance, values) is not False
+    ):  # put in together, as one may lie below another
         settable = {key: value for key, value in values.items() if _is_kept(instance, key)}
-        settable = {key: value for key, value in settable.items() if _sets_another(instance, {key: value}) is not None}
+        settable = {
+            key: value
+            for key, value in settable.items()
+            if _sets_another(instance, {key: value}) is not None
+        }
         if _sets_another(instance, settable):
-            differing = [key for key, value in settable.items() if _sets_another(instance, {key: value})] or [*settable]
-    fault = f"The plan says that --set gave other values than the instance has: {', '.join(differing)}."
+            differing = [
+                key for key, value in settable.items() if _sets_another(instance, {key: value})
+            ] or [*settable]
+    fault = (
+        f"The plan says that --set gave other values than the instance has: {', '.join(differing)}."
+    )
     return ledger.holds("replaced", not differing, plan.overrides.replaced, None, fault)
 
 
 def _is_kept(instance: Instance, key: str) -> bool:
-    """Whether an instance keeps what stands at a key: not which files its names are from, nor prices without hosts."""
+    """Whether an instance keeps what stands at a key: not which files its names are from, nor
+    prices without hosts.
+    """
     hosted = "host" in instance.objective.include and key.startswith("network.hb_domains")
     return not (key.startswith("catalog") or (hosted and key.endswith("per_gpu")))
 
@@ -105,7 +126,8 @@ def _is_kept(instance: Instance, key: str) -> bool:
 def _sets_another(instance: Instance, values: Mapping[str, Any]) -> bool | None:
     """Whether values, put into an instance once more, make another of it.
 
-    None where they cannot be put in: a place in a range, of which the numbers are kept, a name of one's own catalog.
+    None where they cannot be put in: a place in a range, of which the numbers are kept, a name of
+    one's own catalog.
     """
     try:
         table = overridden(instance.model_dump(mode="json", by_alias=True), values, instance.name)
@@ -119,25 +141,41 @@ def _sets_another(instance: Instance, values: Mapping[str, Any]) -> bool | None:
 
 
 def asked_kind(instance: Instance, plan: Plan) -> ObjectiveKind:
-    """The objective that counts: that of the instance, else the one that the plan says the run was asked for."""
+    """The objective that counts: that of the instance, else the one that the plan says the run was
+    asked for.
+    """
     return plan.overrides.objective or instance.objective.minimize
 
 
 def gap_target(instance: Instance, plan: Plan) -> float:
-    """The gap that counts: that of the instance, else the one that the plan says the run was asked for."""
+    """The gap that counts: that of the instance, else the one that the plan says the run was asked
+    for.
+    """
     return instance.solver.gap if plan.overrides.gap is None else plan.overrides.gap
 
 
 def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that objective and gap are those of the instance, or that the plan says that they were overridden."""
-    kind, target, claimed_gap = plan.objective.kind, gap_target(instance, plan), plan.solver.options.get("gap")
+    """Check that objective and gap are those of the instance, or that the plan says that they were
+    overridden.
+    """
+    kind, target, claimed_gap = (
+        plan.objective.kind,
+        gap_target(instance, plan),
+        plan.solver.options.get("gap"),
+    )
     fault = (
-        f"The instance asks for least {asked_kind(instance, plan)}, and the plan does not say that {kind} was asked."
+        f"The instance asks for least {asked_kind(instance, plan)}, and the plan does not say that"
+        f" {kind} was asked."
     )
     ledger.same("objective-kind", kind, asked_kind(instance, plan), fault)
-    fault = f"The instance asks for a gap of {target:g}, and the plan does not say that another one was asked: "
+    fault = (
+        f"The instance asks for a gap of {target:g}, and the plan does not say that another one was"
+        " asked: "
+    )
     fault += f"{claimed_gap}."
-    ledger.holds("gap-target", claimed_gap is None or claimed_gap == target, claimed_gap, target, fault)
+    ledger.holds(
+        "gap-target", claimed_gap is None or claimed_gap == target, claimed_gap, target, fault
+    )
     if (kind := asked_kind(instance, plan)) != instance.objective.minimize:
         ledger.overridden.append(f"{kind} in place of {instance.objective.minimize}")
     if target != instance.solver.gap:
@@ -146,16 +184,25 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def check_status(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
     """Check that status, contents and gap go together."""
-    fault = _status_fault(plan, gap_target(instance, plan), form, is_linked=instance.problem == "direct")
-    ledger.holds("status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault)
+    fault = _status_fault(
+        plan, gap_target(instance, plan), form, is_linked=instance.problem == "direct"
+    )
+    ledger.holds(
+        "status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault
+    )
 
 
 def _status_fault(plan: Plan, target: float, form: PlanForm, *, is_linked: bool) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
     objective, sections = plan.objective, (*form.has, *form.may_have)
-    sections_held = [name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)]
+    sections_held = [
+        name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)
+    ]
     if foreign := [name for name in sections_held if name not in sections]:
-        return f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of instance."
+        return (
+            f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of"
+            " instance."
+        )
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     present = [key for key, part in parts.items() if part is not None]
     present += sections_held
@@ -175,9 +222,15 @@ def _status_fault(plan: Plan, target: float, form: PlanForm, *, is_linked: bool)
         return f"Status {plan.status!r} needs a plan, and {', '.join(lacking)} is missing."
     if plan.status == "optimal":
         if objective.gap is None or not objective.gap <= target + TOLERANCE:
-            return f"The plan is called optimal with a gap of {objective.gap}, the search aimed at {target:g}."
+            return (
+                f"The plan is called optimal with a gap of {objective.gap}, the search aimed at"
+                f" {target:g}."
+            )
     elif objective.gap is not None and objective.gap <= target + TOLERANCE:
-        return f"The plan is only called feasible, and its gap of {objective.gap:g} is within the {target:g} aimed at."
+        return (
+            f"The plan is only called feasible, and its gap of {objective.gap:g} is within the"
+            f" {target:g} aimed at."
+        )
     return ""
 
 
@@ -192,7 +245,10 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
     # A bound above the value would make a negative gap: it bounds nothing.
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
-    fault = f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says {gap}."
+    fault = (
+        f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says"
+        f" {gap}."
+    )
     ledger.holds("gap", holds, gap, recomputed, fault, TOLERANCE)
 
 
@@ -215,23 +271,33 @@ def note_source(ledger: Ledger, plan: Plan, source: str, rival: float | None = N
     Parameters
     ----------
     rival
-        In the unit of the objective: what is below the bound, and neither refutes it nor is ruled out.
+        In the unit of the objective: what is below the bound, and neither refutes it nor is ruled
+        out.
     """
     bound = plan.objective.bound
     if plan.status == "infeasible" or bound is not None:
-        ledger.holds("bound-source", True, "nothing is feasible" if bound is None else bound, source, "")
+        ledger.holds(
+            "bound-source", True, "nothing is feasible" if bound is None else bound, source, ""
+        )
         if rival is not None:
             ledger.note_rival(rival, bound)
 
 
 def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = None) -> None:
-    """Note that a rival keeps bounds and limits to within rounding, so that it neither refutes nor confirms a claim."""
-    source = f"undecided: {text} is within rounding of a bound; that it misses it rests on {SOLVERS_WORD}"
+    """Note that a rival keeps bounds and limits to within rounding, so that it neither refutes nor
+    confirms a claim.
+    """
+    source = (
+        f"undecided: {text} is within rounding of a bound; that it misses it rests on"
+        f" {SOLVERS_WORD}"
+    )
     note_source(ledger, plan, source, rival)
 
 
 def check_form(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
-    """Check which parts there are, which of them couplings speak of, and what is said of a part more than once."""
+    """Check which parts there are, which of them couplings speak of, and what is said of a part
+    more than once.
+    """
     if not plan.parts:
         return
     claimed_places = [Place(part.name, part.site, part.phase) for part in plan.parts]
@@ -259,31 +325,47 @@ def every_island(instance: Instance, plan: Plan) -> Iterator[Place]:
 
 
 def island_names(instance: Instance) -> dict[str, tuple[str, ...]]:
-    """The workloads of each island by its name: one each, or all of them on the one network they have in turn."""
+    """The workloads of each island by its name: one each, or all of them on the one network they
+    have in turn.
+    """
     names = tuple(workload.name for workload in instance.workload)
-    return {NETWORK: names} if instance.sharing.mode == "time" else {name: (name,) for name in names}
+    return (
+        {NETWORK: names} if instance.sharing.mode == "time" else {name: (name,) for name in names}
+    )
 
 
 def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]:
-    """Island, year and name of every part of a fleet: an island stands from the first phase in which it trains."""
+    """Island, year and name of every part of a fleet: an island stands from the first phase in
+    which it trains.
+    """
     for island, workloads in island_names(instance).items():
         stands = False
         for year, question in zip(instance.years, phases_of(instance), strict=True):
             # Nothing is taken down: an island stands on in phases in which it does not train.
-            stands = stands or not {workload.name for workload in question.workload}.isdisjoint(workloads)
+            stands = stands or not {workload.name for workload in question.workload}.isdisjoint(
+                workloads
+            )
             if stands:
                 yield island, year, island if year is None else f"{island}, {year:.10g}"
 
 
 def _text(places: list[Place]) -> str:
-    return ", ".join(" ".join(str(word) for word in place if word is not None) for place in places) or "none"
+    return (
+        ", ".join(" ".join(str(word) for word in place if word is not None) for place in places)
+        or "none"
+    )
 
 
 def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
-    """Couplings of other parts than the plan has; cores, and those of a fleet, are compared to what stands where."""
+    """Couplings of other parts than the plan has; cores, and those of a fleet, are compared to what
+    stands where.
+    """
     if instance.problem == "fleet":
         return
-    couplings, parts = plan.couplings, [Place(part.name, part.site, part.phase) for part in plan.parts]
+    couplings, parts = (
+        plan.couplings,
+        [Place(part.name, part.site, part.phase) for part in plan.parts],
+    )
     if [Place(claim.site, claim.site, claim.phase) for claim in couplings.sites] not in ([], parts):
         yield "sites"
     ring = couplings.ring
@@ -298,14 +380,20 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
 
 
 def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
-    """Each part is one network; bills of parts are left out of plans of schema 1 alone, and then of all of them."""
+    """Each part is one network; bills of parts are left out of plans of schema 1 alone, and then of
+    all of them.
+    """
     has_links = instance.problem == "direct"
     vague = tuple(
         part.name
         for part in plan.parts
-        if (part.design is None) == (part.links is None) or (part.links is not None and not has_links)
+        if (part.design is None) == (part.links is None)
+        or (part.links is not None and not has_links)
     )
-    fault = f"A part has either a design or, where the instance allows them, direct links: {', '.join(vague)}."
+    fault = (
+        "A part has either a design or, where the instance allows them, direct links:"
+        f" {', '.join(vague)}."
+    )
     ledger.holds("part-networks", not vague, vague, (), fault)
     billed = [part.name for part in plan.parts if part.cost is not None]
     fine = len(billed) == len(plan.parts) or (form.once_unbilled and not billed)
@@ -317,7 +405,11 @@ def _check_repeated(ledger: Ledger, plan: Plan, form: PlanForm) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
     # where workloads stand at the top, the only part is all that is bought
-    wrong = list(_unlike(plan, only, billed=only is not None and only.name == NETWORK and "workloads" in form.has))
+    wrong = list(
+        _unlike(
+            plan, only, billed=only is not None and only.name == NETWORK and "workloads" in form.has
+        )
+    )
     fault = f"At its top the plan says something else than in its parts: {', '.join(wrong)}."
     ledger.holds("repeated", not wrong, tuple(wrong), (), fault)
 
@@ -332,7 +424,9 @@ def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
 
 
 def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """The power of a part is that of its bill, and of its phase where it is all that stands then."""
+    """The power of a part is that of its bill, and of its phase where it is all that stands
+    then.
+    """
     # Islands share a phase, so that only one network is all that its phase draws.
     has_one_network = instance.sharing.mode == "time"
     drawn_w = plan.couplings.drawn_w(plan.cost) if plan.cost is not None and has_one_network else {}
@@ -343,5 +437,12 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
         fault = f"It draws {part.power_w:,.2f} W, and {powers_w} W by its bill and phase."
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
-        ledger.holds("part-power", fine, part.power_w, tuple(dict.fromkeys(map(str, powers_w))), fault, TOLERANCE)
+        ledger.holds(
+            "part-power",
+            fine,
+            part.power_w,
+            tuple(dict.fromkeys(map(str, powers_w))),
+            fault,
+            TOLERANCE,
+        )
     ledger.turn_to()

@@ -1,4 +1,6 @@
-"""Where islands meet a core they share: links, their optics, and the NICs of islands that have no switch."""
+"""Where islands meet a core they share: links, their optics, and the NICs of islands that have no
+switch.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,20 @@ from coopt.verifier.parts.optics import (
     interface,
     single_modules,
 )
-from coopt.verifier.parts.space import DesignFamily, OpticPair, core_links_carried, core_switch, links_carried
+from coopt.verifier.parts.space import (
+    DesignFamily,
+    OpticPair,
+    core_links_carried,
+    core_switch,
+    links_carried,
+)
 
 
 class Joint(NamedTuple):
-    """The links of an island into a core: `per_leaf` from each leaf of every plane, or from NICs of product `nic` where
-    there is no leaf. Modules carry so many of them at their lower and upper ends, each those of one switch."""
+    """The links of an island into a core: `per_leaf` from each leaf of every plane, or from NICs of
+    product `nic` where there is no leaf. Modules carry so many of them at their lower and upper
+    ends, each those of one switch.
+    """
 
     links: int
     per_leaf: int
@@ -38,13 +48,18 @@ class Joint(NamedTuple):
 
     @property
     def modules(self) -> list[tuple[Optic, int]]:
-        """Modules at their lower ends, whole for each leaf, and at their upper ends, whole for the island."""
+        """Modules at their lower ends, whole for each leaf, and at their upper ends, whole for the
+        island.
+        """
         lower_links, upper_links = self.carried
         lower_modules = self.links
         # Each leaf fills modules of its own: those of two leaves never share one.
         if self.per_leaf:
             lower_modules = self.links // self.per_leaf * ceil_ratio(self.per_leaf, lower_links)
-        return [(self.ends.below, lower_modules), (self.ends.above, ceil_ratio(self.links, upper_links))]
+        return [
+            (self.ends.below, lower_modules),
+            (self.ends.above, ceil_ratio(self.links, upper_links)),
+        ]
 
     @property
     def core_ports(self) -> int:
@@ -53,22 +68,36 @@ class Joint(NamedTuple):
 
     @property
     def nics(self) -> int:
-        """NICs that they start at: each has as many of them as it takes modules, as one carries one link."""
+        """NICs that they start at: each has as many of them as it takes modules, as one carries one
+        link.
+        """
         return 0 if self.nic is None else ceil_ratio(self.links, self.nic.cages)
 
     def lines(self) -> list[CountedItem]:
         """What they add to the bill of an island."""
         nic = self.nic
         nics = [] if nic is None else [CountedItem("nic", nic.name, self.nics, nic.usd, nic.w)]
-        return [*nics, *(CountedItem("optics", optic.name, count, optic.usd, optic.w) for optic, count in self.modules)]
+        return [
+            *nics,
+            *(
+                CountedItem("optics", optic.name, count, optic.usd, optic.w)
+                for optic, count in self.modules
+            ),
+        ]
 
 
 JointsByPlace = Mapping[tuple[float | None, str | None], Mapping[str, Joint]]
-"""How islands join a core, by their names, for the year and the site of each; None where there is one of all."""
+"""How islands join a core, by their names, for the year and the site of each; None where there is
+one of all.
+"""
 
 
-def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic) -> Joint | None:
-    """How an island joins the core; None where no core is asked for. `nic` counts on islands without a network."""
+def joint_of(
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic
+) -> Joint | None:
+    """How an island joins the core; None where no core is asked for. `nic` counts on islands
+    without a network.
+    """
     if core_switch(instance) is None:
         return None
     ends = OpticPair(core_optic(instance, kind), core_optic(instance, kind))
@@ -80,9 +109,12 @@ def joint_of(instance: Instance, kind: ObjectiveKind, family: DesignFamily, port
 
 
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
-    """The optic of links into the core, at their upper ends: the one it names, else the one that adds least to the
-    objective."""
-    named_optics = [optic for optic in instance.network.optics if optic.name == _core_of(instance).optic]
+    """The optic of links into the core, at their upper ends: the one it names, else the one that
+    adds least to the objective.
+    """
+    named_optics = [
+        optic for optic in instance.network.optics if optic.name == _core_of(instance).optic
+    ]
     if not named_optics and instance.network.link_ends != "same":
         named_optics = _core_modules(instance, kind, all_allowed=False)
     if named_optics:
@@ -93,28 +125,43 @@ def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
 
 
 def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
-    """The instance once with each optic that links into its core may have; the instance itself without a core."""
+    """The instance once with each optic that links into its core may have; the instance itself
+    without a core.
+    """
     if core_switch(instance) is None or _core_of(instance).optic is not None:
         yield instance
     else:
         has_own_ends = instance.network.link_ends != "same"
-        candidates = () if has_own_ends else candidate_optics(instance, kind, _end(instance), _core_level(instance))
-        for optic in _core_modules(instance, kind, all_allowed=False) if has_own_ends else candidates:
+        candidates = (
+            ()
+            if has_own_ends
+            else candidate_optics(instance, kind, _end(instance), _core_level(instance))
+        )
+        for optic in (
+            _core_modules(instance, kind, all_allowed=False) if has_own_ends else candidates
+        ):
             yield with_core_optic(instance, optic.name)
 
 
 def with_core_optic(instance: Instance, name: str) -> Instance:
     """The instance whose core names that optic."""
     core = _core_of(instance).model_copy(update={"optic": name})
-    return instance.model_copy(update={"sharing": instance.sharing.model_copy(update={"core": core})})
+    return instance.model_copy(
+        update={"sharing": instance.sharing.model_copy(update={"core": core})}
+    )
 
 
 def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
     """The instance whose core has the optic of the plan, where it may have that."""
     shared_cores = (shared_core.core for shared_core in plan.couplings.cores)
     cores = [core for core in (plan.core, *shared_cores) if core is not None]
-    # All cores have one optic, which is why the first tells it; `check_cores` refuses one that is not allowed.
-    if not cores or core_switch(instance) is None or cores[0].optic not in optics_of_core(instance, kind):
+    # All cores have one optic, which is why the first tells it; `check_cores` refuses one that is
+    # not allowed.
+    if (
+        not cores
+        or core_switch(instance) is None
+        or cores[0].optic not in optics_of_core(instance, kind)
+    ):
         return instance
     return with_core_optic(instance, cores[0].optic)
 
@@ -126,21 +173,29 @@ def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
         return (name,)
     if instance.network.link_ends != "same":
         return tuple(optic.name for optic in _core_modules(instance, kind, all_allowed=True))
-    return tuple(optic.name for optic in allowed_optics(instance, kind, _end(instance), _core_level(instance)))
+    return tuple(
+        optic.name
+        for optic in allowed_optics(instance, kind, _end(instance), _core_level(instance))
+    )
 
 
 def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool) -> list[Optic]:
-    """What may be at the upper ends of links into the core where ends have their own, or what to go through: modules
-    that a switch of the core has places for, one at least for each island."""
+    """What may be at the upper ends of links into the core where ends have their own, or what to go
+    through: modules that a switch of the core has places for, one at least for each island.
+    """
 
     def fits(optic: Optic) -> bool:
         question = with_core_optic(instance, optic.name)
         box, carried = core_switch(question), core_links_carried(question)
         if box is None or not carried or optic.reach_m < instance.network.link_reach_m[-1]:
             return False
-        product = next(candidate for candidate in instance.network.switches if candidate.name == box.name)
+        product = next(
+            candidate for candidate in instance.network.switches if candidate.name == box.name
+        )
         # A module of one link goes into any port; others need cages that whole modules fill.
-        in_cage = carried == 1 or (product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s)
+        in_cage = carried == 1 or (
+            product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s
+        )
         return in_cage and box.radix // carried >= len(instance.workload)
 
     def purpose(optic: Optic) -> tuple[object, ...]:
@@ -154,8 +209,9 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
 def families_joined(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, *, all_allowed: bool = False
 ) -> Iterator[tuple[Optic | None, DesignFamily]]:
-    """A family with each module that may be at the lower ends of its links into a core, or that is to be gone through;
-    None where both ends have one product."""
+    """A family with each module that may be at the lower ends of its links into a core, or that is
+    to be gone through; None where both ends have one product.
+    """
     network, core = instance.network, core_switch(instance)
     if core is None or network.link_ends == "same":
         yield None, family
@@ -166,9 +222,17 @@ def families_joined(
         return links_carried(optic.gbit_s, optic.breakout, core.port_gbit_s)
 
     def fits(optic: Optic) -> bool:
-        if not carried(optic) or optic.reach_m < network.link_reach_m[-1] or interface(optic) != interface(upper_optic):
+        if (
+            not carried(optic)
+            or optic.reach_m < network.link_reach_m[-1]
+            or interface(optic) != interface(upper_optic)
+        ):
             return False
-        in_cage = leaf is not None and leaf.radix % carried(optic) == 0 and optic.gbit_s <= leaf.cage_gbit_s
+        in_cage = (
+            leaf is not None
+            and leaf.radix % carried(optic) == 0
+            and optic.gbit_s <= leaf.cage_gbit_s
+        )
         return carried(optic) == 1 or in_cage
 
     fitting = [optic for optic in network.optics if fits(optic)]
@@ -179,8 +243,9 @@ def families_joined(
 def check_core_end(
     ledger: Ledger, instance: Instance, kind: ObjectiveKind, family: DesignFamily, name: str | None
 ) -> tuple[Optic | None, DesignFamily] | None:
-    """Check what a plan has at the lower ends of an island's links into a core; it and the family with it, None where
-    it may not be there."""
+    """Check what a plan has at the lower ends of an island's links into a core; it and the family
+    with it, None where it may not be there.
+    """
     offered = list(families_joined(instance, kind, family, all_allowed=True))
     if [end for end, _ in offered] == [None]:
         return offered[0]
@@ -192,9 +257,13 @@ def check_core_end(
 
 
 def core_end_of(plan: Plan, island: str) -> str | None:
-    """What the plan has at the lower ends of links of an island into a core, from the last phase on; None without."""
+    """What the plan has at the lower ends of links of an island into a core, from the last phase
+    on; None without.
+    """
     cores = [shared_core.core for shared_core in plan.couplings.cores]
-    optics = [core.below(claim) for core in cores for claim in core.islands if claim.workload == island]
+    optics = [
+        core.below(claim) for core in cores for claim in core.islands if claim.workload == island
+    ]
     return optics[-1] if optics else None
 
 
@@ -209,14 +278,19 @@ def _core_level(instance: Instance) -> int:
 
 
 def core_nics(instance: Instance) -> tuple[Nic, ...]:
-    """NICs with which an island without a network can join the core: a port has the rate of those of the core."""
+    """NICs with which an island without a network can join the core: a port has the rate of those
+    of the core.
+    """
     switch, network = core_switch(instance), instance.network
     return tuple(nic for nic in network.nics if switch and _planes_of(network, nic, switch))
 
 
 def _planes_of(network: Network, nic: Nic, switch: Switch) -> list[int]:
     """Numbers of planes on which the ports of a NIC have the rate of those of the core."""
-    plane_counts, rate = [planes for planes in network.nic_planes if planes in nic.ports], Fraction(switch.port_gbit_s)
+    plane_counts, rate = (
+        [planes for planes in network.nic_planes if planes in nic.ports],
+        Fraction(switch.port_gbit_s),
+    )
     return [planes for planes in plane_counts if planes * rate == Fraction(nic.gbit_s)]
 
 
@@ -227,8 +301,11 @@ def _end(instance: Instance) -> Nic:
     return core_nics(instance)[0].model_copy(update={"gbit_s": switch.port_gbit_s})
 
 
-def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place: JointsByPlace) -> None:
-    """Check that a core of the switch asked for stands wherever islands do, with a port for each of their links.
+def check_cores(
+    ledger: Ledger, instance: Instance, plan: Plan, joints_by_place: JointsByPlace
+) -> None:
+    """Check that a core of the switch asked for stands wherever islands do, with a port for each of
+    their links.
 
     Parameters
     ----------
@@ -236,13 +313,20 @@ def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place:
         How islands join the core of each place where some stand.
     """
     switch, kind, cores = core_switch(instance), plan.objective.kind, plan.couplings.cores
-    places, claimed_places = tuple(joints_by_place), tuple((core.phase, core.site) for core in cores)
+    places, claimed_places = (
+        tuple(joints_by_place),
+        tuple((core.phase, core.site) for core in cores),
+    )
     # years that differ may read alike, so that places are compared and not what they are called
     claimed_text, places_text = (
-        ", ".join(_place(*place) for place in listed) or "nowhere" for listed in (claimed_places, places)
+        ", ".join(_place(*place) for place in listed) or "nowhere"
+        for listed in (claimed_places, places)
     )
     fault = f"The plan has cores {claimed_text}, islands share them {places_text}."
-    if not ledger.holds("core", claimed_places == places, claimed_text, places_text, fault) or switch is None:
+    if (
+        not ledger.holds("core", claimed_places == places, claimed_text, places_text, fault)
+        or switch is None
+    ):
         return
     for place, shared_core, joints in zip(places, cores, joints_by_place.values(), strict=True):
         ledger.turn_to(f"Core {_place(*place)}")
@@ -255,10 +339,18 @@ def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place:
         count = ceil_ratio(sum(joint.core_ports for joint in joints.values()), switch.radix)
         claimed_ports = f"{counted(core.ports, 'port')} of {counted(core.switches, 'switch')}"
         expected_ports = f"{counted(links, 'port')} of {counted(count, 'switch')}"
-        ledger.same("core-switches", claimed_ports, expected_ports, f"The links into it fill {expected_ports}.")
+        ledger.same(
+            "core-switches",
+            claimed_ports,
+            expected_ports,
+            f"The links into it fill {expected_ports}.",
+        )
         names = optics_of_core(instance, kind)
         fits = core.optic in names and core.optic == core_optic(instance, kind).name
-        fault = f"All links into cores have one of the optics {alternatives(names)}, this one takes {core.optic}."
+        fault = (
+            f"All links into cores have one of the optics {alternatives(names)}, this one takes"
+            f" {core.optic}."
+        )
         ledger.holds("core-optic", fits, core.optic, names, fault)
         power_w = count * switch.w if "switch" in instance.objective.include else 0.0
         fault = f"It draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
@@ -268,8 +360,12 @@ def check_cores(ledger: Ledger, instance: Instance, plan: Plan, joints_by_place:
 
 def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) -> None:
     """Check the links of every island that stands there."""
-    needed_links = [(name, joint.links, joint.per_leaf, joint.ends.below.name) for name, joint in joints.items()]
-    claimed_links = [(claim.workload, claim.links, claim.per_leaf, core.below(claim)) for claim in core.islands]
+    needed_links = [
+        (name, joint.links, joint.per_leaf, joint.ends.below.name) for name, joint in joints.items()
+    ]
+    claimed_links = [
+        (claim.workload, claim.links, claim.per_leaf, core.below(claim)) for claim in core.islands
+    ]
     expected_texts, claimed_texts = (
         tuple(
             f"{name}: {links} links, {per_leaf} from each leaf, by {optic_below}"
@@ -287,15 +383,24 @@ def _place(year: float | None, site: str | None) -> str:
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
-    """Check that the NIC of an island has the rate of the core; the NIC, None where it has not or is not listed."""
-    nic = next((candidate for candidate in instance.network.nics if candidate.name == design.fabric.nic.name), None)
+    """Check that the NIC of an island has the rate of the core; the NIC, None where it has not or
+    is not listed.
+    """
+    nic = next(
+        (
+            candidate
+            for candidate in instance.network.nics
+            if candidate.name == design.fabric.nic.name
+        ),
+        None,
+    )
     core = core_switch(instance)
     if nic is None or core is None:
         return nic
     plane_counts, planes = _planes_of(instance.network, nic, core), design.fabric.nic.planes
     fits = planes in plane_counts if design.fabric.tiers else bool(plane_counts)
     fault = (
-        f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the ports of the core have "
-        f"{core.port_gbit_s:g}."
+        f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the ports of"
+        f" the core have {core.port_gbit_s:g}."
     )
     return nic if ledger.holds("core-rate", fits, nic.name, core.name, fault) else None

@@ -1,4 +1,6 @@
-"""A fleet: islands over phases and sites, what of theirs stands where and when, and the terms that hold there."""
+"""A fleet: islands over phases and sites, what of theirs stands where and when, and the terms that
+hold there.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class StandingIsland:
     @cached_property
     def counts(self) -> UnitCounts:
         """Everything it consists of."""
-        return counts_of_island(self.stage.family, self.stage.levels(self.uplinks), self.stage.optics, self.joint)
+        return counts_of_island(
+            self.stage.family, self.stage.levels(self.uplinks), self.stage.optics, self.joint
+        )
 
     @property
     def racks(self) -> int:
@@ -54,7 +58,9 @@ class StandingIsland:
 
 
 class FleetIsland(NamedTuple):
-    """An island by its name: its site, where there are sites, and what stands in each phase, None before it does."""
+    """An island by its name: its site, where there are sites, and what stands in each phase, None
+    before it does.
+    """
 
     name: str
     site: Site | None
@@ -69,18 +75,28 @@ class FleetIsland(NamedTuple):
 
 
 class Tariff(NamedTuple):
-    """Prices of a product in a phase by the units bought there: (threshold, USD of a unit), rising from 0."""
+    """Prices of a product in a phase by the units bought there: (threshold, USD of a unit), rising
+    from 0.
+    """
 
     steps: tuple[tuple[int, float], ...]
     all_units: bool
 
     def lines(self, units: int) -> list[tuple[int, float]]:
         """Units and their price when exactly so many are bought."""
-        # One price for every unit, that of the highest threshold reached; else units of each bracket have its own.
+        # One price for every unit, that of the highest threshold reached; else units of each
+        # bracket have its own.
         if self.all_units:
-            return [(units, [usd for begin, usd in self.steps if begin <= units][-1])] if units > 0 else []
+            return (
+                [(units, [usd for begin, usd in self.steps if begin <= units][-1])]
+                if units > 0
+                else []
+            )
         ends = [*(begin for begin, _ in self.steps[1:]), math.inf]
-        parts = [(min(units, end) - begin, usd) for (begin, usd), end in zip(self.steps, ends, strict=True)]
+        parts = [
+            (min(units, end) - begin, usd)
+            for (begin, usd), end in zip(self.steps, ends, strict=True)
+        ]
         return [(int(count), usd) for count, usd in parts if count > 0]
 
     def usd(self, units: int) -> float:
@@ -114,11 +130,16 @@ class Fleet:
         if (phase, product) not in self._tariffs:
             factor, usd = self.price_factor(phase, product[0]), self.prices[product].usd
             discounts = self.question.sharing.discount
-            discount = next((entry for entry in discounts if (entry.kind, entry.item) == product), None)
+            discount = next(
+                (entry for entry in discounts if (entry.kind, entry.item) == product), None
+            )
             steps = [(0, usd * factor)]
             if discount is not None:
                 prices = discount.prices(usd)
-                steps += [(begin, step_usd * factor) for begin, step_usd in zip(discount.begins, prices, strict=True)]
+                steps += [
+                    (begin, step_usd * factor)
+                    for begin, step_usd in zip(discount.begins, prices, strict=True)
+                ]
             all_units = discount is None or discount.applies == "all-units"
             self._tariffs[phase, product] = Tariff(tuple(steps), all_units)
         return self._tariffs[phase, product]
@@ -155,7 +176,11 @@ class Fleet:
 
     def workloads_in(self, phase: int, island: str) -> tuple[Workload, ...]:
         """What an island trains in a phase, as the phase asks for it."""
-        return tuple(workload for workload in self.questions[phase].workload if workload.name in self.islands[island])
+        return tuple(
+            workload
+            for workload in self.questions[phase].workload
+            if workload.name in self.islands[island]
+        )
 
     def training_phases(self, island: str) -> list[int]:
         """The phases in which an island trains."""
@@ -169,12 +194,17 @@ class Fleet:
 
     @property
     def supports_standing(self) -> bool:
-        """Whether support is of what stands in each phase; else it is a share of what is bought at once."""
+        """Whether support is of what stands in each phase; else it is a share of what is bought at
+        once.
+        """
         return len(self.phases) > 1
 
-    def work_usd(self, goods_usd: Sequence[float], units_by_phase: Sequence[Mapping[ProductKey, int]]) -> list[float]:
-        """Labour for what each phase buys and support of what stands in it, at its prices of one unit; of what is
-        bought at once both are shares of that (USD)."""
+    def work_usd(
+        self, goods_usd: Sequence[float], units_by_phase: Sequence[Mapping[ProductKey, int]]
+    ) -> list[float]:
+        """Labour for what each phase buys and support of what stands in it, at its prices of one
+        unit; of what is bought at once both are shares of that (USD).
+        """
         terms = self.question.objective
         # Nothing is bought ahead where there is one phase, so that what stands is what is bought.
         if not self.supports_standing:
@@ -185,13 +215,21 @@ class Fleet:
             for t, (usd, units) in enumerate(zip(goods_usd, units_by_phase, strict=True))
         ]
 
-    def whole_work_usd(self, goods_usd: float, units_by_phase: Sequence[Mapping[ProductKey, int]]) -> float:
+    def whole_work_usd(
+        self, goods_usd: float, units_by_phase: Sequence[Mapping[ProductKey, int]]
+    ) -> float:
         """The same of all phases together, as labour is one share of whatever is bought (USD)."""
-        return math.fsum(self.work_usd([goods_usd, *(0.0 for _ in self.phases[1:])], units_by_phase))
+        return math.fsum(
+            self.work_usd([goods_usd, *(0.0 for _ in self.phases[1:])], units_by_phase)
+        )
 
     def support_usd(self, phase: int, product: ProductKey) -> float:
         """What the support of a unit that stands costs until the next phase (USD)."""
-        return self.question.objective.support_share * self.years(phase) * self.tariff(phase, product).steps[0][1]
+        return (
+            self.question.objective.support_share
+            * self.years(phase)
+            * self.tariff(phase, product).steps[0][1]
+        )
 
     def site_pue(self, site: Site | None) -> float:
         """Facility power over IT power."""
@@ -201,10 +239,14 @@ class Fleet:
         """The links of an island into the core of its site; None where there are no cores."""
         if core_switch(self.question) is None:
             return None
-        links_of_leaf, nic_of_links = (0, nic) if stage.family.gear is None else (stage.to_core, None)
+        links_of_leaf, nic_of_links = (
+            (0, nic) if stage.family.gear is None else (stage.to_core, None)
+        )
         optic, carried = core_optic(self.question, self.kind), core_links_carried(self.question)
         ends = OpticPair(stage.core_end or optic, optic)
-        return Joint(stage.core_links, links_of_leaf, ends, nic_of_links, (stage.family.core_module, carried))
+        return Joint(
+            stage.core_links, links_of_leaf, ends, nic_of_links, (stage.family.core_module, carried)
+        )
 
     @cached_property
     def caps(self) -> list[tuple[LimitedSum, float]]:
@@ -250,9 +292,13 @@ def core_joints(fleet: Fleet, islands: Iterable[FleetIsland]) -> dict[Place, dic
     return {place: joints for place, joints in joints_by_place.items() if joints}
 
 
-def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, Counter[ProductKey]]:
+def standing_units(
+    fleet: Fleet, islands: Sequence[FleetIsland]
+) -> dict[Place, Counter[ProductKey]]:
     """What stands in each phase at each site, with the whole switches of its core."""
-    units_by_place = {(t, _site_name(site)): Counter[ProductKey]() for t in fleet.phases for site in fleet.sites}
+    units_by_place = {
+        (t, _site_name(site)): Counter[ProductKey]() for t in fleet.phases for site in fleet.sites
+    }
     for island in islands:
         for t, state in enumerate(island.phases):
             if state is not None:
@@ -268,10 +314,14 @@ def standing_units(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, 
 
 def trained_gpus(islands: Iterable[FleetIsland], phase: int) -> int:
     """GPUs on which islands train together in a phase."""
-    return sum(state.stage.family.gpus for island in islands if (state := island.phases[phase]) is not None)
+    return sum(
+        state.stage.family.gpus for island in islands if (state := island.phases[phase]) is not None
+    )
 
 
-def units_by_phase(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]]) -> list[Counter[ProductKey]]:
+def units_by_phase(
+    fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]]
+) -> list[Counter[ProductKey]]:
     """What stands in each phase at all sites together."""
     counters = [Counter[ProductKey]() for _ in fleet.phases]
     for (t, _), units in units_by_place.items():
@@ -280,7 +330,9 @@ def units_by_phase(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductK
 
 
 def products_in_use(fleet: Fleet, islands: Iterable[FleetIsland]) -> Counter[ProductKey]:
-    """Units of every product that ever stand, whether they have a price or not; cores among them."""
+    """Units of every product that ever stand, whether they have a price or not; cores among
+    them.
+    """
     units: Counter[ProductKey] = Counter()
     for island in islands:
         # Nothing is thrown away: what ever stood stands in the last phase.
@@ -292,14 +344,20 @@ def products_in_use(fleet: Fleet, islands: Iterable[FleetIsland]) -> Counter[Pro
     return units
 
 
-def electricity_usd(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int) -> float:
+def electricity_usd(
+    fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int
+) -> float:
     """Electricity of everything that stands in a phase, each site at its own price (USD)."""
     return math.fsum(_electricity(fleet, units_by_place, phase))
 
 
-def _electricity(fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int) -> Iterator[float]:
+def _electricity(
+    fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int
+) -> Iterator[float]:
     for site in fleet.sites:
-        yield fleet.watts(units_by_place[phase, _site_name(site)]) * fleet.site_usd_per_w(phase, site)
+        yield fleet.watts(units_by_place[phase, _site_name(site)]) * fleet.site_usd_per_w(
+            phase, site
+        )
 
 
 def _site_name(site: Site | None) -> str | None:

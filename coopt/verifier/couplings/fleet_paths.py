@@ -1,4 +1,6 @@
-"""Every island of a workload over the phases: what stands in each, with the fewest uplinks that serve or some more."""
+"""Every island of a workload over the phases: what stands in each, with the fewest uplinks that
+serve or some more.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics, families_joined
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.stages import GrowthStage, earlier_stage, last_stages, moves_leaves, standing_by
+from coopt.verifier.couplings.stages import (
+    GrowthStage,
+    earlier_stage,
+    last_stages,
+    moves_leaves,
+    standing_by,
+)
 from coopt.verifier.parts.enumeration import Condition, fewest_spares, no_condition
 from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gears, links_needed
@@ -38,7 +46,9 @@ class ServingStage(NamedTuple):
 
 
 class PhaseDemand(NamedTuple):
-    """What a workload asks for in a phase: sizes it may have, and what trains it in time, also after losses."""
+    """What a workload asks for in a phase: sizes it may have, and what trains it in time, also
+    after losses.
+    """
 
     workloads: tuple[Workload, ...]
     sizes: Sequence[int]
@@ -47,12 +57,18 @@ class PhaseDemand(NamedTuple):
     availability: Availability | None
 
     def serving(self, stage: GrowthStage) -> Iterator[ServingStage]:
-        """The network with the uplinks with which it does; for each number of spare domains that some of them take."""
+        """The network with the uplinks with which it does; for each number of spare domains that
+        some of them take.
+        """
         # More uplinks fail more often, so that each number of them may need other spare domains.
         serving, uplinks_by_spares = self._fast_enough(stage), dict[int, list[int]]()
         for uplinks in serving if self.availability else ():
             network = stage.family, stage.reach(uplinks), stage.levels(uplinks)
-            spares = fewest_spares(self.availability, self.trainer, *network) if self.availability else None
+            spares = (
+                fewest_spares(self.availability, self.trainer, *network)
+                if self.availability
+                else None
+            )
             if spares is not None:
                 uplinks_by_spares.setdefault(spares, []).append(uplinks)
         if self.availability is None and serving:
@@ -61,7 +77,9 @@ class PhaseDemand(NamedTuple):
             yield ServingStage(standing_by(stage, spares), spared_uplinks)
 
     def _fast_enough(self, stage: GrowthStage) -> Sequence[int]:
-        """The uplinks with which a network meets the bounds without failures: those from some number on."""
+        """The uplinks with which a network meets the bounds without failures: those from some
+        number on.
+        """
 
         def serves(uplinks: int) -> bool:
             trains = self.trainer.trains(stage.family, stage.reach(uplinks))
@@ -78,10 +96,11 @@ class IslandPaths:
     Parameters
     ----------
     margin
-        The share of bounds by which islands have to be faster; negative to give the benefit of rounding.
+        The share of bounds by which islands have to be faster; negative to give the benefit of
+        rounding.
     most_stages
-        How many networks may be timed at most, `MOST_STAGES` where not said; infinite to list islands of one size at a
-        time, as they are asked for.
+        How many networks may be timed at most, `MOST_STAGES` where not said; infinite to list
+        islands of one size at a time, as they are asked for.
 
     Attributes
     ----------
@@ -99,7 +118,8 @@ class IslandPaths:
         self.gears = list(gears(fleet.question))
         self._optics: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
         self._demands = {
-            name: {t: self._demand(t, name) for t in fleet.training_phases(name)} for name in fleet.islands
+            name: {t: self._demand(t, name) for t in fleet.training_phases(name)}
+            for name in fleet.islands
         }
         self._listed: dict[str, list[dict[int, list[GrowthStage]]]] = {}
         limit, timed = MOST_STAGES if most_stages is None else most_stages, 0
@@ -117,8 +137,12 @@ class IslandPaths:
         return sorted(demands[max(demands)].sizes)
 
     def of(self, name: str) -> list[IslandPath]:
-        """Every island of a workload; with labour for retrofits with more uplinks than serve as well."""
-        candidates = self._listed[name] if name in self._listed else self._candidates(self._demands[name])
+        """Every island of a workload; with labour for retrofits with more uplinks than serve as
+        well.
+        """
+        candidates = (
+            self._listed[name] if name in self._listed else self._candidates(self._demands[name])
+        )
         return [path for stages in candidates for path in self.grown(name, stages)]
 
     def fits(self, name: str, gpus: int) -> bool:
@@ -127,7 +151,9 @@ class IslandPaths:
         return demands[max(demands)].trainer.fits(gpus)
 
     def families(self, name: str, gpus: int) -> Iterator[DesignFamily]:
-        """The families of networks of so many GPUs that an island may have in the end, in time or not."""
+        """The families of networks of so many GPUs that an island may have in the end, in time or
+        not.
+        """
         return families_of(self._fleet.question, gpus, self.gears)
 
     def may_train(self, name: str, family: DesignFamily) -> bool:
@@ -136,14 +162,19 @@ class IslandPaths:
         return demands[max(demands)].trainer.may_train(family)
 
     def candidates(self, name: str, family: DesignFamily) -> Iterator[dict[int, list[GrowthStage]]]:
-        """For every network of a family in the end, in time or not, what could stand in each phase."""
+        """For every network of a family in the end, in time or not, what could stand in each
+        phase.
+        """
         return self._grown_to(self._demands[name], family)
 
     def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
-        """The islands of a workload that grow through some of these networks and are in time in each phase."""
+        """The islands of a workload that grow through some of these networks and are in time in
+        each phase.
+        """
         demands = self._demands[name]
         menus = {
-            t: [server for stage in stages[t] for server in demand.serving(stage)] for t, demand in demands.items()
+            t: [server for stage in stages[t] for server in demand.serving(stage)]
+            for t, demand in demands.items()
         }
         for servers in product(*(menus[t] for t in demands)):
             if _never_falls([server.stage for server in servers]):
@@ -163,11 +194,17 @@ class IslandPaths:
         trainer = Trainer(question, self._margin)
         return PhaseDemand(workloads, gpu_counts, trainer, condition, question.availability)
 
-    def _candidates(self, demands: dict[int, PhaseDemand]) -> Iterator[dict[int, list[GrowthStage]]]:
-        """For every network of the last phase that no switch need slow down too much, what could stand in each."""
+    def _candidates(
+        self, demands: dict[int, PhaseDemand]
+    ) -> Iterator[dict[int, list[GrowthStage]]]:
+        """For every network of the last phase that no switch need slow down too much, what could
+        stand in each.
+        """
         last_demand = demands[max(demands)]
         for gpus in last_demand.sizes:
-            for family in filter(last_demand.trainer.may_train, families_of(self._fleet.question, gpus, self.gears)):
+            for family in filter(
+                last_demand.trainer.may_train, families_of(self._fleet.question, gpus, self.gears)
+            ):
                 yield from self._grown_to(demands, family)
 
     def _grown_to(
@@ -176,14 +213,25 @@ class IslandPaths:
         last_phase, network = max(demands), self._fleet.question.network
         for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
             for last_network in last_stages(network, cored, partial(self.optics_of, family), end):
-                stages = {t: list(self._earlier(last_network, demands[t])) for t in demands if t != last_phase}
+                stages = {
+                    t: list(self._earlier(last_network, demands[t]))
+                    for t in demands
+                    if t != last_phase
+                }
                 yield stages | {last_phase: [last_network]}
 
     def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[OpticPair, ...]]:
-        """The choices of optics of a family with so many tiers, which are the same for all of the same gear."""
-        key = id(family.gear), tiers  # `gears` keeps every gear, so that no other one has its number
+        """The choices of optics of a family with so many tiers, which are the same for all of the
+        same gear.
+        """
+        key = (
+            id(family.gear),
+            tiers,
+        )  # `gears` keeps every gear, so that no other one has its number
         if key not in self._optics:
-            self._optics[key] = list(optics_choices(self._fleet.question, self._fleet.kind, family, tiers))
+            self._optics[key] = list(
+                optics_choices(self._fleet.question, self._fleet.kind, family, tiers)
+            )
         return self._optics[key]
 
     def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
@@ -199,9 +247,12 @@ class IslandPaths:
                     yield stage
 
     def _uplinks(self, servers: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
-        """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that any phase needs
-        where links added later cost labour."""
-        gaps = self._fleet.question.availability is not None  # more uplinks may be late where fewer are not
+        """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that
+        any phase needs where links added later cost labour.
+        """
+        gaps = (
+            self._fleet.question.availability is not None
+        )  # more uplinks may be late where fewer are not
         limit = math.inf if gaps else max(server.uplinks[0] for server in servers)
         labour = any(self._fleet.labour_usd(t) for t in self._fleet.phases)
 
@@ -210,7 +261,8 @@ class IslandPaths:
                 yield ()
                 return
             choices = [uplinks for uplinks in servers[n].uplinks if fewest <= uplinks <= limit]
-            # Without labour the fewest uplinks serve best: units fall with them, in later phases as well.
+            # Without labour the fewest uplinks serve best: units fall with them, in later phases as
+            # well.
             for uplinks in choices if labour else choices[:1]:
                 for later_uplinks in later(n + 1, max(uplinks, fewest)):
                     yield uplinks, *later_uplinks
@@ -218,13 +270,19 @@ class IslandPaths:
         yield from later(0, 0)
 
     def _nics(self, stage: GrowthStage) -> Sequence[Nic]:
-        """The NICs that links of islands without a network start at: those of the last phase, if it has any."""
+        """The NICs that links of islands without a network start at: those of the last phase, if it
+        has any.
+        """
         if stage.family.gear is not None:
             return (stage.family.gear.nic,)
         return core_nics(self._fleet.question) or self._fleet.question.network.nics[:1]
 
-    def _path_of(self, servers: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic) -> IslandPath:
-        """What stands in every phase: as before where the workload does not train, nothing before its first."""
+    def _path_of(
+        self, servers: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic
+    ) -> IslandPath:
+        """What stands in every phase: as before where the workload does not train, nothing before
+        its first.
+        """
         states: list[StandingIsland | None] = []
         by_phase, spares = dict(zip(servers, uplinks, strict=True)), 0
         for t in self._fleet.phases:

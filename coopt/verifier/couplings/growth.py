@@ -1,6 +1,8 @@
-"""Check that one network stands in every phase, that its uplinks never fall, and that all workloads run on it.
+"""Check that one network stands in every phase, that its uplinks never fall, and that all workloads
+run on it.
 
-What phases pay stands here, and the bound: no network that grows costs less, with the uplinks that serve its phases.
+What phases pay stands here, and the bound: no network that grows costs less, with the uplinks that
+serve its phases.
 """
 
 from __future__ import annotations
@@ -29,7 +31,15 @@ from coopt.verifier.couplings.stages import (
     moves_leaves,
     same_design,
 )
-from coopt.verifier.parts.bills import CountedItem, bill, bill_total, decimal, exact_sum, level_lines, within_limits
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill,
+    bill_total,
+    decimal,
+    exact_sum,
+    level_lines,
+    within_limits,
+)
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.optics import optics_choices
@@ -51,19 +61,27 @@ def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath
     for family in families(instance):
         if any(gpus % family.active for gpus in counts):
             continue
-        for last_network in last_stages(instance.network, family, partial(optics_choices, instance, kind, family)):
+        for last_network in last_stages(
+            instance.network, family, partial(optics_choices, instance, kind, family)
+        ):
             if not moves_leaves(last_network, counts):
-                yield tuple(earlier_stage(last_network, gpus, instance.network.largest_ratio) for gpus in counts)
+                yield tuple(
+                    earlier_stage(last_network, gpus, instance.network.largest_ratio)
+                    for gpus in counts
+                )
 
 
 class Growths:
-    """All networks of an instance as they grow, and which uplinks serve its phases; nothing is computed twice."""
+    """All networks of an instance as they grow, and which uplinks serve its phases; nothing is
+    computed twice.
+    """
 
     def __init__(self, instance: Instance, kind: ObjectiveKind) -> None:
         self.instance, self.kind = instance, kind
         self.questions = [*phases_of(instance)]
         self._trainers = {
-            margin: [Trainer(question, margin) for question in self.questions] for margin in (STRICT, LENIENT)
+            margin: [Trainer(question, margin) for question in self.questions]
+            for margin in (STRICT, LENIENT)
         }
 
     @cached_property
@@ -71,8 +89,12 @@ class Growths:
         """Every network that can grow through all phases."""
         return tuple(growth_paths(self.instance, self.kind))
 
-    def serving(self, stage: GrowthStage, t: int, margin: float, within: Sequence[int]) -> Sequence[int]:
-        """Which of some uplinks, ascending, let a stage meet the bounds of a phase, taken short by a share."""
+    def serving(
+        self, stage: GrowthStage, t: int, margin: float, within: Sequence[int]
+    ) -> Sequence[int]:
+        """Which of some uplinks, ascending, let a stage meet the bounds of a phase, taken short by
+        a share.
+        """
 
         def trains(uplinks: int) -> bool:
             return self._trainers[margin][t].trains(stage.family, stage.reach(uplinks))
@@ -94,7 +116,9 @@ class Growths:
 
         def over(uplinks: int) -> bool:
             lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)
-            return not within_limits(question, stage.family, bill_total(lines, question.objective), margin)
+            return not within_limits(
+                question, stage.family, bill_total(lines, question.objective), margin
+            )
 
         return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
 
@@ -113,7 +137,9 @@ class GrownNetwork(NamedTuple):
 
 
 def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork | None:
-    """Check that the phases are those of the instance and of one network; None where they are not."""
+    """Check that the phases are those of the instance and of one network; None where they are
+    not.
+    """
     instance = growths.instance
     years = tuple(f"{phase.year!r}" for phase in instance.phase)
     claimed_years = tuple(f"{phase.year!r}" for phase in plan.phases)
@@ -129,18 +155,29 @@ def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork |
         ),
         None,
     )
-    fault = "No single network of docs/phased.md stands in every phase as the plan says, with uplinks that never fall."
-    ledger.holds("growth", network is not None, claimed_years, years if network else "no such network", fault)
+    fault = (
+        "No single network of docs/phased.md stands in every phase as the plan says, with uplinks"
+        " that never fall."
+    )
+    ledger.holds(
+        "growth", network is not None, claimed_years, years if network else "no such network", fault
+    )
     return network
 
 
-def uplinks_of_growth(instance: Instance, path: GrowthPath, designs: list[Design]) -> tuple[int, ...] | None:
-    """The uplinks with which a network has these designs in its first phases; None where it has not."""
+def uplinks_of_growth(
+    instance: Instance, path: GrowthPath, designs: list[Design]
+) -> tuple[int, ...] | None:
+    """The uplinks with which a network has these designs in its first phases; None where it has
+    not.
+    """
     uplinks_so_far: list[int] = []
     for stage, design in zip(path, designs, strict=False):
         tiers = design.fabric.tier
         uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
-        if not is_drawn(instance, stage, uplinks, design) or (uplinks_so_far and uplinks < uplinks_so_far[-1]):
+        if not is_drawn(instance, stage, uplinks, design) or (
+            uplinks_so_far and uplinks < uplinks_so_far[-1]
+        ):
             return None
         uplinks_so_far.append(uplinks)
     return tuple(uplinks_so_far)
@@ -149,7 +186,10 @@ def uplinks_of_growth(instance: Instance, path: GrowthPath, designs: list[Design
 def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Design) -> bool:
     """Whether a design is the one that a stage with so many uplinks is written out as."""
     choice = design.hb_domain
-    if (choice.name, choice.active) != (stage.family.hb.name, stage.family.active) or uplinks not in stage.uplinks:
+    if (choice.name, choice.active) != (
+        stage.family.hb.name,
+        stage.family.active,
+    ) or uplinks not in stage.uplinks:
         return False
     return same_design(design, design_of_stage(instance, stage, uplinks, design))
 
@@ -158,18 +198,31 @@ def check_phases(ledger: Ledger, growths: Growths, plan: Plan, grown: GrownNetwo
     """Check the parts, the graph and the workloads of every phase."""
     for t, phase in enumerate(plan.phases):
         ledger.turn_to(f"Phase {phase.year:g}")
-        _check_phase(ledger, growths.questions[t], phase, grown.path[t], grown.uplinks[t], t + 1 == len(grown.path))
+        _check_phase(
+            ledger,
+            growths.questions[t],
+            phase,
+            grown.path[t],
+            grown.uplinks[t],
+            t + 1 == len(grown.path),
+        )
     ledger.turn_to()
 
 
 def _check_phase(
-    ledger: Ledger, question: Instance, phase: PhasePlan, stage: GrowthStage, uplinks: int, is_last: bool
+    ledger: Ledger,
+    question: Instance,
+    phase: PhasePlan,
+    stage: GrowthStage,
+    uplinks: int,
+    is_last: bool,
 ) -> None:
     check_gear(ledger, question, phase.design)
     pairs = match_workloads(ledger, question.workload, phase.workloads)
     runs = check_mappings(ledger, pairs, stage.family)
     ports, fabric = stage.with_up(uplinks), phase.design.fabric
-    # One tier keeps switches and ports for all domains to come, which an early phase of its own would not have.
+    # One tier keeps switches and ports for all domains to come, which an early phase of its own
+    # would not have.
     if stage.ports.tiers != 1 or is_last:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         check_network(ledger, stage.family, ports, fabric, runs, wiring)
@@ -201,24 +254,31 @@ def support_unit_usd(instance: Instance, phase: int, kind: str, unit_usd: float)
 
 
 def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int]:
-    """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each uplink they had."""
+    """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each
+    uplink they had.
+    """
     if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
         return 0, 0
     planes = stage.family.planes * stage.family.copies
-    # Aggregation switches of a single pod keep their ports up free until cores come with the second pod.
+    # Aggregation switches of a single pod keep their ports up free until cores come with the second
+    # pod.
     cores_come = earlier.one_pod and stage.ports.tiers == 3
     return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
 
 
 def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, uplinks: int) -> int:
-    """Links up that are added to switches of an earlier phase: on its leaves, and on its aggregation switches."""
+    """Links up that are added to switches of an earlier phase: on its leaves, and on its
+    aggregation switches.
+    """
     links_per_new, links_per_old = links_per_uplink(earlier, stage)
     bundles_before = uplinks_before // stage.ports.pod_each
     return links_per_new * (uplinks - uplinks_before) + links_per_old * bundles_before
 
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no network grows for less than the bound, and that none grows at all where the plan says so."""
+    """Check that no network grows for less than the bound, and that none grows at all where the
+    plan says so.
+    """
     growths = growths_of(instance, plan.objective.kind)
     bound = plan.objective.bound
     if plan.status == "infeasible":
@@ -229,27 +289,48 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         _check_none_below(ledger, growths, plan, "bound", bound, fault)
 
 
-def _check_none_below(ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, fault: str) -> None:
-    """Check that no network serves every phase for less; one that does so by rounding alone is undecided."""
+def _check_none_below(
+    ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, fault: str
+) -> None:
+    """Check that no network serves every phase for less; one that does so by rounding alone is
+    undecided.
+    """
     lenient_value = least_growth_below(growths, bound, LENIENT)
     value = None if lenient_value is None else least_growth_below(growths, bound, STRICT)
     nothing = "no design is feasible" if math.isinf(bound) else "no feasible design costs less"
-    claim, outcome = nothing if math.isinf(bound) else bound, nothing if value is None else float(value)
+    claim, outcome = (
+        nothing if math.isinf(bound) else bound,
+        nothing if value is None else float(value),
+    )
     ledger.holds(name, value is None, claim, outcome, fault.format(outcome), ROUNDING)
     if lenient_value is not None and value is None:
-        note_undecided(ledger, plan, f"a network that grows for {float(lenient_value):,.10g}", float(lenient_value))
+        note_undecided(
+            ledger,
+            plan,
+            f"a network that grows for {float(lenient_value):,.10g}",
+            float(lenient_value),
+        )
 
 
 def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -> Fraction | None:
-    """The least value of a network that serves every phase, where it is below `bound` by more than rounding."""
+    """The least value of a network that serves every phase, where it is below `bound` by more than
+    rounding.
+    """
     instance, kind = growths.instance, growths.kind
     # below the bound by more than its own rounding
-    ceiling = Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING) if math.isfinite(bound) else None
+    ceiling = (
+        Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING)
+        if math.isfinite(bound)
+        else None
+    )
     least_value: Fraction | None = None
     charge = cache(partial(_unit_charge_usd, instance, kind))
     for path in growths.paths:
         charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
-        if ceiling is not None and sum(stage_charge.least_usd for stage_charge in charges) >= ceiling:
+        if (
+            ceiling is not None
+            and sum(stage_charge.least_usd for stage_charge in charges) >= ceiling
+        ):
             continue  # whatever switches and modules it has
         serving = _serving_below(growths, path, charges, ceiling, margin)
         value_of_path = min(growth_values(instance, path, serving, charges).values(), default=None)
@@ -259,10 +340,18 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
 
 
 def _serving_below(
-    growths: Growths, path: GrowthPath, charges: Sequence[_StageCharge], ceiling: Fraction | None, margin: float
+    growths: Growths,
+    path: GrowthPath,
+    charges: Sequence[_StageCharge],
+    ceiling: Fraction | None,
+    margin: float,
 ) -> list[Sequence[int]]:
-    """The uplinks of each phase that serve it, but for those that are worth too much whatever the other phases have."""
-    uplinks: list[Sequence[int]] = [growths.within(stage, t, margin) for t, stage in enumerate(path)]
+    """The uplinks of each phase that serve it, but for those that are worth too much whatever the
+    other phases have.
+    """
+    uplinks: list[Sequence[int]] = [
+        growths.within(stage, t, margin) for t, stage in enumerate(path)
+    ]
     for t in reversed(range(len(path))):
         # Timing is what takes long: only uplinks that may be worth less are timed at all.
         uplinks = _worth_less(charges, uplinks, ceiling)
@@ -273,13 +362,17 @@ def _serving_below(
 def _worth_less(
     charges: Sequence[_StageCharge], uplinks_by_phase: list[Sequence[int]], ceiling: Fraction | None
 ) -> list[Sequence[int]]:
-    """The uplinks of each phase that are worth less than a ceiling beside the fewest of all others; none anywhere where
-    a phase has none. With more uplinks a phase takes no less of any unit, and no unit is worth less than nothing."""
+    """The uplinks of each phase that are worth less than a ceiling beside the fewest of all others;
+    none anywhere where a phase has none. With more uplinks a phase takes no less of any unit, and
+    no unit is worth less than nothing.
+    """
     if not all(uplinks_by_phase):
         return [()] * len(uplinks_by_phase)
     if ceiling is None:
         return uplinks_by_phase
-    fewest = [charge.at(uplinks[0]) for charge, uplinks in zip(charges, uplinks_by_phase, strict=True)]
+    fewest = [
+        charge.at(uplinks[0]) for charge, uplinks in zip(charges, uplinks_by_phase, strict=True)
+    ]
     rest = ceiling - sum(fewest, Fraction())
     return [
         uplinks[: bisect_left(uplinks, rest + least, key=charge.at)]
@@ -293,24 +386,38 @@ def growth_values(
     uplinks_by_phase: Sequence[Sequence[int]],
     charges: Sequence[_StageCharge],
 ) -> dict[int, Fraction]:
-    """Least objective of each number of uplinks in the end over uplinks that never fall, each phase's among its own.
+    """Least objective of each number of uplinks in the end over uplinks that never fall, each
+    phase's among its own.
 
-    A unit that a phase adds costs the least price so far, so what a phase has in place is charged that price and
-    credited the one of the next phase. Adding links costs labour, in proportion to what is added. Credits and labour
-    of links that stood may be far larger than what is left of them, so that sums are made of fractions. `charges` say
-    what each phase adds with so many uplinks.
+    A unit that a phase adds costs the least price so far, so what a phase has in place is charged
+    that price and credited the one of the next phase. Adding links costs labour, in proportion to
+    what is added. Credits and labour of links that stood may be far larger than what is left of
+    them, so that sums are made of fractions. `charges` say what each phase adds with so many
+    uplinks.
     """
     least_by_uplinks: dict[int, Fraction] = {}
     for t, choices in enumerate(uplinks_by_phase):
-        arrivals = _arriving(instance, path, t, least_by_uplinks, choices) if t else dict.fromkeys(choices, Fraction())
-        least_by_uplinks = {uplinks: charges[t].at(uplinks) + value for uplinks, value in arrivals.items()}
+        arrivals = (
+            _arriving(instance, path, t, least_by_uplinks, choices)
+            if t
+            else dict.fromkeys(choices, Fraction())
+        )
+        least_by_uplinks = {
+            uplinks: charges[t].at(uplinks) + value for uplinks, value in arrivals.items()
+        }
     return least_by_uplinks
 
 
 def _arriving(
-    instance: Instance, path: GrowthPath, t: int, least_before: dict[int, Fraction], choices: Sequence[int]
+    instance: Instance,
+    path: GrowthPath,
+    t: int,
+    least_before: dict[int, Fraction],
+    choices: Sequence[int],
 ) -> dict[int, Fraction]:
-    """The least value so far with the labour of a phase, by its uplinks, which are no fewer than those before."""
+    """The least value so far with the labour of a phase, by its uplinks, which are no fewer than
+    those before.
+    """
     new_links, old_links = links_per_uplink(path[t - 1], path[t])
     rate = decimal(link_labour_usd(instance, t))
     rate_of_old, rate_of_new = rate * (old_links - new_links), rate * new_links
@@ -328,7 +435,9 @@ def _arriving(
 
 
 class _StageCharge:
-    """What units in place in a phase add by its uplinks, less what those of the next phase need not pay again."""
+    """What units in place in a phase add by its uplinks, less what those of the next phase need not
+    pay again.
+    """
 
     def __init__(
         self,
@@ -338,7 +447,13 @@ class _StageCharge:
         t: int,
         charge: Callable[[int, str, float], Fraction],
     ) -> None:
-        self._instance, self._kind, self._stage, self._t, self._charge = instance, kind, stage, t, charge
+        self._instance, self._kind, self._stage, self._t, self._charge = (
+            instance,
+            kind,
+            stage,
+            t,
+            charge,
+        )
         fixed_lines = bill(instance, stage.family, (), ())  # what uplinks do not change
         self._below_usd, self._below_w = self._charged(fixed_lines), _power_w(fixed_lines)
         self.least_usd = self._with([])
@@ -356,22 +471,31 @@ class _StageCharge:
         value = self._below_usd + self._charged(lines)
         if self._kind != "tco":
             return value
-        return value + Fraction(phase_electricity_usd(self._instance, self._t, self._below_w + _power_w(lines)))
+        return value + Fraction(
+            phase_electricity_usd(self._instance, self._t, self._below_w + _power_w(lines))
+        )
 
     def _charged(self, lines: list[CountedItem]) -> Fraction:
-        return exact_sum((line.amount, self._charge(self._t, line.kind, line.unit_usd)) for line in lines)
+        return exact_sum(
+            (line.amount, self._charge(self._t, line.kind, line.unit_usd)) for line in lines
+        )
 
 
 def _power_w(lines: list[CountedItem]) -> float:
     return sum(line.amount * line.unit_w for line in lines)
 
 
-def _unit_charge_usd(instance: Instance, objective: ObjectiveKind, t: int, kind: str, unit_usd: float) -> Fraction:
-    """What a unit in place adds in a phase with its labour and support, less what one of the next phase need not pay
-    again (USD)."""
+def _unit_charge_usd(
+    instance: Instance, objective: ObjectiveKind, t: int, kind: str, unit_usd: float
+) -> Fraction:
+    """What a unit in place adds in a phase with its labour and support, less what one of the next
+    phase need not pay again (USD).
+    """
     factor = decimal(least_price_factor(instance, t, kind))
     is_last = t + 1 == len(instance.years)
-    price = decimal(unit_usd) * (factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind))))
+    price = decimal(unit_usd) * (
+        factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind)))
+    )
     if objective != "tco":
         return price
     support = decimal(support_unit_usd(instance, t, kind, unit_usd))

@@ -1,4 +1,6 @@
-"""Check what the loss of a part takes, and that workloads train in time on what is left (docs/robust.md)."""
+"""Check what the loss of a part takes, and that workloads train in time on what is left
+(docs/robust.md).
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,12 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
         return rails
     if part == "plane":
         return rails // family.planes
-    # A rail has a leaf switch of its own in each plane; planes that share a switch of one tier are lost with it.
+    # A rail has a leaf switch of its own in each plane; planes that share a switch of one tier are
+    # lost with it.
     if kind == "rail-only":
-        return min(family.planes, ports.shared or planes_on_switch(family)) if ports.tiers == 1 else 1
+        return (
+            min(family.planes, ports.shared or planes_on_switch(family)) if ports.tiers == 1 else 1
+        )
     # All rails meet on the one switch.
     if ports.tiers == 1:
         return rails
@@ -48,15 +53,20 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
 
 
 def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
-    """How many times as long the traffic of a domain takes after a loss; infinite where no NIC is left."""
+    """How many times as long the traffic of a domain takes after a loss; infinite where no NIC is
+    left.
+    """
     assert family.gear is not None
     nics_off, gear = nics_lost(family, ports, part), family.gear
-    ports_off = gear.nic_planes if part == "nic" else 1  # of each NIC; a leaf and a plane have one port of each
+    ports_off = (
+        gear.nic_planes if part == "nic" else 1
+    )  # of each NIC; a leaf and a plane have one port of each
     return slowdown_without(family, nics_off, ports_off)
 
 
 def loss_condition(question: Instance, margin: float = STRICT) -> Condition:
-    """The condition that a design meets the longer bounds of a question without intervals after every loss.
+    """The condition that a design meets the longer bounds of a question without intervals after
+    every loss.
 
     Bounds are taken short by a share, as `Trainer` does.
     """
@@ -66,19 +76,28 @@ def loss_condition(question: Instance, margin: float = STRICT) -> Condition:
 def _stands_all(question: Instance, losses: Losses, margin: float) -> Condition:
     """The condition that a design meets the longer bounds after each of some losses."""
     parts = {part: factor for part, factor in losses.items() if part != "domain"}
-    trainers = {factor: Trainer(after_a_loss(question, factor), margin) for factor in set(parts.values())}
-    # A lost domain takes GPUs along, so that jobs start again elsewhere; other parts only make traffic slower.
-    restart = Restart(after_a_loss(question, losses["domain"]), margin) if "domain" in losses else None
+    trainers = {
+        factor: Trainer(after_a_loss(question, factor), margin) for factor in set(parts.values())
+    }
+    # A lost domain takes GPUs along, so that jobs start again elsewhere; other parts only make
+    # traffic slower.
+    restart = (
+        Restart(after_a_loss(question, losses["domain"]), margin) if "domain" in losses else None
+    )
 
     def stands(family: DesignFamily, ports: Ports) -> bool:
-        without_parts = all(_trains_without(trainers[factor], family, ports, part) for part, factor in parts.items())
+        without_parts = all(
+            _trains_without(trainers[factor], family, ports, part) for part, factor in parts.items()
+        )
         return without_parts and (restart is None or restart.stands(family, ports))
 
     return stands
 
 
 def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: Lost) -> bool:
-    """Whether a design trains in time with NICs as slow as the loss makes them; a single domain has no NICs to lose."""
+    """Whether a design trains in time with NICs as slow as the loss makes them; a single domain has
+    no NICs to lose.
+    """
     if family.gear is None:
         return True
     slower = slowdown(family, ports, part)
@@ -86,20 +105,34 @@ def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: 
         return False
     # Traffic that takes so many times as long is that of NICs of so much less rate.
     nic = family.gear.nic.model_copy(update={"gbit_s": family.gear.nic.gbit_s / slower})
-    return trainer.trains(family._replace(gear=family.gear._replace(nic=nic)), reach_of(family, ports))
+    return trainer.trains(
+        family._replace(gear=family.gear._replace(nic=nic)), reach_of(family, ports)
+    )
 
 
 def check_losses(
-    ledger: Ledger, question: Instance, claims: tuple[Survived, ...], family: DesignFamily, ports: Ports
+    ledger: Ledger,
+    question: Instance,
+    claims: tuple[Survived, ...],
+    family: DesignFamily,
+    ports: Ports,
 ) -> None:
-    """Check what each loss takes, and that the design stands it; how workloads run without a domain is in the plan."""
+    """Check what each loss takes, and that the design stands it; how workloads run without a domain
+    is in the plan.
+    """
     losses = question.losses
     parts = losses if family.gear else {}
-    claimed_texts = tuple(f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}" for claim in claims)
-    expected_texts = tuple(
-        f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factor:.12g}" for part, factor in parts.items()
+    claimed_texts = tuple(
+        f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}"
+        for claim in claims
     )
-    holds = claimed_texts == expected_texts and all(_slowed_alike(claim, family, ports) for claim in claims)
+    expected_texts = tuple(
+        f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factor:.12g}"
+        for part, factor in parts.items()
+    )
+    holds = claimed_texts == expected_texts and all(
+        _slowed_alike(claim, family, ports) for claim in claims
+    )
     ledger.holds(
         "losses",
         holds,
@@ -117,10 +150,14 @@ def check_losses(
     ledger.holds("survives", stands, True, stands, fault)
     for claim in claims:
         if claim.part == "domain":
-            check_restart(ledger, after_a_loss(question, losses["domain"]), family, ports, claim.workloads)
+            check_restart(
+                ledger, after_a_loss(question, losses["domain"]), family, ports, claim.workloads
+            )
 
 
-def check_survival(ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[FleetIsland]) -> None:
+def check_survival(
+    ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[FleetIsland]
+) -> None:
     """Check what each loss does to every part on which a workload trains."""
     training = [
         (island, t, workloads)
@@ -131,8 +168,13 @@ def check_survival(ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[F
     names = {(island, year): name for island, year, name in island_places(fleet.question)}
     expected_names = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
     claimed_names = tuple(claim.part for claim in plan.couplings.losses)
-    expected_text, claimed_text = (", ".join(parts) or "no part" for parts in (expected_names, claimed_names))
-    fault = f"The losses asked for are those of {expected_text}, the plan tells of those of {claimed_text}."
+    expected_text, claimed_text = (
+        ", ".join(parts) or "no part" for parts in (expected_names, claimed_names)
+    )
+    fault = (
+        f"The losses asked for are those of {expected_text}, the plan tells of those of"
+        f" {claimed_text}."
+    )
     if not ledger.same("part-losses", claimed_names, expected_names, fault):
         return
     for (island, t, workloads), claim in zip(training, plan.couplings.losses, strict=True):
@@ -140,7 +182,9 @@ def check_survival(ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[F
         state = island.phases[t]
         assert state is not None
         question = fleet.questions[t].model_copy(update={"workload": workloads})
-        check_losses(ledger, question, claim.survived, state.stage.family, state.stage.with_up(state.uplinks))
+        check_losses(
+            ledger, question, claim.survived, state.stage.family, state.stage.with_up(state.uplinks)
+        )
     ledger.turn_to()
 
 
@@ -160,14 +204,19 @@ def job_family(family: DesignFamily, gpus: int, domains: int) -> DesignFamily:
 def reach_of_job(family: DesignFamily, ports: Ports, job: DesignFamily) -> Reach:
     """What the ports of a design mean for a job that does without one domain."""
     reach, spare = reach_of(family, ports), family.domains - job.domains
-    # A full leaf or pod has room for the job even with one of its domains lost; a span larger than the job says so.
+    # A full leaf or pod has room for the job even with one of its domains lost; a span larger than
+    # the job says so.
     beyond_job = job.domains + 1
-    leaf, pod = (beyond_job if span >= family.domains else span for span in (reach.leaf_span, reach.pod_span))
+    leaf, pod = (
+        beyond_job if span >= family.domains else span for span in (reach.leaf_span, reach.pod_span)
+    )
     return reach._replace(domains=job.domains, leaf_span=leaf, pod_span=pod, spare=spare)
 
 
 def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[DesignFamily]:
-    """Every job that fits on the domains left when one is lost, with no more GPUs than before; the largest first."""
+    """Every job that fits on the domains left when one is lost, with no more GPUs than before; the
+    largest first.
+    """
     domains_left = family.domains - 1
     for gpus in mapping_sizes(workload, min(family.gpus, domains_left * family.hb.size)):
         for domains in domain_counts(gpus, family.hb.size):
@@ -177,7 +226,9 @@ def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[De
 
 
 class Restart:
-    """Whether designs train every workload in time without a domain; `longer` has the bounds that hold then."""
+    """Whether designs train every workload in time without a domain; `longer` has the bounds that
+    hold then.
+    """
 
     def __init__(self, longer: Instance, margin: float) -> None:
         self._workloads, self._trainer = longer.workload, Trainer(longer, margin)
@@ -187,7 +238,14 @@ class Restart:
         """Whether each workload finds some job that is left on a design."""
         rate = family.nic_byte_s if family.gear else 0.0
         # Designs that differ in price alone run jobs alike.
-        key = (family.gpus, family.domains, family.hb.size, family.hb.gbyte_s, rate, reach_of(family, ports))
+        key = (
+            family.gpus,
+            family.domains,
+            family.hb.size,
+            family.hb.gbyte_s,
+            rate,
+            reach_of(family, ports),
+        )
         if key not in self._answers:
             count = range(len(self._workloads))
             self._answers[key] = all(self._runs_somewhere(family, ports, index) for index in count)
@@ -199,12 +257,19 @@ class Restart:
 
 
 def check_restart(
-    ledger: Ledger, longer: Instance, family: DesignFamily, ports: Ports, claims: tuple[WorkloadPlan, ...]
+    ledger: Ledger,
+    longer: Instance,
+    family: DesignFamily,
+    ports: Ports,
+    claims: tuple[WorkloadPlan, ...],
 ) -> None:
     """Check how the workloads of a plan run without a domain."""
     claimed_names = tuple(claim.name for claim in claims)
     names = tuple(workload.name for workload in longer.workload)
-    fault = f"Without a domain {', '.join(names)} have to run, the plan runs {', '.join(claimed_names) or 'none'}."
+    fault = (
+        f"Without a domain {', '.join(names)} have to run, the plan runs"
+        f" {', '.join(claimed_names) or 'none'}."
+    )
     if not ledger.same("restarted", claimed_names, names, fault):
         return
     for workload, claim in zip(longer.workload, claims, strict=True):
@@ -214,16 +279,31 @@ def check_restart(
 
 
 def _check_job(
-    ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily, ports: Ports, gpu: Gpu
+    ledger: Ledger,
+    workload: Workload,
+    claim: WorkloadPlan,
+    family: DesignFamily,
+    ports: Ports,
+    gpu: Gpu,
 ) -> None:
-    """Check one workload: its place on the domains that are left, then its mapping there and its time."""
+    """Check one workload: its place on the domains that are left, then its mapping there and its
+    time.
+    """
     active_gpus = math.prod(inside for name, (inside, _) in claim.placement.items() if name != "ep")
     domains, odd_gpus = divmod(claim.gpus, max(active_gpus, 1))
-    evenly = claim.gpus > 0 and not odd_gpus and domains in domain_counts(claim.gpus, family.hb.size)
+    evenly = (
+        claim.gpus > 0 and not odd_gpus and domains in domain_counts(claim.gpus, family.hb.size)
+    )
     fits = evenly and claim.gpus <= family.gpus and domains < family.domains
     text = f"{claim.gpus} GPUs, {active_gpus} in each domain"
-    need = f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of {family.hb.size}"
-    fault = f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of each used."
+    need = (
+        f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of"
+        f" {family.hb.size}"
+    )
+    fault = (
+        f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of"
+        " each used."
+    )
     if ledger.holds("place-left", fits, text, need, fault):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)

@@ -1,4 +1,6 @@
-"""What a fleet buys in each phase: the cheapest orders at the volume prices there, and whether a plan places them."""
+"""What a fleet buys in each phase: the cheapest orders at the volume prices there, and whether a
+plan places them.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +31,26 @@ from coopt.verifier.parts.part_checks import check_products, check_sums, is_prod
 def least_usd(tariffs: tuple[Tariff, ...], needs: tuple[int, ...]) -> float:
     """The least bill of a product of which `needs` units, never fewer, stand in each phase.
 
-    Some cheapest orders buy in each phase nothing, or as many units as a threshold asks for, or what is missing for the
-    need of that phase or a later one. In brackets that are given, costs are linear: between two needs that are just met
-    one phase at most buys something else than a threshold. Phases after it need not buy thresholds before the second
-    need, since the same units are no dearer in the earlier phase or it would buy fewer; so it buys up to that need.
+    Some cheapest orders buy in each phase nothing, or as many units as a threshold asks for, or
+    what is missing for the need of that phase or a later one. In brackets that are given, costs are
+    linear: between two needs that are just met one phase at most buys something else than a
+    threshold. Phases after it need not buy thresholds before the second need, since the same units
+    are no dearer in the earlier phase or it would buy fewer; so it buys up to that need.
     """
     usd_by_units = {0: 0.0}
     for t, prices in enumerate(tariffs):
         usd_after: dict[int, float] = {}
         for units_so_far, usd_so_far in usd_by_units.items():
-            # Nothing, a threshold, or what is missing for a need to come: see above why no other order is cheaper.
+            # Nothing, a threshold, or what is missing for a need to come: see above why no other
+            # order is cheaper.
             thresholds = (begin for begin, _ in prices.steps)
             lacking = (need - units_so_far for need in needs[t:] if need > units_so_far)
             for units in {0, *thresholds, *lacking}:
                 if units_so_far + units >= needs[t]:
                     value = usd_so_far + prices.usd(units)
-                    usd_after[units_so_far + units] = min(value, usd_after.get(units_so_far + units, math.inf))
+                    usd_after[units_so_far + units] = min(
+                        value, usd_after.get(units_so_far + units, math.inf)
+                    )
         usd_by_units = usd_after
     return min(usd_by_units.values())
 
@@ -53,7 +59,9 @@ def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
     """Capex, power at the end and total cost of islands with the cheapest orders."""
     units_by_place = standing_units(fleet, islands)
     units = units_by_phase(fleet, units_by_place)
-    labour = (fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands)
+    labour = (
+        fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands
+    )
     goods = list(_least_bills(fleet, units))
     capex_usd = math.fsum((*goods, *labour))
     energy = math.fsum(electricity_usd(fleet, units_by_place, t) for t in fleet.phases)
@@ -70,7 +78,8 @@ def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator
 def check_orders(
     ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], couplings: Couplings, cost: Cost
 ) -> BillTotal | None:
-    """Check what each phase buys, keeps, draws and spends, and the bill of all; the sums of what is bought.
+    """Check what each phase buys, keeps, draws and spends, and the bill of all; the sums of what is
+    bought.
 
     None where a plan does not have the phases of its question.
     """
@@ -85,12 +94,26 @@ def check_orders(
     orders = [*couplings.bought(cost).values()]
     for t, items in enumerate(orders):
         ledger.turn_to(fleet.title(t))
-        _check_lines(ledger, fleet, t, items, purchases, units, sum(island.links_added(t) for island in islands))
+        _check_lines(
+            ledger,
+            fleet,
+            t,
+            items,
+            purchases,
+            units,
+            sum(island.links_added(t) for island in islands),
+        )
         # Units of an earlier phase serve on, so that only the sum so far has to reach what stands.
         purchases.update(_orders_of(fleet, items))
-        lacking = tuple(product[1] for product, count in units[t].items() if purchases[product] < count)
+        lacking = tuple(
+            product[1] for product, count in units[t].items() if purchases[product] < count
+        )
         ledger.holds(
-            "in-place", not lacking, lacking, (), f"More of these stands than was bought so far: {', '.join(lacking)}."
+            "in-place",
+            not lacking,
+            lacking,
+            (),
+            f"More of these stands than was bought so far: {', '.join(lacking)}.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -123,7 +146,10 @@ def _check_totals(
         check_dated(ledger, growth, cost)
     check_products(ledger, cost.items)
     capex_usd, least_total = math.fsum(item.usd for item in cost.items), fleet_total(fleet, islands)
-    fault = f"All that stands can be bought for {least_total.capex_usd:,.2f} USD, the plan spends {capex_usd:,.2f}."
+    fault = (
+        f"All that stands can be bought for {least_total.capex_usd:,.2f} USD, the plan spends"
+        f" {capex_usd:,.2f}."
+    )
     ledger.close("cheapest-orders", capex_usd, least_total.capex_usd, fault)
     energy = math.fsum(electricity_usd(fleet, units_by_place, t) for t in fleet.phases)
     sums = BillTotal(capex_usd, least_total.power_w, capex_usd + work_usd + energy)
@@ -153,12 +179,16 @@ def _check_lines(
     units: Sequence[Counter[ProductKey]],
     links: int,
 ) -> None:
-    """Check that each line has a price of its phase and quantity, and that labour is paid for links added."""
+    """Check that each line has a price of its phase and quantity, and that labour is paid for links
+    added.
+    """
     claimed_rows = _merged((key_of(item), item.unit_usd, item.unit_w, item.count) for item in items)
     material_rows = [
         row
         for product, count in _orders_of(fleet, items).items()
-        for row in _rows(fleet, t, product, count, useful=max(units[-1][product] - purchases_before[product], 0))
+        for row in _rows(
+            fleet, t, product, count, useful=max(units[-1][product] - purchases_before[product], 0)
+        )
     ]
     rate = fleet.labour_usd(t)
     labour_rows = [(LineKey("labour", RETROFIT), rate, 0.0, links)] if links and rate else []
@@ -168,7 +198,10 @@ def _check_lines(
         and all(map(_same_row, claimed_rows, expected_rows))
         and all(map(is_product, items))
     )
-    fault = "The lines are not those that so many units have at their prices, with labour for the links that are added."
+    fault = (
+        "The lines are not those that so many units have at their prices, with labour for the links"
+        " that are added."
+    )
     name = "bill-lines" if fleet.year(t) is None else "bought-lines"
     ledger.holds(name, fine, _texts(claimed_rows), _texts(expected_rows), fault, TOLERANCE)
 
@@ -203,7 +236,9 @@ def _same_row(a: Row, b: Row) -> bool:
 
 
 def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for key, usd, w, count in rows)
+    return tuple(
+        f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for key, usd, w, count in rows
+    )
 
 
 def _check_phase(
@@ -215,15 +250,23 @@ def _check_phase(
     units: Counter[ProductKey],
     units_by_place: Mapping[Place, Counter[ProductKey]],
 ) -> None:
-    """Check what is in store, what is spent and drawn, and what electricity costs until the next phase."""
+    """Check what is in store, what is spent and drawn, and what electricity costs until the next
+    phase.
+    """
     surplus: dict[tuple[str, str], int] = {
-        product: count - units[product] for product, count in purchases.items() if count > units[product]
+        product: count - units[product]
+        for product, count in purchases.items()
+        if count > units[product]
     }
-    claimed_store: dict[tuple[str, str], int] = {(claim.kind, claim.item): claim.count for claim in phase.stored}
+    claimed_store: dict[tuple[str, str], int] = {
+        (claim.kind, claim.item): claim.count for claim in phase.stored
+    }
     fine = claimed_store == surplus and len(claimed_store) == len(phase.stored)
     fault = "What is in store is not what was bought and does not stand."
     ledger.holds("stored", fine, _counts_text(claimed_store), _counts_text(surplus), fault)
-    check_spent(ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t))
+    check_spent(
+        ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)
+    )
 
 
 def _counts_text(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Check the one bill of all islands, with volume prices looked up in the brackets of the instance.
 
-Limits hold for all parts together: GPUs, budget, power, racks, and how many products of a kind are in use.
+Limits hold for all parts together: GPUs, budget, power, racks, and how many products of a kind are
+in use.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.core import Joint
-from coopt.verifier.parts.bills import BillTotal, LineKey, SwitchLevel, UnitPrice, key_of, priced_total
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    LineKey,
+    SwitchLevel,
+    UnitPrice,
+    key_of,
+    priced_total,
+)
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.part_checks import check_products, check_sums
 from coopt.verifier.parts.space import DesignFamily, OpticPair, core_switch
@@ -26,7 +34,8 @@ ProductKey = tuple[CostKind, str]
 
 @dataclass(frozen=True)
 class LimitedSum:
-    """A limit on what all units that stand take together, by the names of its check and of its price in a proof.
+    """A limit on what all units that stand take together, by the names of its check and of its
+    price in a proof.
 
     Units are counted in what goes `scale` times into the unit of the limit.
     """
@@ -41,7 +50,9 @@ class LimitedSum:
 
     def of(self, prices: Mapping[ProductKey, UnitPrice], units: Mapping[ProductKey, int]) -> float:
         """What units of products take."""
-        return math.fsum(count * self.of_unit(product, prices[product]) for product, count in units.items())
+        return math.fsum(
+            count * self.of_unit(product, prices[product]) for product, count in units.items()
+        )
 
 
 CAPS = (
@@ -64,7 +75,9 @@ def caps_of(instance: Instance) -> list[tuple[LimitedSum, float]]:
 
 
 class UnitCounts(NamedTuple):
-    """What an island takes: units of each product, GPUs that train and that stand idle, ports of a core."""
+    """What an island takes: units of each product, GPUs that train and that stand idle, ports of a
+    core.
+    """
 
     products: Counter[ProductKey]
     active_gpus: int
@@ -73,7 +86,10 @@ class UnitCounts(NamedTuple):
 
 
 def counts_of_island(
-    family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair], joint: Joint | None
+    family: DesignFamily,
+    levels: Sequence[SwitchLevel],
+    optics: Sequence[OpticPair],
+    joint: Joint | None,
 ) -> UnitCounts:
     """Count the products of an island, whether they have a price or not."""
     installed = family.bought * family.hb.size
@@ -115,19 +131,28 @@ def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
         ("hb", hb.name): UnitPrice(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains
     }
     prices |= {("nic", nic.name): UnitPrice(nic.usd, nic.w) for nic in network.nics}
-    prices |= {("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches}
+    prices |= {
+        ("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches
+    }
     prices |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
     return {**prices, ("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w)}
 
 
-def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> list[tuple[int, float]]:
+def cheapest_purchase(
+    instance: Instance, product: ProductKey, units: int
+) -> list[tuple[int, float]]:
     """The cheapest purchase of so many units or more, as (units, USD of each).
 
-    With a price for all units every threshold above is tried: buying more than needed may be cheaper.
+    With a price for all units every threshold above is tried: buying more than needed may be
+    cheaper.
     """
     usd = list_prices(instance)[product].usd
     discount = next(
-        (discount for discount in instance.sharing.discount if (discount.kind, discount.item) == product),
+        (
+            discount
+            for discount in instance.sharing.discount
+            if (discount.kind, discount.item) == product
+        ),
         None,
     )
     if discount is None or not units:
@@ -136,7 +161,10 @@ def cheapest_purchase(instance: Instance, product: ProductKey, units: int) -> li
     # Units of each bracket have its price, so that more never costs less.
     if discount.applies == "incremental":
         ends = [*(begin for begin, _ in steps[1:]), math.inf]
-        parts = [(min(units, end) - begin, unit_usd) for (begin, unit_usd), end in zip(steps, ends, strict=True)]
+        parts = [
+            (min(units, end) - begin, unit_usd)
+            for (begin, unit_usd), end in zip(steps, ends, strict=True)
+        ]
         return [(int(count), unit_usd) for count, unit_usd in parts if count > 0]
     # One price for all units: reaching the next threshold may cost less than what is needed.
     offers = [(max(units, begin), unit_usd) for begin, unit_usd in steps]
@@ -147,20 +175,29 @@ def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int
     """The products that `include` counts, idle GPUs among GPUs."""
     include, gpu = instance.objective.include, instance.cluster.gpu
     counts = {product: count for product, count in units.products.items() if product[0] in include}
-    return {**counts, ("gpu", gpu.name): units.active_gpus * ("gpu" in include) + units.idle_gpus * ("hb" in include)}
+    return {
+        **counts,
+        ("gpu", gpu.name): (
+            units.active_gpus * ("gpu" in include) + units.idle_gpus * ("hb" in include)
+        ),
+    }
 
 
 def volume_bill(instance: Instance, units: Mapping[ProductKey, int]) -> BillTotal:
     """Capex, power and tco of all that is counted of what islands take together."""
     prices = list_prices(instance)
     capex = math.fsum(
-        count * usd for product, need in units.items() for count, usd in cheapest_purchase(instance, product, need)
+        count * usd
+        for product, need in units.items()
+        for count, usd in cheapest_purchase(instance, product, need)
     )
     power = math.fsum(count * prices[product].w for product, count in units.items())
     return priced_total(capex, power, instance.objective)
 
 
-def check_volume_bill(ledger: Ledger, instance: Instance, islands: Sequence[UnitCounts], cost: Cost) -> BillTotal:
+def check_volume_bill(
+    ledger: Ledger, instance: Instance, islands: Sequence[UnitCounts], cost: Cost
+) -> BillTotal:
     """Check lines, products and sums of the one bill of all islands; the recomputed sums."""
     counts = counts_together(instance, islands)
     check_products(ledger, cost.items)
@@ -182,16 +219,28 @@ def _claimed_lines(cost: Cost) -> Counter[PricedLine]:
 
 
 def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine]:
-    """The lines that islands need: what is in use first, units beyond it as spares that draw nothing."""
-    include, prices, name = instance.objective.include, list_prices(instance), instance.cluster.gpu.name
+    """The lines that islands need: what is in use first, units beyond it as spares that draw
+    nothing.
+    """
+    include, prices, name = (
+        instance.objective.include,
+        list_prices(instance),
+        instance.cluster.gpu.name,
+    )
     uses: dict[ProductKey, list[tuple[LineKey, int]]] = {
-        product: [(LineKey(*product), count)] for product, count in units.products.items() if product[0] in include
+        product: [(LineKey(*product), count)]
+        for product, count in units.products.items()
+        if product[0] in include
     }
-    pools = [(LineKey("gpu", name), units.active_gpus), (LineKey("hb", name, idle=True), units.idle_gpus)]
+    pools = [
+        (LineKey("gpu", name), units.active_gpus),
+        (LineKey("hb", name, idle=True), units.idle_gpus),
+    ]
     uses["gpu", name] = [pool for pool in pools if pool[0].kind in include]
     rows: Counter[PricedLine] = Counter()
     for product, shares in uses.items():
-        # Uses take units in their order from the first bracket on; what is left at the end is spare.
+        # Uses take units in their order from the first bracket on; what is left at the end is
+        # spare.
         uses_left = [key for key, count in shares if count]
         counts = [count for _, count in shares if count]
         for count, usd in cheapest_purchase(instance, product, sum(counts)):
@@ -207,16 +256,25 @@ def _expected_lines(instance: Instance, units: UnitCounts) -> Counter[PricedLine
     return rows
 
 
-def _check_lines(ledger: Ledger, *, expected: Counter[PricedLine], claimed: Counter[PricedLine]) -> None:
+def _check_lines(
+    ledger: Ledger, *, expected: Counter[PricedLine], claimed: Counter[PricedLine]
+) -> None:
     differing = sorted(
-        {f"{row[0].kind} {row[0].text}" for row in {*expected, *claimed} if expected[row] != claimed[row]}
+        {
+            f"{row[0].kind} {row[0].text}"
+            for row in {*expected, *claimed}
+            if expected[row] != claimed[row]
+        }
     )
     fault = f"The bill differs from what the islands need in: {', '.join(differing)}."
     ledger.holds("bill-lines", not differing, _texts(claimed), _texts(expected), fault)
 
 
 def _texts(rows: Counter[PricedLine]) -> tuple[str, ...]:
-    return tuple(f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for (key, usd, w), count in rows.items())
+    return tuple(
+        f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W"
+        for (key, usd, w), count in rows.items()
+    )
 
 
 def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
@@ -225,7 +283,9 @@ def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
     ledger.holds("limit-gpus", gpus <= gpus_there, gpus_there, gpus, fault)
 
 
-def check_products_in_use(ledger: Ledger, instance: Instance, units: Mapping[tuple[CostKind, str], int]) -> None:
+def check_products_in_use(
+    ledger: Ledger, instance: Instance, units: Mapping[tuple[CostKind, str], int]
+) -> None:
     """Check that no more products of a kind are in use than allowed."""
     for kind, limit, products in product_counts(instance, units):
         use_text = f"{len(products)} products of kind {kind}"
@@ -238,25 +298,40 @@ def product_counts(
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     """Kinds with a limit: the limit, and which products of the kind are in use."""
     for kind, limit in instance.sharing.most_products.given.items():
-        products_in_use = [product for product, count in units.items() if product[0] == kind and count]
+        products_in_use = [
+            product for product, count in units.items() if product[0] == kind and count
+        ]
         yield kind, limit, tuple(sorted(item for _, item in products_in_use))
 
 
 def islands_fit(instance: Instance, units: UnitCounts, racks: int) -> bool:
-    """Whether islands take no more GPUs and racks, and no more products of a kind, than they may together."""
+    """Whether islands take no more GPUs and racks, and no more products of a kind, than they may
+    together.
+    """
     most_racks = math.inf if instance.limits.racks is None else instance.limits.racks
     (gpus_there,) = instance.gpu_caps.values()
     if units.active_gpus > gpus_there or racks > most_racks:
         return False
-    return all(len(products) <= limit for _, limit, products in product_counts(instance, units.products))
+    return all(
+        len(products) <= limit for _, limit, products in product_counts(instance, units.products)
+    )
 
 
 def check_limits(
-    ledger: Ledger, instance: Instance, sums: BillTotal, racks: int | None, units: UnitCounts | None = None
+    ledger: Ledger,
+    instance: Instance,
+    sums: BillTotal,
+    racks: int | None,
+    units: UnitCounts | None = None,
 ) -> None:
-    """Check purchase, racks and sums over products against the limits that are set; of one network that is power."""
+    """Check purchase, racks and sums over products against the limits that are set; of one network
+    that is power.
+    """
     limits, power_w = instance.limits, sums.power_w
-    rows = [("limit-capex", sums.capex_usd, limits.capex_usd, "USD"), ("limit-racks", racks, limits.racks, "racks")]
+    rows = [
+        ("limit-capex", sums.capex_usd, limits.capex_usd, "USD"),
+        ("limit-racks", racks, limits.racks, "racks"),
+    ]
     # One network knows its power from its own bill; islands have it as a sum over their products.
     if units is None:
         rows.insert(1, ("limit-power", power_w / 1e6, limits.power_mw, "MW"))
@@ -270,8 +345,12 @@ def check_limits(
         check_limit(ledger, name, limit, value, unit)
 
 
-def check_limit(ledger: Ledger, name: str, limit: float | None, value: float | None, unit: str) -> None:
-    """Check that no more is taken than a limit that is set, which needs that one knows how much is."""
+def check_limit(
+    ledger: Ledger, name: str, limit: float | None, value: float | None, unit: str
+) -> None:
+    """Check that no more is taken than a limit that is set, which needs that one knows how much
+    is.
+    """
     if limit is not None:
         holds = value is not None and value <= limit * (1 + TOLERANCE)
         value_text = "something unknown" if value is None else f"{value:,.10g}"
@@ -280,6 +359,8 @@ def check_limit(ledger: Ledger, name: str, limit: float | None, value: float | N
 
 
 def question_of_island(instance: Instance, workloads: tuple[Workload, ...], gpus: int) -> Instance:
-    """The instance of an island's workloads on a cluster of its own of that many GPUs; limits stay those of all."""
+    """The instance of an island's workloads on a cluster of its own of that many GPUs; limits stay
+    those of all.
+    """
     cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
     return instance.model_copy(update={"cluster": cluster, "workload": workloads})

@@ -2,8 +2,9 @@
 
 Planning phase by phase has to end where the plan says.
 
-Each step is followed on all networks that stand as the steps before it say: one of them has to add exactly what the
-step claims, and none less. So it does not matter which of equally cheap steps was taken.
+Each step is followed on all networks that stand as the steps before it say: one of them has to add
+exactly what the step claims, and none less. So it does not matter which of equally cheap steps was
+taken.
 """
 
 from __future__ import annotations
@@ -37,7 +38,16 @@ from coopt.verifier.couplings.growth import (
 )
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.stages import GrowthStage
-from coopt.verifier.parts.bills import BillTotal, CountedItem, LineKey, UnitPrice, bill, bill_total, key_of, least_racks
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    CountedItem,
+    LineKey,
+    UnitPrice,
+    bill,
+    bill_total,
+    key_of,
+    least_racks,
+)
 from coopt.verifier.parts.design_checks import check_gear
 from coopt.verifier.parts.part_checks import check_bill, check_objective, check_sums, is_product
 
@@ -72,7 +82,9 @@ class BegunNetwork(NamedTuple):
 def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     """Check steps, end and value of the myopic planner."""
     claim, kind = plan.myopic, plan.objective.kind
-    if not ledger.holds("myopic", claim is not None, claim is not None, True, "The myopic planner is missing."):
+    if not ledger.holds(
+        "myopic", claim is not None, claim is not None, True, "The myopic planner is missing."
+    ):
         return
     assert claim is not None
     networks = [BegunNetwork(path, ()) for path in growths.paths]
@@ -89,30 +101,50 @@ def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
     if not at_end and stopped:
         at_end = math.isinf(_least_usd(growths, networks, t, kind))
     fault = "The myopic planner stops where it need not, or goes on where it cannot."
-    ledger.holds("myopic-end", at_end and stopped == (t < len(growths.questions)), t, len(growths.questions), fault)
+    ledger.holds(
+        "myopic-end",
+        at_end and stopped == (t < len(growths.questions)),
+        t,
+        len(growths.questions),
+        fault,
+    )
     _check_value(ledger, plan, claim, stopped=stopped)
 
 
 def _least_usd(growths: Growths, networks: list[BegunNetwork], t: int, kind: str) -> float:
-    """What the cheapest network adds that serves a phase, with the fewest uplinks that do; infinite if none do.
+    """What the cheapest network adds that serves a phase, with the fewest uplinks that do; infinite
+    if none do.
 
-    Whether one serves is what takes long. None adds less than with the fewest uplinks within the limits, so that
-    networks are asked in this order, as long as one may add less than those that serve.
+    Whether one serves is what takes long. None adds less than with the fewest uplinks within the
+    limits, so that networks are asked in this order, as long as one may add less than those that
+    serve.
     """
     least_usd = math.inf
     candidates = [(growths.within(network.path[t], t), network) for network in networks]
-    begun = [(_next_network(growths, network, within), within, network) for within, network in candidates]
-    hopeful = [(_value(extension, kind), within, network) for extension, within, network in begun if extension]
+    begun = [
+        (_next_network(growths, network, within), within, network) for within, network in candidates
+    ]
+    hopeful = [
+        (_value(extension, kind), within, network)
+        for extension, within, network in begun
+        if extension
+    ]
     for hoped_usd, within, network in sorted(hopeful, key=itemgetter(0)):
         if hoped_usd >= least_usd:
             break
-        serving = _next_network(growths, network, growths.serving(network.path[t], t, STRICT, within))
+        serving = _next_network(
+            growths, network, growths.serving(network.path[t], t, STRICT, within)
+        )
         least_usd = min(least_usd, _value(serving, kind) if serving else math.inf)
     return least_usd
 
 
-def _next_network(growths: Growths, network: BegunNetwork, choices: Sequence[int]) -> BegunNetwork | None:
-    """A network with the fewest of these uplinks in the next phase; None where they are fewer than there were."""
+def _next_network(
+    growths: Growths, network: BegunNetwork, choices: Sequence[int]
+) -> BegunNetwork | None:
+    """A network with the fewest of these uplinks in the next phase; None where they are fewer than
+    there were.
+    """
     fewest = max([*choices[:1], *network.uplinks[-1:]], default=0)
     can_be = choices and fewest <= choices[-1]
     return _addition(growths, network.path, (*network.uplinks, fewest)) if can_be else None
@@ -134,10 +166,14 @@ def _addition(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> B
         (count - counts_before.get(key, 0)) * (units[key].usd * price_factor(instance, t, key[0]))
         for key, count in counts.items()
     )
-    # Links of new switches are part of putting these up; labour is paid for those added to switches that stood.
+    # Links of new switches are part of putting these up; labour is paid for those added to switches
+    # that stood.
     links = links_added(path[t - 1], stage, uplinks[t - 1], uplinks[t]) if t else 0
     power_w = sum(units[key].w * count for key, count in counts.items())
-    energy, work = phase_electricity_usd(instance, t, power_w), phase_work_usd(instance, t, goods, counts, units)
+    energy, work = (
+        phase_electricity_usd(instance, t, power_w),
+        phase_work_usd(instance, t, goods, counts, units),
+    )
     return BegunNetwork(path, uplinks, goods + links * link_labour_usd(instance, t), energy, work)
 
 
@@ -148,16 +184,26 @@ def _networks_after(
     t = len(networks[0].uplinks)
     # Names and counts need not tell networks apart: all that may be meant are followed.
     matching = [network for network in networks if _stands(growths, network, t, step)]
-    extended = [_addition(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching]
+    extended = [
+        _addition(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching
+    ]
     as_priced = [
         network
         for network in extended
-        if all(agree(getattr(network, key), getattr(step, key)) for key in ("capex_usd", "energy_usd", "work_usd"))
+        if all(
+            agree(getattr(network, key), getattr(step, key))
+            for key in ("capex_usd", "energy_usd", "work_usd")
+        )
     ]
     least_usd = _least_usd(growths, networks, t, kind)
     holds = bool(as_priced) and step.year == growths.instance.years[t]
-    holds = holds and min(_value(network, kind) for network in as_priced) <= least_usd + TOLERANCE * abs(least_usd)
-    fault = f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds something else."
+    holds = holds and min(
+        _value(network, kind) for network in as_priced
+    ) <= least_usd + TOLERANCE * abs(least_usd)
+    fault = (
+        f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds"
+        " something else."
+    )
     ledger.holds("myopic-step", holds, step.capex_usd, least_usd, fault, TOLERANCE)
     return as_priced if holds else []
 
@@ -171,7 +217,11 @@ def _stands(growths: Growths, network: BegunNetwork, t: int, step: MyopicStep) -
     """Whether a network can be what a step builds."""
     stage, uplinks = network.path[t], _uplinks(step)
     rises = not network.uplinks or uplinks >= network.uplinks[-1]
-    return rises and is_drawn(growths.instance, stage, uplinks, step.design) and growths.may_serve(stage, t, uplinks)
+    return (
+        rises
+        and is_drawn(growths.instance, stage, uplinks, step.design)
+        and growths.may_serve(stage, t, uplinks)
+    )
 
 
 def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) -> None:
@@ -179,12 +229,16 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
     running = ((step.energy_usd + step.work_usd) * tco for step in claim.steps)
     total_usd = None if stopped else sum(step.capex_usd for step in claim.steps) + sum(running)
     value, optimum = claim.value, plan.objective.value
-    holds = (value is None) == (total_usd is None) and (value is None or total_usd is None or agree(value, total_usd))
+    holds = (value is None) == (total_usd is None) and (
+        value is None or total_usd is None or agree(value, total_usd)
+    )
     saving = None if total_usd is None or optimum is None else total_usd - optimum
     if saving is None or claim.saving is None:
         holds = holds and saving is claim.saving
     else:
-        holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(abs(total_usd or 0.0), abs(optimum or 0.0))
+        holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(
+            abs(total_usd or 0.0), abs(optimum or 0.0)
+        )
     fault = f"Its phases together cost {total_usd}, which is {saving} more than the plan."
     ledger.holds("myopic-value", holds, claim.value, total_usd, fault, TOLERANCE)
 
@@ -197,7 +251,9 @@ def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict
     return counts
 
 
-def unit_prices(instance: Instance, path: GrowthPath, uplinks: Sequence[int]) -> dict[LineKey, UnitPrice]:
+def unit_prices(
+    instance: Instance, path: GrowthPath, uplinks: Sequence[int]
+) -> dict[LineKey, UnitPrice]:
     """What a unit of every item costs and draws."""
     lines = [
         line
@@ -212,10 +268,17 @@ def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[Coun
 
 
 def phase_work_usd(
-    instance: Instance, phase: int, goods_usd: float, counts: dict[LineKey, int], units: dict[LineKey, UnitPrice]
+    instance: Instance,
+    phase: int,
+    goods_usd: float,
+    counts: dict[LineKey, int],
+    units: dict[LineKey, UnitPrice],
 ) -> float:
     """Labour for what a phase buys, and support of what stands in it (USD)."""
-    support = (count * support_unit_usd(instance, phase, key.kind, units[key].usd) for key, count in counts.items())
+    support = (
+        count * support_unit_usd(instance, phase, key.kind, units[key].usd)
+        for key, count in counts.items()
+    )
     return instance.objective.labour_share * goods_usd + math.fsum(support)
 
 
@@ -225,12 +288,25 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
     for t, phase in enumerate(plan.phases):
         ledger.turn_to(f"Phase {phase.year:g}")
         standing_counts = units_in_place(instance, grown.path[t], grown.uplinks[t])
-        purchases.update({key_of(item): item.count for item in phase.bought if item.kind != "labour"})
+        purchases.update(
+            {key_of(item): item.count for item in phase.bought if item.kind != "labour"}
+        )
         _check_lines(ledger, instance, t, phase, grown, units)
         _check_store(ledger, phase, purchases, standing_counts, is_last=t + 1 == len(plan.phases))
-        _check_standing_bill(ledger, _lines_of(instance, grown.path[t], grown.uplinks[t]), instance, plan.parts[t].cost)
+        _check_standing_bill(
+            ledger,
+            _lines_of(instance, grown.path[t], grown.uplinks[t]),
+            instance,
+            plan.parts[t].cost,
+        )
         power_w = sum(units[key].w * count for key, count in standing_counts.items())
-        check_spent(ledger, phase, power_w, phase_electricity_usd(instance, t, power_w), years_of(instance, t))
+        check_spent(
+            ledger,
+            phase,
+            power_w,
+            phase_electricity_usd(instance, t, power_w),
+            years_of(instance, t),
+        )
         _check_work(ledger, instance, t, phase, standing_counts, units)
         _check_limits(ledger, instance, phase, grown, t)
     ledger.turn_to()
@@ -238,14 +314,27 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
 
 
 def _check_lines(
-    ledger: Ledger, instance: Instance, t: int, phase: PhasePlan, grown: GrownNetwork, units: dict[LineKey, UnitPrice]
+    ledger: Ledger,
+    instance: Instance,
+    t: int,
+    phase: PhasePlan,
+    grown: GrownNetwork,
+    units: dict[LineKey, UnitPrice],
 ) -> None:
-    """Check that items are listed once each at the prices of the phase, and labour for links that are added."""
+    """Check that items are listed once each at the prices of the phase, and labour for links that
+    are added.
+    """
     goods = [item for item in phase.bought if item.kind != "labour"]
     labour = [item for item in phase.bought if item.kind == "labour"]
-    faults = [item.item for item in goods if not _has_prices(item, units.get(key_of(item)), instance, t)]
+    faults = [
+        item.item for item in goods if not _has_prices(item, units.get(key_of(item)), instance, t)
+    ]
     faults += [key.text for key, count in Counter(map(key_of, goods)).items() if count > 1]
-    links = links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t]) if t else 0
+    links = (
+        links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t])
+        if t
+        else 0
+    )
     rate = link_labour_usd(instance, t)
     labour_due = [(LineKey("labour", RETROFIT), links, rate, 0.0)] if links and rate else []
     if [(key_of(item), item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
@@ -264,18 +353,35 @@ def _has_prices(item: Item, unit: UnitPrice | None, instance: Instance, t: int) 
 
 
 def _check_store(
-    ledger: Ledger, phase: PhasePlan, purchases: Counter[LineKey], standing_counts: dict[LineKey, int], *, is_last: bool
+    ledger: Ledger,
+    phase: PhasePlan,
+    purchases: Counter[LineKey],
+    standing_counts: dict[LineKey, int],
+    *,
+    is_last: bool,
 ) -> None:
-    """Check that what stands was bought by then, that the rest is in store, and that nothing is left in the end."""
+    """Check that what stands was bought by then, that the rest is in store, and that nothing is
+    left in the end.
+    """
     lacking = tuple(key.text for key, count in standing_counts.items() if purchases[key] < count)
     fault = f"More of these stands than was bought so far: {', '.join(lacking)}."
     ledger.holds("in-place", not lacking, lacking, (), fault)
     # Storing costs nothing, but after the last phase there is nothing to store for.
     over = {key: count - standing_counts.get(key, 0) for key, count in purchases.items()}
-    surplus: dict[tuple[str, str], int] = {(key.kind, key.text): count for key, count in over.items() if count > 0}
-    claimed_store: dict[tuple[str, str], int] = {(item.kind, item.item): item.count for item in phase.stored}
-    holds = claimed_store == surplus and len(claimed_store) == len(phase.stored) and not (is_last and surplus)
-    fault = "What is in store is not what was bought and does not stand" + (", or is left over." if is_last else ".")
+    surplus: dict[tuple[str, str], int] = {
+        (key.kind, key.text): count for key, count in over.items() if count > 0
+    }
+    claimed_store: dict[tuple[str, str], int] = {
+        (item.kind, item.item): item.count for item in phase.stored
+    }
+    holds = (
+        claimed_store == surplus
+        and len(claimed_store) == len(phase.stored)
+        and not (is_last and surplus)
+    )
+    fault = "What is in store is not what was bought and does not stand" + (
+        ", or is left over." if is_last else "."
+    )
     ledger.holds("stored", holds, _texts(claimed_store), _texts(surplus), fault)
 
 
@@ -283,16 +389,26 @@ def _texts(counts: dict[tuple[str, str], int]) -> tuple[str, ...]:
     return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
 
 
-def _check_standing_bill(ledger: Ledger, lines: list[CountedItem], instance: Instance, cost: Cost | None) -> None:
-    """Check the bill of everything that stands, at the prices of the instance; plans of schema 1 have none."""
+def _check_standing_bill(
+    ledger: Ledger, lines: list[CountedItem], instance: Instance, cost: Cost | None
+) -> None:
+    """Check the bill of everything that stands, at the prices of the instance; plans of schema 1
+    have none.
+    """
     if cost is not None:
         check_bill(ledger, lines, bill_total(lines, instance.objective), cost)
 
 
 def check_spent(
-    ledger: Ledger, phase: PhasePlan | PhaseSpending, power_w: float, electricity_usd: float, years: float
+    ledger: Ledger,
+    phase: PhasePlan | PhaseSpending,
+    power_w: float,
+    electricity_usd: float,
+    years: float,
 ) -> None:
-    """Check what a phase spends and draws, how long it lasts, and what electricity costs until the next one."""
+    """Check what a phase spends and draws, how long it lasts, and what electricity costs until the
+    next one.
+    """
     spent_usd = math.fsum(item.usd for item in phase.bought)
     fault = f"This phase spends {spent_usd:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
     ledger.close("phase-capex", phase.capex_usd, spent_usd, fault)
@@ -301,7 +417,10 @@ def check_spent(
     fault = f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
     ledger.close("phase-energy", phase.energy_usd, electricity_usd, fault)
     ledger.close(
-        "phase-years", phase.years, years, f"The years that it lasts are {years:g}, the plan says {phase.years:g}."
+        "phase-years",
+        phase.years,
+        years,
+        f"The years that it lasts are {years:g}, the plan says {phase.years:g}.",
     )
 
 
@@ -319,17 +438,27 @@ def _check_work(
     ledger.close("phase-work", phase.work_usd, usd, fault)
 
 
-def _check_limits(ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int) -> None:
+def _check_limits(
+    ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int
+) -> None:
     # Power and racks are limited in every phase; an instance that grows has no limit on capex.
     family = grown.path[t].family
-    racks = None if family.hb.racks is None else least_racks(family.domains, family.hb.racks, TOLERANCE)
-    check_limits(ledger, instance, BillTotal(phase.capex_usd, phase.power_w, phase.capex_usd), racks)
+    racks = (
+        None if family.hb.racks is None else least_racks(family.domains, family.hb.racks, TOLERANCE)
+    )
+    check_limits(
+        ledger, instance, BillTotal(phase.capex_usd, phase.power_w, phase.capex_usd), racks
+    )
 
 
 def check_dated(ledger: Ledger, growth: Sequence[PhasePlan | PhaseSpending], cost: Cost) -> None:
     """Check that a bill is what phases buy."""
-    dated = [(key_of(item)._replace(year=phase.year), item) for phase in growth for item in phase.bought]
-    lines = tuple(item.model_copy(update={"year": key.year, "item": key.text}) for key, item in dated)
+    dated = [
+        (key_of(item)._replace(year=phase.year), item) for phase in growth for item in phase.bought
+    ]
+    lines = tuple(
+        item.model_copy(update={"year": key.year, "item": key.text}) for key, item in dated
+    )
     fault = "The bill of the plan is not what its phases buy, each line with its year."
     ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), fault)
 

@@ -1,5 +1,5 @@
-"""One model at several sites: their shares of its GPUs and batches, the ring that joins them with its channels, and the
-gradients that go round it (docs/sites.md).
+"""One model at several sites: their shares of its GPUs and batches, the ring that joins them with
+its channels, and the gradients that go round it (docs/sites.md).
 
 Each site is checked as a design of its own, then what couples them.
 """
@@ -22,7 +22,13 @@ from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.sites import check_facility, objective_at
 from coopt.verifier.parts.bills import CountedItem, bill, bill_total, electricity_usd, owned_usd
 from coopt.verifier.parts.design_checks import check_design
-from coopt.verifier.parts.part_checks import check_bill, check_objective, check_part, check_part_bill, check_part_runs
+from coopt.verifier.parts.part_checks import (
+    check_bill,
+    check_objective,
+    check_part,
+    check_part_bill,
+    check_part_runs,
+)
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
@@ -37,7 +43,9 @@ def ring_places(instance: Instance, plan: Plan) -> Iterator[Place]:
 
 
 def question_of_site(instance: Instance, shares: int) -> Instance:
-    """The question of one site: its part of the GPUs and batches, the same times, the limits of all sites."""
+    """The question of one site: its part of the GPUs and batches, the same times, the limits of all
+    sites.
+    """
     all_shares = instance.cluster.shares or 1
     workloads = tuple(part_of(workload, shares, all_shares) for workload in instance.workload)
     gpus = tuple(count * shares // all_shares for count in instance.cluster.gpus)
@@ -82,22 +90,33 @@ def _sites(ledger: Ledger, instance: Instance, claim_of_sites: Together) -> list
     names = tuple(claim.name for claim in claim_of_sites.sites)
     holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
     fault = (
-        f"The plan builds at {', '.join(names) or 'no site'}, the instance has {', '.join(sites_by_name)}, each once."
+        f"The plan builds at {', '.join(names) or 'no site'}, the instance has"
+        f" {', '.join(sites_by_name)}, each once."
     )
     if not ledger.holds("sites", holds, names, tuple(sites_by_name), fault):
         return None
-    all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in claim_of_sites.sites)
+    all_shares, shares_taken = (
+        instance.cluster.shares,
+        sum(claim.shares for claim in claim_of_sites.sites),
+    )
     holds = claim_of_sites.shares == all_shares == shares_taken and all(
         claim.shares >= 1 for claim in claim_of_sites.sites
     )
-    fault = f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each."
+    fault = (
+        f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each."
+    )
     if not ledger.holds("shares", holds, shares_taken, all_shares, fault):
         return None
     return [sites_by_name[name] for name in names]
 
 
 def _site(
-    ledger: Ledger, instance: Instance, plan: Plan, site: Site, claim: SitePlan, waits_s: Mapping[str, float]
+    ledger: Ledger,
+    instance: Instance,
+    plan: Plan,
+    site: Site,
+    claim: SitePlan,
+    waits_s: Mapping[str, float],
 ) -> BuiltSite | None:
     """Check one site as a cluster of its own; None where it cannot be built."""
     question, design = question_of_site(instance, claim.shares), claim.design
@@ -105,14 +124,20 @@ def _site(
     if family is None:
         return None
     workloads = match_workloads(ledger, question.workload, claim.workloads)
-    part = check_part(ledger, question, family, design, workloads, plan.objective.kind) if workloads else None
+    part = (
+        check_part(ledger, question, family, design, workloads, plan.objective.kind)
+        if workloads
+        else None
+    )
     if part is None:
         return None
     check_part_runs(ledger, part, question.cluster.gpu, waits_s)
     sums = check_part_bill(ledger, question, part, claim.cost, objective_at(instance, site))
     if sums is None or part.optics is None:
         return None
-    return BuiltSite(site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0)
+    return BuiltSite(
+        site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0
+    )
 
 
 def _check_totals(
@@ -130,11 +155,15 @@ def _check_totals(
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
     # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
-        electricity_usd(objective_at(instance, site.site), site.power_w + channels_w(claim_of_sites, site.site))
+        electricity_usd(
+            objective_at(instance, site.site), site.power_w + channels_w(claim_of_sites, site.site)
+        )
         for site in sites
     )
     at_list_terms = bill_total(lines, instance.objective)
-    sums = at_list_terms._replace(tco_usd=owned_usd(instance.objective, at_list_terms.capex_usd) + energy)
+    sums = at_list_terms._replace(
+        tco_usd=owned_usd(instance.objective, at_list_terms.capex_usd) + energy
+    )
     check_bill(ledger, lines, sums, plan.cost)
     check_limits(ledger, instance, sums, sum(site.racks for site in sites))
     check_objective(ledger, plan, sums)
@@ -146,7 +175,12 @@ def channels_w(claim_of_sites: Together, site: Site) -> float:
 
 
 def check_site_power(
-    ledger: Ledger, instance: Instance, claim_of_sites: Together, site: Site, power_w: float, claim: SitePower
+    ledger: Ledger,
+    instance: Instance,
+    claim_of_sites: Together,
+    site: Site,
+    power_w: float,
+    claim: SitePower,
 ) -> None:
     """Check the facility power of a site whose network and GPUs draw `power_w`."""
     facility_w = (power_w + channels_w(claim_of_sites, site)) * objective_at(instance, site).pue
@@ -156,14 +190,19 @@ def check_site_power(
 def check_links(
     ledger: Ledger, instance: Instance, sites: Sequence[Site], claim_of_sites: Together
 ) -> list[Wan] | None:
-    """Check links and channels; the links of the instance between neighbours of the ring, None where they differ."""
+    """Check links and channels; the links of the instance between neighbours of the ring, None
+    where they differ.
+    """
     ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
     # Two sites share one link, which carries both directions; from three on a link closes the ring.
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
     links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
     claimed_ends = [frozenset(claim.between) for claim in claim_of_sites.wan]
-    fault = "The links of the plan are not those between neighbours of its ring, or the instance lacks one."
+    fault = (
+        "The links of the plan are not those between neighbours of its ring, or the instance lacks"
+        " one."
+    )
     claimed_texts, expected_texts = (
         tuple(sorted(" - ".join(sorted(pair)) for pair in pairs)) for pairs in (claimed_ends, ends)
     )
@@ -172,11 +211,23 @@ def check_links(
         return None
     links, all_sound = [links_by_ends[pair] for pair in claimed_ends], True
     for link, claim in zip(links, claim_of_sites.wan, strict=True):
-        figures = (link.gbit_s, link.latency_ms / 1e3, claim.channels * link.usd, claim.channels * link.w)
+        figures = (
+            link.gbit_s,
+            link.latency_ms / 1e3,
+            claim.channels * link.usd,
+            claim.channels * link.w,
+        )
         claimed_figures = (claim.gbit_s, claim.latency_s, claim.usd, claim.w)
-        faults = [name for name, a, b in zip(FACTS, claimed_figures, figures, strict=True) if not agree(a, b)]
+        faults = [
+            name
+            for name, a, b in zip(FACTS, claimed_figures, figures, strict=True)
+            if not agree(a, b)
+        ]
         faults += [] if 1 <= claim.channels <= link.most else ["channels"]
-        fault = f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs in {faults}."
+        fault = (
+            f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs"
+            f" in {faults}."
+        )
         all_sound &= ledger.holds("channels", not faults, tuple(faults), (), fault, TOLERANCE)
     return links if all_sound else None
 
@@ -184,22 +235,33 @@ def check_links(
 def check_exchanges(
     ledger: Ledger, instance: Instance, claim_of_sites: Together, links: Sequence[Wan]
 ) -> dict[str, float]:
-    """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1) steps round the ring."""
+    """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1)
+    steps round the ring.
+    """
     names = tuple(workload.name for workload in instance.workload)
     claimed_names = tuple(claim.workload for claim in claim_of_sites.exchanges)
     ledger.same(
-        "exchange", claimed_names, names, f"The plan has exchanges of {claimed_names}, the instance workloads {names}."
+        "exchange",
+        claimed_names,
+        names,
+        f"The plan has exchanges of {claimed_names}, the instance workloads {names}.",
     )
     count, waits_s = len(claim_of_sites.sites), dict[str, float]()
     # Every step of the exchange waits for the slowest link and the largest latency of the ring.
     rate = min(
-        (claim.channels * link.gbit_s for claim, link in zip(claim_of_sites.wan, links, strict=True)), default=1.0
+        (
+            claim.channels * link.gbit_s
+            for claim, link in zip(claim_of_sites.wan, links, strict=True)
+        ),
+        default=1.0,
     )
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in claim_of_sites.exchanges}
     for workload in instance.workload:
         sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
-        claim = claims.get(workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0))
+        claim = claims.get(
+            workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0)
+        )
         holds = agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s)
         fault = (
             f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, "
@@ -210,10 +272,17 @@ def check_exchanges(
     return waits_s
 
 
-def wait_for_gradients(workload: Workload, sites: int, latency_s: float, gbit_s: float) -> tuple[float, float]:
-    """Bytes that each of some sites sends round a ring in an iteration, and seconds that this takes at the slowest
-    rate."""
+def wait_for_gradients(
+    workload: Workload, sites: int, latency_s: float, gbit_s: float
+) -> tuple[float, float]:
+    """Bytes that each of some sites sends round a ring in an iteration, and seconds that this takes
+    at the slowest rate.
+    """
     parameters = held_parameters(workload, ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0))
-    gradient_bytes = workload.options.software.gradient_bytes * (parameters.common + parameters.experts)
+    gradient_bytes = workload.options.software.gradient_bytes * (
+        parameters.common + parameters.experts
+    )
     sent_bytes = 2 * (sites - 1) / sites * gradient_bytes
-    return sent_bytes, 2 * (sites - 1) * latency_s + sent_bytes * 8 / (gbit_s * 1e9) if sites > 1 else 0.0
+    return sent_bytes, (
+        2 * (sites - 1) * latency_s + sent_bytes * 8 / (gbit_s * 1e9) if sites > 1 else 0.0
+    )

@@ -15,7 +15,9 @@ from coopt.verifier.parts.bills import decimal, keeps
 def objective_at(instance: Instance, site: Site) -> Objective:
     """The objective with the site's PUE and price of electricity."""
     terms = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return instance.objective.model_copy(update={key: value for key, value in terms.items() if value is not None})
+    return instance.objective.model_copy(
+        update={key: value for key, value in terms.items() if value is not None}
+    )
 
 
 def check_fed_sites(
@@ -32,7 +34,9 @@ def check_fed_sites(
     claimed_places = tuple(_place_text(claim.site, claim.phase) for claim in claims)
     places_text = ", ".join(places) or "no site"
     claimed_text = ", ".join(claimed_places) or "no site"
-    fault = f"The plan states the power of {claimed_text}, the instance asks for that of {places_text}."
+    fault = (
+        f"The plan states the power of {claimed_text}, the instance asks for that of {places_text}."
+    )
     if not ledger.same("sites", claimed_places, places, fault):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
@@ -42,7 +46,9 @@ def check_fed_sites(
 
 
 def sites_fed(powers: Iterable[tuple[Site, float]], margin: float) -> bool:
-    """Whether each site can feed its facility power (W); with a negative `margin` to within the rounding of sums."""
+    """Whether each site can feed its facility power (W); with a negative `margin` to within the
+    rounding of sums.
+    """
     return all(keeps(facility_w, site.power_mw * 1e6, margin) for site, facility_w in powers)
 
 
@@ -61,7 +67,10 @@ def check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePow
     limit_w = site.power_mw * 1e6
     fault = f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
     ledger.close("site-power", claim.facility_w, facility_w, fault)
-    fault = f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says {claim.facility_limit_w:,.0f}."
+    fault = (
+        f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says"
+        f" {claim.facility_limit_w:,.0f}."
+    )
     holds = facility_w <= limit_w * (1 + TOLERANCE) and agree(claim.facility_limit_w, limit_w)
     ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, fault, TOLERANCE)
 

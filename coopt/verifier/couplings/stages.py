@@ -1,4 +1,5 @@
-"""A network as it grows (docs/phased.md): in every phase it has as many of its last leaves as it needs.
+"""A network as it grows (docs/phased.md): in every phase it has as many of its last leaves as it
+needs.
 
 Stages are counted, written out as a plan writes designs, and drawn as graphs.
 """
@@ -13,7 +14,13 @@ from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, Network
 from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
-from coopt.verifier.parts.bills import SwitchLevel, least_racks, levels, levels_of_pod, levels_of_switch
+from coopt.verifier.parts.bills import (
+    SwitchLevel,
+    least_racks,
+    levels,
+    levels_of_pod,
+    levels_of_switch,
+)
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Chain,
@@ -37,9 +44,10 @@ from coopt.verifier.parts.wiring import WiredGraph, wire
 class GrowthStage(NamedTuple):
     """A network in one phase, its uplinks open.
 
-    `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores. `chassis` are the switches
-    of a single tier. From each leaf start `to_core` links into a core that islands share, with modules `core_end` at
-    their lower ends; those of the core where that is None.
+    `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores.
+    `chassis` are the switches of a single tier. From each leaf start `to_core` links into a core
+    that islands share, with modules `core_end` at their lower ends; those of the core where that is
+    None.
     """
 
     family: DesignFamily
@@ -82,7 +90,9 @@ class GrowthStage(NamedTuple):
         """Switches and links that stand, level by level."""
         ports = self.with_up(uplinks)
         if ports.tiers == 1:
-            return levels_of_switch(self.family, self.chassis, ports.shared or planes_on_switch(self.family))
+            return levels_of_switch(
+                self.family, self.chassis, ports.shared or planes_on_switch(self.family)
+            )
         return levels_of_pod(self.family, ports) if self.one_pod else levels(self.family, ports)
 
     def reach(self, uplinks: int) -> Reach:
@@ -96,7 +106,8 @@ def last_stages(
     optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]],
     core_end: Optic | None = None,
 ) -> Iterator[GrowthStage]:
-    """Every whole network of a family, with every choice of optics for so many tiers, as the end of its growth.
+    """Every whole network of a family, with every choice of optics for so many tiers, as the end of
+    its growth.
 
     Parameters
     ----------
@@ -107,18 +118,27 @@ def last_stages(
     for tiers in range(network.max_tiers + 1):
         for optics in optics_of(tiers):
             carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-            # Modules decide how many ports of a switch can be used at all, and so which chains of ports there are.
+            # Modules decide how many ports of a switch can be used at all, and so which chains of
+            # ports there are.
             caged_family = in_cages(network, family, carried)
             if not spares_core(caged_family, optics):
                 continue
             apart = any(max(links) > 1 for links in carried[1:])
             key = cages(carried), apart, radices(caged_family)
             if key not in chains_by_key:
-                chains_by_key[key] = list(chains(caged_family, network, cages(carried), apart=apart))
+                chains_by_key[key] = list(
+                    chains(caged_family, network, cages(carried), apart=apart)
+                )
             for chain in chains_by_key[key]:
                 if chain.ports.tiers == tiers:
-                    runs = [chain.uplinks] if chain.ports.pod_each == 1 else [(up,) for up in chain.uplinks]
-                    yield from (last_stage(caged_family, chain.ports, run, optics, core_end) for run in runs)
+                    runs = (
+                        [chain.uplinks]
+                        if chain.ports.pod_each == 1
+                        else [(up,) for up in chain.uplinks]
+                    )
+                    yield from (
+                        last_stage(caged_family, chain.ports, run, optics, core_end) for run in runs
+                    )
 
 
 def last_stage(
@@ -141,11 +161,15 @@ def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
 def moves_leaves(last_network: GrowthStage, counts: Iterable[int]) -> bool:
     """Whether growth over these numbers of GPUs would put new leaves into pods that are full."""
     # Rail-optimized networks of three tiers would put new domains into pods that are full.
-    rails = last_network.family.gear is not None and last_network.family.gear.kind == "rail-optimized"
+    rails = (
+        last_network.family.gear is not None and last_network.family.gear.kind == "rail-optimized"
+    )
     return rails and last_network.ports.tiers == 3 and len(set(counts)) > 1
 
 
-def earlier_stage(last_network: GrowthStage, gpus: int, ratio: float, links: int = 0) -> GrowthStage:
+def earlier_stage(
+    last_network: GrowthStage, gpus: int, ratio: float, links: int = 0
+) -> GrowthStage:
     """The network with some of its GPUs.
 
     Parameters
@@ -153,7 +177,8 @@ def earlier_stage(last_network: GrowthStage, gpus: int, ratio: float, links: int
     ratio
         The largest oversubscription allowed.
     links
-        Links into a core that so many GPUs need; where one domain holds all of them, they start at its NICs.
+        Links into a core that so many GPUs need; where one domain holds all of them, they start at
+        its NICs.
     """
     last_family, end = last_network.family, last_network.ports
     if gpus == last_family.gpus:
@@ -161,32 +186,49 @@ def earlier_stage(last_network: GrowthStage, gpus: int, ratio: float, links: int
     if gpus == last_family.active:
         single_domain = last_family._replace(gpus=gpus, domains=1, gear=None, to_core=links)
         fits = last_family.core_module == 1  # no NIC takes the modules of leaves that carry more
-        return GrowthStage(single_domain, NO_NETWORK, range(1 if fits else 0), (), core_end=last_network.core_end)
+        return GrowthStage(
+            single_domain, NO_NETWORK, range(1 if fits else 0), (), core_end=last_network.core_end
+        )
     # Leaves are filled as in the end; a phase has as many of them as its domains need.
     family = last_family._replace(gpus=gpus, domains=gpus // last_family.active)
     down = _ports_of_leaf(last_family, end.down, family.domains) if end.tiers > 1 else family.ends
     leaves = 1 if end.tiers == 1 else leaf_count(family, down)
     if leaves == 1:
         ports = Ports(1, family.ends, shared=planes_on_switch(last_family) if end.tiers == 1 else 1)
-        chassis, optics = last_network.chassis or family.planes * family.copies, last_network.optics[:1]
-        return GrowthStage(family, ports, range(1), optics, chassis, last_network.to_core, last_network.core_end)
+        chassis, optics = (
+            last_network.chassis or family.planes * family.copies,
+            last_network.optics[:1],
+        )
+        return GrowthStage(
+            family, ports, range(1), optics, chassis, last_network.to_core, last_network.core_end
+        )
     # A single pod needs no cores yet: its aggregation switches keep those ports free.
     tiers = 2 if end.tiers == 2 or leaves <= end.pod_leaves else 3
     uplinks: Sequence[int] = _earlier_uplinks(last_network, down, ratio)
     if end.tiers == 2 and end.bundle:  # bundles stay as they can be in the end
-        uplinks = [up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)]
+        uplinks = [
+            up for up in uplinks if switches_above(up, end.bundle) == ceil_ratio(up, end.bundle)
+        ]
     family = family._replace(to_core=last_network.to_core * leaves * family.planes * family.copies)
     ports, optics = end._replace(tiers=tiers, down=down), last_network.optics[:tiers]
-    return GrowthStage(family, ports, uplinks, optics, 0, last_network.to_core, last_network.core_end)
+    return GrowthStage(
+        family, ports, uplinks, optics, 0, last_network.to_core, last_network.core_end
+    )
 
 
 def _earlier_uplinks(last_network: GrowthStage, down: int, ratio: float) -> list[int]:
-    """The uplinks of a leaf with `down` ports in use: whole cages, and those of the end where switches and modules
-    above are shared by several links of a leaf."""
+    """The uplinks of a leaf with `down` ports in use: whole cages, and those of the end where
+    switches and modules above are shared by several links of a leaf.
+    """
     cage, _ = cages(last_network.per_module)
-    fewest, most_uplinks = math.ceil(down / ratio), min(cage * ceil_ratio(down, cage), last_network.uplinks[-1])
+    fewest, most_uplinks = (
+        math.ceil(down / ratio),
+        min(cage * ceil_ratio(down, cage), last_network.uplinks[-1]),
+    )
     uplinks = [up for up in range(fewest, most_uplinks + 1) if up % cage == 0]
-    if last_network.ports.pod_each == 1 and all(max(links) == 1 for links in last_network.per_module[1:]):
+    if last_network.ports.pod_each == 1 and all(
+        max(links) == 1 for links in last_network.per_module[1:]
+    ):
         return uplinks
     return [up for up in uplinks if up in last_network.uplinks]
 
@@ -202,23 +244,36 @@ def _ports_of_leaf(last_family: DesignFamily, down: int, domains: int) -> int:
 
 
 def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claim: Design) -> Design:
-    """What a plan has to say of a stage; names that buy nothing where there is no network are those of the plan."""
+    """What a plan has to say of a stage; names that buy nothing where there is no network are those
+    of the plan.
+    """
     family, hb = stage.family, stage.family.hb
-    hb_choice = HbDomainChoice(name=hb.name, size=hb.size, count=family.domains, active=family.active)
+    hb_choice = HbDomainChoice(
+        name=hb.name, size=hb.size, count=family.domains, active=family.active
+    )
     return Design(
         gpus=family.gpus,
         spare_gpus=family.bought * hb.size - family.gpus,
         spare_domains=family.spares,
         hb_domain=hb_choice,
-        fabric=claim.fabric.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks),
+        fabric=(
+            claim.fabric.model_copy(update=_NO_NETWORK)
+            if family.gear is None
+            else _fabric(stage, uplinks)
+        ),
         racks=None if hb.racks is None else least_racks(family.bought, hb.racks),
     )
 
 
 _NO_NETWORK = {
-    "tiers": 0, "planes": 0, "oversubscription": 1.0, "routing": 1.0, "switch_count": 0, "transceiver_count": 0,
+    "tiers": 0,
+    "planes": 0,
+    "oversubscription": 1.0,
+    "routing": 1.0,
+    "switch_count": 0,
+    "transceiver_count": 0,
     "tier": (),
-}  # fmt: skip
+}
 
 
 def same_design(claim: Design, design: Design) -> bool:
@@ -238,11 +293,17 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
         planes=stage.family.planes * stage.family.copies,
         oversubscription=stage.reach(uplinks).beyond,
         routing=gear.discipline.routing if stage.ports.tiers > 1 else 1.0,
-        nic=NicChoice(name=gear.nic.name, per_gpu=gear.per_gpu, planes=gear.nic_planes, shared_by=gear.gpus_per_nic),
+        nic=NicChoice(
+            name=gear.nic.name,
+            per_gpu=gear.per_gpu,
+            planes=gear.nic_planes,
+            shared_by=gear.gpus_per_nic,
+        ),
         switch=SwitchChoice(name=gear.switch.name),
         switch_count=sum(level.switches for level in levels),
         transceiver_count=sum(
-            sum(level.modules(per_module)) for level, per_module in zip(levels, stage.per_module, strict=True)
+            sum(level.modules(per_module))
+            for level, per_module in zip(levels, stage.per_module, strict=True)
         ),
         pod_bundle=stage.ports.pod_each if stage.ports.tiers == 3 else 1,
         tier=tuple(
@@ -273,9 +334,21 @@ def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     if stage.one_pod:
         return [leaf, (leaves * ports.pod_each, 0)]
     if ports.tiers == 2:
-        return [leaf, (ceil_ratio(leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), gear.at(2).radix)), 0)]
+        return [
+            leaf,
+            (
+                ceil_ratio(
+                    leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), gear.at(2).radix)
+                ),
+                0,
+            ),
+        ]
     trunks = ceil_ratio(leaves, ports.pod_leaves) * ports.pod_up
-    return [leaf, (ports.pod_down, ports.pod_up), (ceil_ratio(trunks, core_count(leaves, ports, gear.at(3).radix)), 0)]
+    return [
+        leaf,
+        (ports.pod_down, ports.pod_up),
+        (ceil_ratio(trunks, core_count(leaves, ports, gear.at(3).radix)), 0),
+    ]
 
 
 def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:

@@ -81,13 +81,17 @@ def decimal(number: float) -> Fraction:
 
 
 def exact_sum(terms: Iterable[tuple[int, Fraction]]) -> Fraction:
-    """Amounts at a rate each, summed; those of one denominator as whole numbers, which takes a fraction of the time."""
+    """Amounts at a rate each, summed; those of one denominator as whole numbers, which takes a
+    fraction of the time.
+    """
     numerators: dict[int, int] = {}
     for amount, rate in terms:
         numerator, denominator = rate.as_integer_ratio()
         numerators[denominator] = numerators.get(denominator, 0) + amount * numerator
     common = math.lcm(*numerators)
-    return Fraction(sum(total * (common // denominator) for denominator, total in numerators.items()), common)
+    return Fraction(
+        sum(total * (common // denominator) for denominator, total in numerators.items()), common
+    )
 
 
 class BillTotal(NamedTuple):
@@ -109,19 +113,25 @@ def electricity_usd(objective: Objective, power_w: float) -> float:
 
 def priced_total(capex_usd: float, power_w: float, objective: Objective) -> BillTotal:
     """The sums that follow from price and power."""
-    return BillTotal(capex_usd, power_w, owned_usd(objective, capex_usd) + electricity_usd(objective, power_w))
+    return BillTotal(
+        capex_usd, power_w, owned_usd(objective, capex_usd) + electricity_usd(objective, power_w)
+    )
 
 
 def owned_usd(objective: Objective, capex_usd: float) -> float:
     """Purchase with its labour, once, and its support over all years (USD)."""
-    return capex_usd + capex_usd * (objective.labour_share + objective.years * objective.support_share)
+    return capex_usd + capex_usd * (
+        objective.labour_share + objective.years * objective.support_share
+    )
 
 
 def owned_share(objective: Objective, kind: ObjectiveKind) -> Fraction:
     """What a USD of purchase adds to an objective, with terms as they are written."""
     if kind == "power":
         return Fraction()
-    work = decimal(objective.labour_share) + decimal(objective.years) * decimal(objective.support_share)
+    work = decimal(objective.labour_share) + decimal(objective.years) * decimal(
+        objective.support_share
+    )
     return 1 + work if kind == "tco" else Fraction(1)
 
 
@@ -132,29 +142,43 @@ def bill_total(lines: Iterable[CountedItem], objective: Objective) -> BillTotal:
         unit = (kind, name, idle), unit_usd, unit_w
         amounts[unit] = amounts.get(unit, 0) + amount
     capex_usd = math.fsum(amount * unit_usd for (_, unit_usd, _), amount in amounts.items())
-    return priced_total(capex_usd, math.fsum(amount * unit_w for (_, _, unit_w), amount in amounts.items()), objective)
+    return priced_total(
+        capex_usd,
+        math.fsum(amount * unit_w for (_, _, unit_w), amount in amounts.items()),
+        objective,
+    )
 
 
 def cheapest_panel(instance: Instance, kind: ObjectiveKind) -> Panel | None:
     """The panel whose ports add least to the objective, if any is listed."""
     panels = instance.network.panels
     return min(
-        panels, key=lambda p: priced_total(p.usd_per_port, p.w_per_port, instance.objective).of(kind), default=None
+        panels,
+        key=lambda p: priced_total(p.usd_per_port, p.w_per_port, instance.objective).of(kind),
+        default=None,
     )
 
 
 def bill(
-    instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
+    instance: Instance,
+    family: DesignFamily,
+    levels: Sequence[SwitchLevel],
+    optics: Sequence[OpticPair],
 ) -> list[CountedItem]:
     """All lines of a design that `include` lets count and that are not empty."""
     domains, gear, lines = family.bought, family.gear, domain_lines(instance, family)
     if gear is not None:
-        lines.append(CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w))
+        lines.append(
+            CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w)
+        )
     return [*_counting(instance, lines), *level_lines(instance, family, levels, optics)]
 
 
 def level_lines(
-    instance: Instance, family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
+    instance: Instance,
+    family: DesignFamily,
+    levels: Sequence[SwitchLevel],
+    optics: Sequence[OpticPair],
 ) -> list[CountedItem]:
     """The lines of a bill on switches and on the modules at the ends of their links."""
     gear, lines = family.gear, list[CountedItem]()
@@ -183,10 +207,17 @@ def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
     ]
 
 
-def within_limits(instance: Instance, family: DesignFamily, sums: BillTotal, margin: float = 0.0) -> bool:
-    """Whether price, power and racks stay within their limits; a negative `margin` puts rounding in their favour."""
+def within_limits(
+    instance: Instance, family: DesignFamily, sums: BillTotal, margin: float = 0.0
+) -> bool:
+    """Whether price, power and racks stay within their limits; a negative `margin` puts rounding in
+    their favour.
+    """
     limits = instance.limits
-    if not (keeps(sums.capex_usd, limits.capex_usd, margin) and keeps(sums.power_w / 1e6, limits.power_mw, margin)):
+    if not (
+        keeps(sums.capex_usd, limits.capex_usd, margin)
+        and keeps(sums.power_w / 1e6, limits.power_mw, margin)
+    ):
         return False
     if limits.racks is None or family.hb.racks is None:
         return True
@@ -203,7 +234,9 @@ def exact_caps(instance: Instance) -> Iterator[tuple[ObjectiveKind, Fraction]]:
 
 
 def keeps(total: float, limit: float | None, margin: float) -> bool:
-    """Whether a sum stays within a limit, if there is one; with a negative `margin` to within its rounding."""
+    """Whether a sum stays within a limit, if there is one; with a negative `margin` to within its
+    rounding.
+    """
     return limit is None or total <= limit * (1 + ROUNDING if margin < 0 else 1.0)
 
 
@@ -214,14 +247,22 @@ def least_racks(domains: int, racks: float, slack: float = 0.0) -> int:
 
 
 def exact_worth(
-    instance: Instance, lines: Iterable[CountedItem], kind: ObjectiveKind, factors: Mapping[str, float] | None = None
+    instance: Instance,
+    lines: Iterable[CountedItem],
+    kind: ObjectiveKind,
+    factors: Mapping[str, float] | None = None,
 ) -> Fraction:
-    """What a bill is worth, with prices, their factors by kind, watts and terms as they are written."""
+    """What a bill is worth, with prices, their factors by kind, watts and terms as they are
+    written.
+    """
     lines, terms = tuple(lines), instance.objective
     factor = {name: decimal(value) for name, value in (factors or {}).items()}
     # idle GPUs stand among HB domains on the bill, and their prices turn out as those of GPUs
     kinds = ["gpu" if line.idle else line.kind for line in lines]
-    prices = (decimal(line.unit_usd) * factor.get(name, Fraction(1)) for name, line in zip(kinds, lines, strict=True))
+    prices = (
+        decimal(line.unit_usd) * factor.get(name, Fraction(1))
+        for name, line in zip(kinds, lines, strict=True)
+    )
     capex = exact_sum((line.amount, price) for line, price in zip(lines, prices, strict=True))
     if kind == "capex":
         return capex
@@ -235,8 +276,8 @@ def exact_worth(
 class SwitchLevel(NamedTuple):
     """Switches of one level and links to the level below, over all planes.
 
-    `below` and `above` count what stands at the lower and at the upper ends of the links by how many of them it has:
-    pairs of devices and links of each.
+    `below` and `above` count what stands at the lower and at the upper ends of the links by how
+    many of them it has: pairs of devices and links of each.
     """
 
     switches: int
@@ -245,9 +286,15 @@ class SwitchLevel(NamedTuple):
     above: tuple[tuple[int, int], ...] = ()
 
     def modules(self, links_of_module: tuple[int, int]) -> tuple[int, int]:
-        """Modules at the lower and at the upper ends, of which each carries so many links of one device."""
+        """Modules at the lower and at the upper ends, of which each carries so many links of one
+        device.
+        """
         lower_count, upper_count = (
-            self.links if count == 1 else sum(devices * ceil_ratio(links, count) for devices, links in devices_of_end)
+            (
+                self.links
+                if count == 1
+                else sum(devices * ceil_ratio(links, count) for devices, links in devices_of_end)
+            )
             for count, devices_of_end in zip(links_of_module, (self.below, self.above), strict=True)
         )
         return lower_count, upper_count
@@ -264,7 +311,10 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     leaf_level, cables = _leaf_level(family, ports), leaves * ports.up * planes
     if ports.tiers == 2:
         spines = spine_count(leaves, ports, family.gear.at(2).radix)
-        ends = _ends(planes, [(leaves, ports.up)]), _ends(planes, _in_turn(leaves * ports.up, spines))
+        ends = (
+            _ends(planes, [(leaves, ports.up)]),
+            _ends(planes, _in_turn(leaves * ports.up, spines)),
+        )
         return leaf_level, SwitchLevel(spines * planes, cables, *ends)
     pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
     cores, trunks = core_count(leaves, ports, family.gear.at(3).radix), pods * ports.pod_up
@@ -280,7 +330,9 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     )
 
 
-def levels_of_switch(family: DesignFamily, chassis: int, planes_each: int) -> tuple[SwitchLevel, ...]:
+def levels_of_switch(
+    family: DesignFamily, chassis: int, planes_each: int
+) -> tuple[SwitchLevel, ...]:
     """The one level of so many switches, each with so many planes together."""
     links = family.domains * family.rails * family.copies
     return (SwitchLevel(chassis, links, *_nic_ends(family, _chassis_ends(family, planes_each))),)
@@ -289,8 +341,13 @@ def levels_of_switch(family: DesignFamily, chassis: int, planes_each: int) -> tu
 def levels_of_pod(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     """Leaves and aggregation switches of a single pod, above which nothing stands yet."""
     leaves, planes = leaf_count(family, ports.down), family.planes * family.copies
-    ends = _ends(planes, [(leaves, ports.up)]), _ends(planes, [(ports.slices, leaves * ports.pod_each)])
-    return _leaf_level(family, ports), SwitchLevel(ports.slices * planes, leaves * ports.up * planes, *ends)
+    ends = (
+        _ends(planes, [(leaves, ports.up)]),
+        _ends(planes, [(ports.slices, leaves * ports.pod_each)]),
+    )
+    return _leaf_level(family, ports), SwitchLevel(
+        ports.slices * planes, leaves * ports.up * planes, *ends
+    )
 
 
 def _leaf_level(family: DesignFamily, ports: Ports) -> SwitchLevel:
@@ -339,5 +396,8 @@ def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
         return [(domains * rails // down, down), (1, domains * rails % down)]
     if family.gear.kind == "rail-optimized" and domains <= down:
         rails_of_leaf = down // domains
-        return [(rails // rails_of_leaf, rails_of_leaf * domains), (1, rails % rails_of_leaf * domains)]
+        return [
+            (rails // rails_of_leaf, rails_of_leaf * domains),
+            (1, rails % rails_of_leaf * domains),
+        ]
     return [(rails * (domains // down), down), (rails, domains % down)]

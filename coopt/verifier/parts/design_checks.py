@@ -1,4 +1,6 @@
-"""Check GPUs, HB domains, NIC and switch of a design, and that docs/network.md allows its tiers, ports and uplinks."""
+"""Check GPUs, HB domains, NIC and switch of a design, and that docs/network.md allows its tiers,
+ports and uplinks.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ T = TypeVar("T", bound=_Product)
 
 
 def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFamily | None:
-    """Check GPUs, HB domains and the parts of the network; None where nothing can be built from them."""
+    """Check GPUs, HB domains and the parts of the network; None where nothing can be built from
+    them.
+    """
     family = check_domains(ledger, instance, design)
     gear = check_gear(ledger, instance, design)
     if family is None:
@@ -64,11 +68,15 @@ def _names(entries: Iterable[_Product]) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
-def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> DesignFamily | None:
+def check_domains(
+    ledger: Ledger, instance: Instance, design: Design | DirectLinks
+) -> DesignFamily | None:
     """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
     sizes, choice = instance.cluster.gpus, design.hb_domain
     texts = tuple(str(gpus) for gpus in sizes)
-    fault = f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows {', '.join(texts)}."
+    fault = (
+        f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows {', '.join(texts)}."
+    )
     size_allowed = ledger.holds("gpus", design.gpus in sizes, design.gpus, texts, fault)
     domains = instance.network.hb_domains
     hb = _pick(domains, choice.name)
@@ -85,9 +93,12 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
         "hb-domain",
         choice.size == hb.size and choice.active in counts_of_filling,
         f"{choice.name}: {choice.active} of {choice.size} train",
-        tuple(f"{hb.name}: {active_gpus} of {hb.size} train" for active_gpus in sorted(counts_of_filling)),
-        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that train is "
-        f"{choice.active} of {choice.size}.",
+        tuple(
+            f"{hb.name}: {active_gpus} of {hb.size} train"
+            for active_gpus in sorted(counts_of_filling)
+        ),
+        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that"
+        f" train is {choice.active} of {choice.size}.",
     )
     if not active_allowed:
         return None
@@ -108,18 +119,23 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
 def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGear | None:
     """Check fabric, NIC and switch; None where they do not go together.
 
-    They are named as well where one domain buys none; with a core shared by islands the NIC is bought, one for each
-    link.
+    They are named as well where one domain buys none; with a core shared by islands the NIC is
+    bought, one for each link.
     """
     network, fabric = instance.network, design.fabric
     fault = f"The instance does not allow fabric {fabric.kind!r}."
-    sound = ledger.holds("fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, fault)
+    sound = ledger.holds(
+        "fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, fault
+    )
     nic, switch = _pick(network.nics, fabric.nic.name), _pick(network.switches, fabric.switch.name)
     fault = f"The instance lists no NIC {fabric.nic.name!r}."
     ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), fault)
     counts, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
     texts = tuple(str(number) for number in counts)
-    fault = f"The plan gives each GPU {counted(per_gpu, 'NIC')}, the instance allows {', '.join(texts)}."
+    fault = (
+        f"The plan gives each GPU {counted(per_gpu, 'NIC')}, the instance allows"
+        f" {', '.join(texts)}."
+    )
     sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, fault) and sound
     # a single domain has no network: nothing is shared or led to planes there
     sharers, allowed_sharers = fabric.nic.shared_by, network.gpus_per_nic if fabric.tiers else (1,)
@@ -128,11 +144,17 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
         sharers == 1 or (per_gpu == 1 and not any(size % sharers for size in sizes))
     )
     texts = tuple(str(number) for number in allowed_sharers)
-    fault = f"A NIC serves {counted(sharers, 'GPU')}, the instance allows {', '.join(texts)}, whole in a domain."
+    fault = (
+        f"A NIC serves {counted(sharers, 'GPU')}, the instance allows {', '.join(texts)}, whole in"
+        " a domain."
+    )
     sound = ledger.holds("gpus-per-nic", fits_nics, sharers, texts, fault) and sound
     planes, allowed_planes = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
     texts = tuple(str(number) for number in allowed_planes)
-    fault = f"The ports of a NIC lead to {counted(planes, 'plane')}, the instance allows {', '.join(texts)}."
+    fault = (
+        f"The ports of a NIC lead to {counted(planes, 'plane')}, the instance allows"
+        f" {', '.join(texts)}."
+    )
     sound = ledger.holds("nic-planes", planes in allowed_planes, planes, texts, fault) and sound
     way = run_for(switch, nic, planes) if switch and nic and planes > 0 else None
     fits = switch is not None and (nic is None or way is not None or fabric.tiers == 0)
@@ -140,19 +162,33 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
         "switch",
         fits,
         fabric.switch.name,
-        tuple(part.name for part in network.switches if nic is None or run_for(part, nic, max(planes, 1))),
-        f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of a port of the NIC.",
+        tuple(
+            part.name
+            for part in network.switches
+            if nic is None or run_for(part, nic, max(planes, 1))
+        ),
+        f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of a port of"
+        " the NIC.",
     )
     if nic is None or switch is None or not (sound and fits):
         return None
-    gear = NetworkGear(fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, sharers)
+    gear = NetworkGear(
+        fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, sharers
+    )
     return _with_upper(ledger, network, fabric, gear)
 
 
-def _with_upper(ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkGear) -> NetworkGear | None:
-    """The gear with the switches that the plan names above the leaves; None where these do not go together."""
+def _with_upper(
+    ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkGear
+) -> NetworkGear | None:
+    """The gear with the switches that the plan names above the leaves; None where these do not go
+    together.
+    """
     # plans name the switch of a tier only where it is not that of the leaves
-    names = tuple(tier.switch or fabric.switch.name for tier in sorted(fabric.tier, key=lambda tier: tier.level))
+    names = tuple(
+        tier.switch or fabric.switch.name
+        for tier in sorted(fabric.tier, key=lambda tier: tier.level)
+    )
     stands = network.tier_switches == "same" or not names or linkable(gear.nic, gear.switch)
     if stands and (not names or set(names) == {gear.switch.name}):
         return gear
@@ -160,9 +196,14 @@ def _with_upper(ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkG
     ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in switches if switch is not None]
     upper_switches = tuple(way for way in ways if way is not None)
     stacked = (gear.switch, *upper_switches)
-    mated = stands and len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
+    mated = (
+        stands and len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
+    )
     may_differ = network.tier_switches == "any" and names[0] == gear.switch.name
-    fault = f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow together."
+    fault = (
+        f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow"
+        " together."
+    )
     if not ledger.holds("tier-products", mated and may_differ, names, network.tier_switches, fault):
         return None
     return gear._replace(above=upper_switches)
@@ -181,13 +222,20 @@ def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | Dir
         else f"0 to {allowed_spares[-1]}"
     )
     fault = f"So many domains stand by: {spares}; the instance allows {spares_text}."
-    return spares if ledger.holds("spare-domains", spares in allowed_spares, spares, str(spares_text), fault) else 0
+    return (
+        spares
+        if ledger.holds("spare-domains", spares in allowed_spares, spares, str(spares_text), fault)
+        else 0
+    )
 
 
 def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: DesignFamily) -> None:
     hb = family.hb
     idle = family.bought * hb.size - family.gpus
-    count_text = f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are {idle}"
+    count_text = (
+        f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are"
+        f" {idle}"
+    )
     fault = f"{count_text}, the plan says {design.spare_gpus}."
     ledger.same("spares", design.spare_gpus, idle, fault)
     if hb.racks is None:
@@ -195,7 +243,9 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         ledger.same("racks", design.racks, None, fault)
         return
     # a fraction of a rack times domains may come out above a whole number by rounding
-    racks_at_least, racks_at_most = (least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0))
+    racks_at_least, racks_at_most = (
+        least_racks(family.bought, hb.racks, slack) for slack in (TOLERANCE, 0.0)
+    )
     ledger.holds(
         "racks",
         design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
@@ -209,10 +259,15 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
 def check_ports(
     ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind
 ) -> Ports | None:
-    """Check the ports of a design, from nothing but the claims; None where no network can be built from them."""
+    """Check the ports of a design, from nothing but the claims; None where no network can be built
+    from them.
+    """
     planes = family.planes * family.copies if family.gear else 0
     ledger.same(
-        "planes", fabric.planes, planes, f"This fabric has {counted(planes, 'plane')}, the plan says {fabric.planes}."
+        "planes",
+        fabric.planes,
+        planes,
+        f"This fabric has {counted(planes, 'plane')}, the plan says {fabric.planes}.",
     )
     tiers = tuple(fabric.tier)
     numbers = [tier.level for tier in tiers]
@@ -221,8 +276,8 @@ def check_ports(
         numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
         tuple(str(number) for number in numbers),
         fabric.tiers,
-        f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it has to describe each "
-        "from 1 up once.",
+        f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it"
+        " has to describe each from 1 up once.",
     ):
         return None
     carried = _carried(instance.network, family, tiers)
@@ -231,7 +286,10 @@ def check_ports(
     if ports is None:
         return None
     slowdown = reach_of(caged_family, ports).beyond
-    fault = f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says {fabric.oversubscription:.6g}."
+    fault = (
+        f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says"
+        f" {fabric.oversubscription:.6g}."
+    )
     ledger.close("oversubscription", fabric.oversubscription, slowdown, fault)
     routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
     fault = f"Above the leaves the routing is {routing}, the plan says {fabric.routing}."
@@ -245,9 +303,12 @@ def held_in_cages(network: Network, family: DesignFamily, fabric: Fabric) -> Des
     return in_cages(network, family, _carried(network, family, tuple(fabric.tier)))
 
 
-def _carried(network: Network, family: DesignFamily, tiers: tuple[Tier, ...]) -> tuple[tuple[int, int], ...]:
-    """Links that a module carries at the ends of each level, by the optics that the plan names; 1 where these do not
-    fit."""
+def _carried(
+    network: Network, family: DesignFamily, tiers: tuple[Tier, ...]
+) -> tuple[tuple[int, int], ...]:
+    """Links that a module carries at the ends of each level, by the optics that the plan names; 1
+    where these do not fit.
+    """
 
     def links(name: str) -> int:
         optic = _pick(network.optics, name)
@@ -264,13 +325,18 @@ def _ports(
     carried: tuple[tuple[int, int], ...],
     leaf_links: int,
 ) -> Ports | None:
-    """The ports the plan claims, where they are allowed; `leaf_links` lead from a leaf to each switch of its pod."""
+    """The ports the plan claims, where they are allowed; `leaf_links` lead from a leaf to each
+    switch of its pod.
+    """
     cage = cages(carried)[0]
     # first of all, as ports of leaves and pods mean something on their number of tiers alone
     if not _tiers(ledger, network, family, tiers, cage):
         return None
     if len(tiers) < 3 and leaf_links != 1:
-        fault = f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, and there are no pods."
+        fault = (
+            f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, and there are no"
+            " pods."
+        )
         ledger.holds("pod-ports", False, leaf_links, 1, fault)
         return None
     if not tiers:
@@ -278,15 +344,29 @@ def _ports(
     assert family.gear is not None
     leaf = tiers[0]
     fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network, cage)
-    fault = f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the fillings {fillings}."
-    if not ledger.holds("leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), fault):
+    fault = (
+        f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the fillings"
+        f" {fillings}."
+    )
+    if not ledger.holds(
+        "leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), fault
+    ):
         return None
-    menus = [(0, (0,))] if len(tiers) == 1 else list(uplink_menus(family, leaf.down_ports, network, cage))
+    menus = (
+        [(0, (0,))]
+        if len(tiers) == 1
+        else list(uplink_menus(family, leaf.down_ports, network, cage))
+    )
     uplinks = tuple(sorted(up for _, menu in menus for up in menu))
     choices = _range(uplinks)
     uplink_text = counted(leaf.uplinks_per_switch, "uplink")
-    fault = f"The plan gives {uplink_text} to a leaf with {counted(leaf.down_ports, 'NIC')}; allowed are {choices}."
-    if not ledger.holds("uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, fault):
+    fault = (
+        f"The plan gives {uplink_text} to a leaf with {counted(leaf.down_ports, 'NIC')}; allowed"
+        f" are {choices}."
+    )
+    if not ledger.holds(
+        "uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, fault
+    ):
         return None
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
@@ -295,7 +375,12 @@ def _ports(
 
 
 def _pods(
-    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int, leaf_links: int
+    ledger: Ledger,
+    network: Network,
+    family: DesignFamily,
+    tiers: tuple[Tier, ...],
+    cage: int,
+    leaf_links: int,
 ) -> Ports | None:
     assert family.gear is not None
     radix, core, (leaf, pod, _) = family.gear.at(2).radix, family.gear.at(3).radix, tiers
@@ -307,48 +392,88 @@ def _pods(
         pod_ports in options and leaf.uplinks_per_switch % leaf_links == 0,
         "{} down, {} up, {} to each".format(*pod_ports),
         tuple("{} down, {} up, {} to each".format(*option) for option in options),
-        "An aggregation switch may not have its ports so: {} down, {} up, {} to each leaf.".format(*pod_ports),
+        "An aggregation switch may not have its ports so: {} down, {} up, {} to each leaf.".format(
+            *pod_ports
+        ),
     )
     if not holds:
         return None
-    bundle = pod_bundle(ceil_ratio(leaves, pod.down_ports // leaf_links), pod.uplinks_per_switch, core, network)
-    return Ports(3, leaf.down_ports, leaf.uplinks_per_switch, *pod_ports[:2], bundle=bundle, pod_each=leaf_links)
+    bundle = pod_bundle(
+        ceil_ratio(leaves, pod.down_ports // leaf_links), pod.uplinks_per_switch, core, network
+    )
+    return Ports(
+        3,
+        leaf.down_ports,
+        leaf.uplinks_per_switch,
+        *pod_ports[:2],
+        bundle=bundle,
+        pod_each=leaf_links,
+    )
 
 
-def _tiers(ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int) -> bool:
-    """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained about later."""
+def _tiers(
+    ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int
+) -> bool:
+    """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained
+    about later.
+    """
     tiers_needed = 0
     if family.gear is not None:
         fillings = leaf_fillings(family, network, cage)
         down = tiers[0].down_ports if tiers else 0
-        tiers_needed = fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
+        tiers_needed = (
+            fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
+        )
     holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
     tiers_text = f"{counted(tiers_needed, 'tier')} of {network.max_tiers} allowed"
-    fault = f"The network of {counted(family.domains, 'HB domain')} needs {tiers_text}, the plan builds {len(tiers)}."
+    fault = (
+        f"The network of {counted(family.domains, 'HB domain')} needs {tiers_text}, the plan builds"
+        f" {len(tiers)}."
+    )
     return ledger.holds("tiers", holds, len(tiers), tiers_needed, fault)
 
 
-def _optics(ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind) -> None:
-    """Check that the ends of each level fit, meet and are the cheapest, or are any that do where optics are a choice or
-    free."""
+def _optics(
+    ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind
+) -> None:
+    """Check that the ends of each level fit, meet and are the cheapest, or are any that do where
+    optics are a choice or free.
+    """
     names, gear = optic_names(fabric), family.gear
-    levels = [] if gear is None else [allowed_ends(instance, kind, gear, level) for level in range(1, len(names) + 1)]
+    levels = (
+        []
+        if gear is None
+        else [allowed_ends(instance, kind, gear, level) for level in range(1, len(names) + 1)]
+    )
     expected = tuple(
-        alternatives(_pair_text(ends.below.name, ends.above.name) for ends in pairs) or "none" for pairs in levels
+        alternatives(_pair_text(ends.below.name, ends.above.name) for ends in pairs) or "none"
+        for pairs in levels
     )
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
-    fault = f"For the least {kind} the levels have {', '.join(expected)}, the plan takes {', '.join(claimed_texts)}."
-    bad_levels = [] if gear is None else [n for n, pair in enumerate(names, 1) if not _joins(instance, gear, n, pair)]
+    fault = (
+        f"For the least {kind} the levels have {', '.join(expected)}, the plan takes"
+        f" {', '.join(claimed_texts)}."
+    )
+    bad_levels = (
+        []
+        if gear is None
+        else [n for n, pair in enumerate(names, 1) if not _joins(instance, gear, n, pair)]
+    )
     if bad_levels:
         levels_text = both(f"level {number}" for number in bad_levels)
-        fault += f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at the fibre."
+        fault += (
+            f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at"
+            " the fibre."
+        )
     ledger.holds("optics", holds, claimed_texts, expected, fault)
 
 
 def _joins(instance: Instance, gear: NetworkGear, level: int, names: tuple[str, str]) -> bool:
     """Whether two products may be the ends of the links of a level, whatever they cost."""
-    return any((ends.below.name, ends.above.name) == names for ends in fitting_ends(instance, gear, level))
+    return any(
+        (ends.below.name, ends.above.name) == names for ends in fitting_ends(instance, gear, level)
+    )
 
 
 def _pair_text(lower: str, upper: str) -> str:

@@ -20,7 +20,13 @@ from coopt.instance.schema import Instance
 from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.bills import BillTotal, CountedItem, bill_total, cheapest_panel, domain_lines
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    CountedItem,
+    bill_total,
+    cheapest_panel,
+    domain_lines,
+)
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.link_demands import (
     NEED_ROUNDING,
@@ -37,13 +43,20 @@ from coopt.verifier.parts.link_demands import (
 from coopt.verifier.parts.optics import allowed_optics
 from coopt.verifier.parts.part_checks import check_bill
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run_at_speed, match_workloads
+from coopt.verifier.parts.workload_checks import (
+    ClaimedRun,
+    check_mappings,
+    check_run_at_speed,
+    match_workloads,
+)
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Clock, Work
 
 LATENESS = 1e-6
-"""Share by which an iteration on direct links may exceed its bound, because flows come out of a linear program."""
+"""Share by which an iteration on direct links may exceed its bound, because flows come out of a
+linear program.
+"""
 SLOWEST_S_BYTE = 1.0
 HALVINGS = 60
 CHORD_ROUNDING = 1e-9
@@ -58,11 +71,21 @@ class LinkNics(NamedTuple):
     per_gpu: int
 
 
-def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> BillTotal | None:
-    """Check everything that a plan on direct links says of itself; the recomputed sums of its bill, if it has one."""
+def check_direct(
+    ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks
+) -> BillTotal | None:
+    """Check everything that a plan on direct links says of itself; the recomputed sums of its bill,
+    if it has one.
+    """
     family, gear = check_domains(ledger, instance, claim), _gear(ledger, instance, claim)
     if family is None or gear is None or family.domains < 2:
-        ledger.holds("links", False, claim.links, "domains and NICs of the instance", "Nothing is there to be joined.")
+        ledger.holds(
+            "links",
+            False,
+            claim.links,
+            "domains and NICs of the instance",
+            "Nothing is there to be joined.",
+        )
         return None
     run = _run(ledger, instance, plan, family)
     links = _links(ledger, claim, family, gear)
@@ -74,7 +97,10 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     sends, links_needed = sends_on(linked_run.grid), least_links(linked_run)
     holds = links_needed <= claim.links_bound <= claim.links
     need_text = counted(links_needed, "link")
-    fault = f"At least {need_text} must be there; the plan says {claim.links_bound}, and has {claim.links}."
+    fault = (
+        f"At least {need_text} must be there; the plan says {claim.links_bound}, and has"
+        f" {claim.links}."
+    )
     ledger.holds("links-bound", holds, claim.links_bound, links_needed, fault)
     fault = "Paths over direct links stand with the links, not with a workload."
     if run.claim.routes:
@@ -91,81 +117,138 @@ def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | 
     network, name, per_gpu = instance.network, claim.nic.name, claim.nic.per_gpu
     nic = next((nic for nic in network.nics if nic.name == name), None)
     names = tuple(nic.name for nic in network.nics)
-    nic_listed = ledger.holds("nic", nic is not None, name, names, f"The instance lists no NIC {name!r}.")
-    fault = (
-        f"The plan allows each GPU {counted(per_gpu, 'NIC')}, the instance {', '.join(map(str, network.nics_per_gpu))}."
+    nic_listed = ledger.holds(
+        "nic", nic is not None, name, names, f"The instance lists no NIC {name!r}."
     )
-    count_allowed = ledger.holds("nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, fault)
+    fault = (
+        f"The plan allows each GPU {counted(per_gpu, 'NIC')}, the instance"
+        f" {', '.join(map(str, network.nics_per_gpu))}."
+    )
+    count_allowed = ledger.holds(
+        "nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, fault
+    )
     planes, sharers = claim.nic.planes, claim.nic.shared_by
     is_dedicated = ledger.holds(
-        "nic-planes", planes == 1, planes, 1, f"Direct links lead to no planes, the plan says {planes}."
+        "nic-planes",
+        planes == 1,
+        planes,
+        1,
+        f"Direct links lead to no planes, the plan says {planes}.",
     )
     fault = f"Every GPU has NICs of its own on direct links, the plan lets {sharers} share one."
     is_dedicated = ledger.holds("gpus-per-nic", sharers == 1, sharers, 1, fault) and is_dedicated
-    return LinkNics(nic, per_gpu) if nic is not None and nic_listed and count_allowed and is_dedicated else None
+    return (
+        LinkNics(nic, per_gpu)
+        if nic is not None and nic_listed and count_allowed and is_dedicated
+        else None
+    )
 
 
 def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
     """The one workload, whose stages that hold the same parameters are neighbours."""
-    runs = check_mappings(ledger, match_workloads(ledger, instance.workload, plan.workloads), family)
+    runs = check_mappings(
+        ledger, match_workloads(ledger, instance.workload, plan.workloads), family
+    )
     if not runs:
         return None
     (run,) = runs
     place, tied = run.place, run.workload.model.tied_embeddings
     fault = (
-        f"Stages lie in {counted(place.pp_across, 'block')} of domains, {place.pp_in} in each; some hold the same "
-        "parameters, a tied embedding or two copies, and are no neighbours: direct links do not carry what these send."
+        f"Stages lie in {counted(place.pp_across, 'block')} of domains, {place.pp_in} in each; some"
+        " hold the same parameters, a tied embedding or two copies, and are no neighbours: direct"
+        " links do not carry what these send."
     )
     is_adjacent = has_neighbours(place, tied=tied)
-    return run if ledger.holds("crossing", is_adjacent, place.pp_across, "at most 2 blocks of stages", fault) else None
+    return (
+        run
+        if ledger.holds(
+            "crossing", is_adjacent, place.pp_across, "at most 2 blocks of stages", fault
+        )
+        else None
+    )
 
 
-def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics) -> nx.Graph | None:
+def _links(
+    ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics
+) -> nx.Graph | None:
     """Check bundles of links; the graph they make, None where they make none."""
     graph = nx.Graph()
     graph.add_nodes_from(range(family.domains))
     pairs = [bundle.between for bundle in claim.bundles]
-    pairs_sound = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(pairs)
+    pairs_sound = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(
+        pairs
+    )
     counts_sound = all(bundle.links >= 1 for bundle in claim.bundles)
     total = sum(bundle.links for bundle in claim.bundles)
     fault = (
-        f"Bundles of links join two domains each, once, and hold {counted(total, 'link')}; the plan says {claim.links}."
+        f"Bundles of links join two domains each, once, and hold {counted(total, 'link')}; the plan"
+        f" says {claim.links}."
     )
-    if not ledger.holds("links", pairs_sound and counts_sound and total == claim.links, claim.links, total, fault):
+    if not ledger.holds(
+        "links", pairs_sound and counts_sound and total == claim.links, claim.links, total, fault
+    ):
         return None
     for bundle in claim.bundles:
         graph.add_edge(*bundle.between, links=bundle.links)
     ports = family.hb.size * gear.per_gpu
     used_ports = max(degree for _, degree in graph.degree(weight="links"))
-    fault = f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to {used_ports}."
-    ledger.holds("link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, fault)
+    fault = (
+        f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to"
+        f" {used_ports}."
+    )
+    ledger.holds(
+        "link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, fault
+    )
     connected = nx.is_connected(graph)
-    return graph if ledger.holds("connected", connected, connected, True, "Links leave some domains apart.") else None
+    return (
+        graph
+        if ledger.holds("connected", connected, connected, True, "Links leave some domains apart.")
+        else None
+    )
 
 
 def _phases(
-    ledger: Ledger, claim: DirectLinks, grid: StageGrid, links: nx.Graph, sends_by_phase: dict[str, Sends]
+    ledger: Ledger,
+    claim: DirectLinks,
+    grid: StageGrid,
+    links: nx.Graph,
+    sends_by_phase: dict[str, Sends],
 ) -> dict[str, float] | None:
     """The pace of every phase; None where what is sent is not routed."""
-    fault = f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')} each."
+    fault = (
+        f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')}"
+        " each."
+    )
     shape = f"{grid.stages} x {grid.replicas}"
     holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", shape, fault)
     names = tuple(sends_by_phase)
     claimed_names = tuple(phase.name for phase in claim.phases)
     holds = (
         ledger.same(
-            "link-phases", claimed_names, names, f"Traffic of {names} crosses domains, the plan routes {claimed_names}."
+            "link-phases",
+            claimed_names,
+            names,
+            f"Traffic of {names} crosses domains, the plan routes {claimed_names}.",
         )
         and holds
     )
     if not holds:
         return None
-    paces = {phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links) for phase in claim.phases}
-    return {name: pace for name, pace in paces.items() if pace is not None} if all(paces.values()) else None
+    paces = {
+        phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links)
+        for phase in claim.phases
+    }
+    return (
+        {name: pace for name, pace in paces.items() if pace is not None}
+        if all(paces.values())
+        else None
+    )
 
 
 def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> float | None:
-    """The pace at which the busiest link is full, where routes carry everything over links that are there."""
+    """The pace at which the busiest link is full, where routes carry everything over links that are
+    there.
+    """
     carried: defaultdict[tuple[int, int], float] = defaultdict(float)
     load: defaultdict[tuple[int, int], float] = defaultdict(float)
     bad_path = None
@@ -180,29 +263,54 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         for step in steps:
             load[step] += route.share * float(sends.get(ends, 0))
             bad_path = bad_path or (None if links.has_edge(*step) else route.path)
-    unmet = [ends for ends in {*sends, *carried} if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING]
-    fault = f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between {unmet[:3]}."
-    if not ledger.holds("link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), fault):
+    unmet = [
+        ends
+        for ends in {*sends, *carried}
+        if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING
+    ]
+    fault = (
+        f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between"
+        f" {unmet[:3]}."
+    )
+    if not ledger.holds(
+        "link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), fault
+    ):
         return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
-    fault = f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says {phase.pace_links:.9g}."
-    ledger.holds("link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, fault, TOLERANCE)
+    fault = (
+        f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says"
+        f" {phase.pace_links:.9g}."
+    )
+    ledger.holds(
+        "link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, fault, TOLERANCE
+    )
     return float(pace)
 
 
 def _bill(
-    ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks, family: DesignFamily, gear: LinkNics
+    ledger: Ledger,
+    instance: Instance,
+    plan: Plan,
+    claim: DirectLinks,
+    family: DesignFamily,
+    gear: LinkNics,
 ) -> BillTotal | None:
-    """Check the bill: two NICs, transceivers and panel ports a link, and the domains; its recomputed sums."""
+    """Check the bill: two NICs, transceivers and panel ports a link, and the domains; its
+    recomputed sums.
+    """
     kind = plan.objective.kind
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
     optics = allowed_optics(instance, kind, gear.nic, 2)
     optic = next((candidate for candidate in optics if candidate.name == claim.optic), None)
     names = tuple(candidate.name for candidate in optics)
-    fault = f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}."
+    fault = (
+        f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}."
+    )
     ledger.holds("optics", optic is not None, claim.optic, names, fault)
-    ledger.same("panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}.")
+    ledger.same(
+        "panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}."
+    )
     if optic is None or plan.cost is None:
         return None
     lines = link_lines(instance, family, gear.nic, optic, panel, claim.links)
@@ -212,9 +320,16 @@ def _bill(
 
 
 def link_lines(
-    instance: Instance, family: DesignFamily, nic: Nic, optic: Optic, panel: Panel | None, links: int
+    instance: Instance,
+    family: DesignFamily,
+    nic: Nic,
+    optic: Optic,
+    panel: Panel | None,
+    links: int,
 ) -> list[CountedItem]:
-    """The bill of domains and of so many links: a NIC, a transceiver and a panel port at each end."""
+    """The bill of domains and of so many links: a NIC, a transceiver and a panel port at each
+    end.
+    """
     ends = 2 * links
     lines = [*domain_lines(instance, family), CountedItem("nic", nic.name, ends, nic.usd, nic.w)]
     lines.append(CountedItem("optics", optic.name, ends, optic.usd, optic.w))
@@ -238,27 +353,43 @@ class LinkedRun(NamedTuple):
         return grid_of(self.work.split, self.place)
 
     def least_pace(self, phase: str, other_paces: Paces) -> float:
-        """The pace below which an iteration is late, where other phases have these paces and the rest takes no time;
-        infinite where all are."""
+        """The pace below which an iteration is late, where other phases have these paces and the
+        rest takes no time; infinite where all are.
+        """
         return _least_pace(self, phase, tuple(other_paces.items()))
 
     def ends(self, stage: int) -> float:
-        """The least links at a domain of a block of stages with which all phases that it sends in are in time, one
-        after the other; infinite where none are."""
+        """The least links at a domain of a block of stages with which all phases that it sends in
+        are in time, one after the other; infinite where none are.
+        """
         grid = self.grid
-        shares = {phase: domain_shares.get(stage * grid.replicas) for phase, domain_shares in shares_sent(grid).items()}
+        shares = {
+            phase: domain_shares.get(stage * grid.replicas)
+            for phase, domain_shares in shares_sent(grid).items()
+        }
         parts = {phase: float(share) for phase, share in shares.items() if share}
-        return self.slowest_pace(lambda s_byte: {phase: s_byte * share for phase, share in parts.items()})
+        return self.slowest_pace(
+            lambda s_byte: {phase: s_byte * share for phase, share in parts.items()}
+        )
 
     def in_time_below(self, links: int) -> bool:
-        """Whether an iteration is in time at the paces at which each phase alone fills so many links."""
+        """Whether an iteration is in time at the paces at which each phase alone fills so many
+        links.
+        """
         # each link carries both ways, and what is sent takes one hop at least
-        filled = {phase: 2 * links / float(sum(shares.values())) for phase, shares in shares_sent(self.grid).items()}
-        s_byte = {phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()}
+        filled = {
+            phase: 2 * links / float(sum(shares.values()))
+            for phase, shares in shares_sent(self.grid).items()
+        }
+        s_byte = {
+            phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()
+        }
         return self._time_s(s_byte) <= self.bound_s * (1 + LATENESS)
 
     def slowest_pace(self, s_byte_of: Callable[[float], Paces]) -> float:
-        """The least pace of what takes so many seconds a byte of each phase; infinite where none is in time."""
+        """The least pace of what takes so many seconds a byte of each phase; infinite where none is
+        in time.
+        """
 
         def late_s(s_byte: float) -> float:
             return self._time_s(s_byte_of(s_byte)) - self.bound_s * (1 + LATENESS)
@@ -274,26 +405,32 @@ class LinkedRun(NamedTuple):
 
     def _time_s(self, s_byte: Paces) -> float:
         """An iteration at seconds a byte of each phase."""
-        return iteration_s(self.work, self.place, speeds_on(self.grid, self.family.hb.gbyte_s * 1e9, s_byte))
+        return iteration_s(
+            self.work, self.place, speeds_on(self.grid, self.family.hb.gbyte_s * 1e9, s_byte)
+        )
 
 
 @lru_cache(maxsize=1 << 10)
 def _least_pace(run: LinkedRun, phase: str, other_paces: tuple[tuple[str, float], ...]) -> float:
     """As `LinkedRun.least_pace`, kept for whatever else is checked of the same plan."""
-    s_byte = {other_phase: run.s_byte(pace) for other_phase, pace in other_paces if other_phase != phase}
+    s_byte = {
+        other_phase: run.s_byte(pace) for other_phase, pace in other_paces if other_phase != phase
+    }
     return run.slowest_pace(lambda own_s_byte: s_byte | {phase: own_s_byte})
 
 
 def _first_late(late_s: Callable[[float], float], limit: float) -> float:
-    """An argument that is late, where all greater ones are too, and hardly any less one is; `limit` where that is not.
+    """An argument that is late, where all greater ones are too, and hardly any less one is; `limit`
+    where that is not.
 
-    Lateness is a convex line, so that nothing is late before its chord to a later argument is; soon both lie on its
-    last straight piece.
+    Lateness is a convex line, so that nothing is late before its chord to a later argument is; soon
+    both lie on its last straight piece.
     """
     low, high = 0.0, limit
     low_s, high_s = late_s(low), late_s(high)
     for _ in range(HALVINGS if high_s > 0 else 0):
-        # the chord meets 0 no later than the line does; beyond it by rounding, so that the argument found is late
+        # the chord meets 0 no later than the line does; beyond it by rounding, so that the argument
+        # found is late
         crossing = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
         if crossing >= high or (crossing_s := late_s(crossing)) > 0:
             return min(crossing, high)
@@ -309,12 +446,14 @@ def _first_late(late_s: Callable[[float], float], limit: float) -> float:
 
 
 def least_links(run: LinkedRun) -> int:
-    """The fewest links that join all senders to receivers and give each domain whole links for all that it sends, or
-    more than there are where none are enough."""
+    """The fewest links that join all senders to receivers and give each domain whole links for all
+    that it sends, or more than there are where none are enough.
+    """
     grid = run.grid
     ends = [run.ends(stage) for stage in range(grid.stages)]
     if math.inf in ends:
         return sys.maxsize
-    # whole links at each domain; one that is needed by rounding alone is none, and each link has two ends
+    # whole links at each domain; one that is needed by rounding alone is none, and each link has
+    # two ends
     domain_ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
     return max(joining_links(grid), math.ceil(domain_ends / 2))

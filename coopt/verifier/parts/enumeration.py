@@ -1,7 +1,8 @@
 """Go through all designs of an instance: which is the cheapest that trains every workload in time?
 
-Cost rises with the uplinks of a leaf and time falls with them, the rest of the ports being equal. So of all designs
-of a chain that are cheap enough, the one with the most uplinks is the fastest: if it is too slow, all of them are.
+Cost rises with the uplinks of a leaf and time falls with them, the rest of the ports being equal.
+So of all designs of a chain that are cheap enough, the one with the most uplinks is the fastest: if
+it is too slow, all of them are.
 """
 
 from __future__ import annotations
@@ -24,13 +25,21 @@ from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 
-SURELY = 1 - 1e-12  # where domains enough are whole for so much of the time, further spares change nothing
+SURELY = (
+    1 - 1e-12
+)  # where domains enough are whole for so much of the time, further spares change nothing
 
 
 def fewest_spares(
-    availability: Availability, trainer: Trainer, network: DesignFamily, reach: Reach, levels: Sequence[SwitchLevel]
+    availability: Availability,
+    trainer: Trainer,
+    network: DesignFamily,
+    reach: Reach,
+    levels: Sequence[SwitchLevel],
 ) -> int | None:
-    """The fewest spare domains with which all workloads are in time on a network; None where no number does."""
+    """The fewest spare domains with which all workloads are in time on a network; None where no
+    number does.
+    """
     needed_share, outages = 0.0, outages_of(availability, network, levels)
     for index, workload in enumerate(trainer.workloads):
         out = outages if workload.calendar else ALL_PORTS
@@ -43,9 +52,12 @@ def fewest_spares(
             needed_share = max(needed_share, share / trained if trained else math.inf)
     lost_share = lost_of(availability, network)
     spare_counts = availability.spares
-    # on average the time with domains enough grows with spares; what is promised may ask for some more
+    # on average the time with domains enough grows with spares; what is promised may ask for some
+    # more
     start = bisect_left(
-        spare_counts, True, key=lambda spares: running_share(lost_share, network.domains, spares) >= needed_share
+        spare_counts,
+        True,
+        key=lambda spares: running_share(lost_share, network.domains, spares) >= needed_share,
     )
     for spares in spare_counts[start:] if needed_share <= 1.0 else ():
         family = network._replace(spares=spares)
@@ -88,9 +100,14 @@ def no_condition(family: DesignFamily, ports: Ports) -> bool:
 
 
 def cheapest_design_below(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, margin: float = STRICT
+    instance: Instance,
+    kind: ObjectiveKind,
+    bound: float,
+    stands: Condition = no_condition,
+    margin: float = STRICT,
 ) -> FoundDesign | None:
-    """The cheapest feasible design worth less than `bound` by more than rounding; None where there is none.
+    """The cheapest feasible design worth less than `bound` by more than rounding; None where there
+    is none.
 
     Parameters
     ----------
@@ -99,39 +116,53 @@ def cheapest_design_below(
     bound
         In the unit of the objective; infinite to ask for any feasible design.
     margin
-        By which share bounds of time and memory are taken short; negative to put rounding in favour of designs.
+        By which share bounds of time and memory are taken short; negative to put rounding in favour
+        of designs.
     """
     trainer, best_design, ceiling = Trainer(instance, margin), None, bound
     for row in design_chains(instance, kind):
-        # cost rises with uplinks and time falls: designs cheap enough come first, those in time last
+        # cost rises with uplinks and time falls: designs cheap enough come first, those in time
+        # last
         ups = _admitted_uplinks(instance, kind, row, ceiling, margin)
         if not ups or not _trains(trainer, row, ups[-1], stands):
             continue  # the most uplinks are the fastest design of the chain
         # the fewest uplinks in time are the cheapest of the chain
         least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
         ports = row.chain.with_up(ups[least_index])
-        best_design = FoundDesign(_value(instance, kind, row, ups[least_index]), row.family, ports, row.optics)
+        best_design = FoundDesign(
+            _value(instance, kind, row, ups[least_index]), row.family, ports, row.optics
+        )
         ceiling = best_design.value
     return best_design
 
 
 def designs_below(
-    instance: Instance, kind: ObjectiveKind, bound: float, stands: Condition = no_condition, margin: float = STRICT
+    instance: Instance,
+    kind: ObjectiveKind,
+    bound: float,
+    stands: Condition = no_condition,
+    margin: float = STRICT,
 ) -> Iterator[FoundDesign]:
-    """Every feasible design worth less than `bound`, in no particular order; all feasible ones where it is infinite."""
+    """Every feasible design worth less than `bound`, in no particular order; all feasible ones
+    where it is infinite.
+    """
     trainer = Trainer(instance, margin)
     for row in design_chains(instance, kind):
         ups = _admitted_uplinks(instance, kind, row, bound, margin)
         if ups and _trains(trainer, row, ups[-1], stands):
             least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
             for up in ups[least_index:]:
-                yield FoundDesign(_value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics)
+                yield FoundDesign(
+                    _value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics
+                )
 
 
 def least_designs(
     instance: Instance, kind: ObjectiveKind, margin: float = STRICT
 ) -> Iterator[tuple[DesignFamily, Ports, tuple[OpticPair, ...]]]:
-    """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it costs."""
+    """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it
+    costs.
+    """
     trainer = Trainer(instance, margin)
     for row in design_chains(instance, kind):
         ups = row.chain.uplinks
@@ -141,23 +172,29 @@ def least_designs(
 
 
 def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignChain]:
-    """Every chain of designs that an instance considers, with every choice of optics to go through."""
+    """Every chain of designs that an instance considers, with every choice of optics to go
+    through.
+    """
     for family in families(instance):
         for tiers in range(instance.network.max_tiers + 1):
             if family.gear is not None and not family.gear.is_named_once(tiers):
                 continue
             by_cages: dict[
-                tuple[tuple[int, int], tuple[int, ...]], tuple[DesignFamily, list[tuple[OpticPair, ...]]]
+                tuple[tuple[int, int], tuple[int, ...]],
+                tuple[DesignFamily, list[tuple[OpticPair, ...]]],
             ] = {}
             for optics in optics_choices(instance, kind, family, tiers):
                 carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
                 caged_family = in_cages(instance.network, family, carried)
                 if spares_core(caged_family, optics):
-                    # optics whose cages leave the same ports have the same chains, which are listed once
+                    # optics whose cages leave the same ports have the same chains, which are listed
+                    # once
                     key = cages(carried), radices(caged_family)
                     by_cages.setdefault(key, (caged_family, []))[1].append(optics)
             for (ports_together, _), (caged_family, choices) in by_cages.items():
-                yield from _chains_with(instance, kind, caged_family, tiers, ports_together, choices)
+                yield from _chains_with(
+                    instance, kind, caged_family, tiers, ports_together, choices
+                )
 
 
 def _chains_with(
@@ -168,14 +205,18 @@ def _chains_with(
     ports_together: tuple[int, int],
     choices: Sequence[tuple[OpticPair, ...]],
 ) -> Iterator[DesignChain]:
-    """The chains of so many tiers whose ports come in such cages, each with the choices of ends to go through for it.
+    """The chains of so many tiers whose ports come in such cages, each with the choices of ends to
+    go through for it.
 
-    On three tiers all modules above leaves are there as often as a leaf has uplinks, so that of two choices one is no
-    dearer at every number of uplinks where it is at the fewest and at the most. On two, spines buy whole modules.
+    On three tiers all modules above leaves are there as often as a leaf has uplinks, so that of two
+    choices one is no dearer at every number of uplinks where it is at the fewest and at the most.
+    On two, spines buy whole modules.
     """
     gear = family.gear
     # where whole modules are bought above the leaves, cost need not rise with every uplink
-    broken_out = gear is not None and any(max(gear.carried(ends)) > 1 for optics in choices for ends in optics[1:])
+    broken_out = gear is not None and any(
+        max(gear.carried(ends)) > 1 for optics in choices for ends in optics[1:]
+    )
     chooses_ends = instance.network.link_ends != "same" and len(choices) > 1
     apart = broken_out and (tiers == 2 or not chooses_ends)
     for chain in chains(family, instance.network, ports_together, apart=apart):
@@ -193,19 +234,27 @@ def _chains_with(
 def _admitted_uplinks(
     instance: Instance, kind: ObjectiveKind, row: DesignChain, ceiling: float, margin: float
 ) -> Sequence[int]:
-    """The uplinks with which a design is cheap enough and within the limits, which no further one mends."""
+    """The uplinks with which a design is cheap enough and within the limits, which no further one
+    mends.
+    """
     ups = row.chain.uplinks
 
     def is_excluded(up: int) -> bool:
         lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
         sums = bill_total(lines, instance.objective)
-        return not (is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin))
+        return not (
+            is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
+        )
 
     return ups[: number_below(ups, True, is_excluded)]
 
 
-def number_below(ups: Sequence[int], end: Fraction | bool, key: Callable[[int], Fraction | bool]) -> int:
-    """How many of the rising numbers of uplinks have a key below an end; keys do not fall with uplinks."""
+def number_below(
+    ups: Sequence[int], end: Fraction | bool, key: Callable[[int], Fraction | bool]
+) -> int:
+    """How many of the rising numbers of uplinks have a key below an end; keys do not fall with
+    uplinks.
+    """
     # most chains are too dear with the fewest already
     return bisect_left(ups, end, lo=1, key=key) if ups and key(ups[0]) < end else 0
 

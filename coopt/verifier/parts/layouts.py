@@ -17,12 +17,13 @@ def ceil_ratio(a: int, b: int) -> int:
 
 
 class Ports(NamedTuple):
-    """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0 without one).
+    """Ports in use: `down` and `up` of a leaf, `pod_down` and `pod_up` of an aggregation switch (0
+    without one).
 
-    `shared` planes are on a switch of a single tier whose ports are kept for domains to come; 0 where all that fit are.
-    `bundle` is the most parallel links there may be from a leaf to a spine, on three tiers from an aggregation switch
-    to a core, where all these bundles are equal; 0 where they need not be. `pod_each` links lead from a leaf to each
-    aggregation switch of its pod.
+    `shared` planes are on a switch of a single tier whose ports are kept for domains to come; 0
+    where all that fit are. `bundle` is the most parallel links there may be from a leaf to a spine,
+    on three tiers from an aggregation switch to a core, where all these bundles are equal; 0 where
+    they need not be. `pod_each` links lead from a leaf to each aggregation switch of its pod.
     """
 
     tiers: int
@@ -60,7 +61,8 @@ NO_NETWORK = Ports(tiers=0, down=0)
 
 
 def split_ports(radix: int, over: int, cage: int = 1) -> int:
-    """Ports towards the leaves' side when `over` times as many go down as up, rounded so that none is left.
+    """Ports towards the leaves' side when `over` times as many go down as up, rounded so that none
+    is left.
 
     Ports come in cages of so many, which face one way.
     """
@@ -76,7 +78,8 @@ def whole_ratios(radix: int, network: Network) -> range:
 def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list[int]:
     """All values of `down` of a network with more than one tier, descending.
 
-    Where links lead into a core, a leaf is split as without them, or after as few ports are set aside as hold them.
+    Where links lead into a core, a leaf is split as without them, or after as few ports are set
+    aside as hold them.
     """
     assert family.gear is not None
     radix, fillings = family.gear.switch.radix, set()
@@ -86,8 +89,13 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
         for reserved in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
             down = _whole_blocks(family, split_ports(radix - reserved, over, cage))
-            core_links = reserved // family.core_module * family.core_module  # links in whole modules
-            if core_links * leaf_count(family, down) * family.planes * family.copies >= family.to_core:
+            core_links = (
+                reserved // family.core_module * family.core_module
+            )  # links in whole modules
+            if (
+                core_links * leaf_count(family, down) * family.planes * family.copies
+                >= family.to_core
+            ):
                 fillings.add(down)
                 break
     if network.leaf_fill == "any":
@@ -98,7 +106,8 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
 def _even_fillings(family: DesignFamily, network: Network, cage: int) -> set[int]:
     """The least filling of each number of leaves, of no more leaves than a split in half takes.
 
-    A filling is within the largest ratio where its cages leave room for those of the uplinks that it needs at least.
+    A filling is within the largest ratio where its cages leave room for those of the uplinks that
+    it needs at least.
     """
     assert family.gear is not None
     radix, ratio = family.gear.switch.radix, network.largest_ratio
@@ -122,12 +131,17 @@ def _whole_blocks(family: DesignFamily, nominal: int) -> int:
 
 
 def planes_on_switch(family: DesignFamily) -> int:
-    """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a core beside."""
+    """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a
+    core beside.
+    """
     assert family.gear is not None
     radix = family.gear.switch.radix
     # as few ports are set aside as hold the links into the core
     for core_links in range(radix - family.ends + 1):
-        planes, held_links = (radix - core_links) // family.ends, core_links // family.core_module * family.core_module
+        planes, held_links = (
+            (radix - core_links) // family.ends,
+            core_links // family.core_module * family.core_module,
+        )
         if held_links * ceil_ratio(family.planes, planes) * family.copies >= family.to_core:
             return planes
     return 0
@@ -139,12 +153,16 @@ def chassis_count(family: DesignFamily) -> int:
 
 
 def core_ports(family: DesignFamily, ports: Ports) -> int:
-    """Links into a core that start at each leaf, the same number at all, in whichever plane they are."""
+    """Links into a core that start at each leaf, the same number at all, in whichever plane they
+    are.
+    """
     if family.gear is None:
         return 0
     if ports.tiers == 1:
         return ceil_ratio(family.to_core, chassis_count(family))
-    return ceil_ratio(family.to_core, leaf_count(family, ports.down) * family.planes * family.copies)
+    return ceil_ratio(
+        family.to_core, leaf_count(family, ports.down) * family.planes * family.copies
+    )
 
 
 def held_for_core(family: DesignFamily, ports: Ports) -> int:
@@ -159,9 +177,13 @@ def free_ports(family: DesignFamily, down: int) -> int:
 
 
 def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tuple[int, ...]:
-    """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending; whole cages of ports."""
+    """All numbers of uplinks of a leaf with `down` of `radix` ports in use, ascending; whole cages
+    of ports.
+    """
     down_cages = ceil_ratio(down, cage)
-    limit = min(down_cages, radix // cage - down_cages)  # more uplinks than end points below would never be full
+    limit = min(
+        down_cages, radix // cage - down_cages
+    )  # more uplinks than end points below would never be full
     if network.ratios is not None:
         cages = {ceil_ratio(math.ceil(down / ratio), cage) for ratio in network.ratios}
     else:
@@ -169,14 +191,17 @@ def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tupl
     return tuple(cage * count for count in sorted(cages) if count <= limit)
 
 
-def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+def even_uplinks(
+    uplinks: tuple[int, ...], leaves: int, radix: int
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The numbers of uplinks that spines may take in equal bundles, with the largest bundle.
 
-    Of numbers in a row those stay that the fewest spines with ports enough divide; the last one stays in any case, if
-    need be with smaller bundles.
+    Of numbers in a row those stay that the fewest spines with ports enough divide; the last one
+    stays in any case, if need be with smaller bundles.
     """
     largest_bundle = radix // leaves
-    # the fewest spines that have the ports take equal bundles of these; others need more spines than the next number
+    # the fewest spines that have the ports take equal bundles of these; others need more spines
+    # than the next number
     even_counts = tuple(up for up in uplinks if up % ceil_ratio(up, largest_bundle) == 0)
     if even_counts:
         yield largest_bundle, even_counts
@@ -188,7 +213,9 @@ def even_uplinks(uplinks: tuple[int, ...], leaves: int, radix: int) -> Iterator[
 def uplink_menus(
     family: DesignFamily, down: int, network: Network, cage: int = 1
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """All numbers of uplinks of a leaf with `down` ports in use, in groups that have the largest bundle in common."""
+    """All numbers of uplinks of a leaf with `down` ports in use, in groups that have the largest
+    bundle in common.
+    """
     assert family.gear is not None
     uplinks = leaf_uplinks(down, free_ports(family, down), network, cage)
     if network.bundles == "any" or fewest_tiers(family, down) > 2:
@@ -200,18 +227,28 @@ def uplink_menus(
 
 
 def switches_above(links: int, largest_bundle: int) -> int:
-    """The fewest switches that share the links of one switch below evenly, with at most `largest_bundle` to each."""
-    return next(count for count in range(ceil_ratio(links, largest_bundle), links + 1) if links % count == 0)
+    """The fewest switches that share the links of one switch below evenly, with at most
+    `largest_bundle` to each.
+    """
+    return next(
+        count for count in range(ceil_ratio(links, largest_bundle), links + 1) if links % count == 0
+    )
 
 
 def pod_bundle(pods: int, up_ports: int, radix: int, network: Network) -> int:
-    """Links of an aggregation switch with `up_ports` up-ports to each of its cores, 0 where they may differ."""
+    """Links of an aggregation switch with `up_ports` up-ports to each of its cores, 0 where they
+    may differ.
+    """
     return 0 if network.bundles == "any" else up_ports // switches_above(up_ports, radix // pods)
 
 
 def spine_count(leaves: int, ports: Ports, radix: int) -> int:
     """Spines of one plane of two tiers."""
-    return switches_above(ports.up, ports.bundle) if ports.bundle else ceil_ratio(leaves * ports.up, radix)
+    return (
+        switches_above(ports.up, ports.bundle)
+        if ports.bundle
+        else ceil_ratio(leaves * ports.up, radix)
+    )
 
 
 def core_count(leaves: int, ports: Ports, radix: int) -> int:
@@ -221,8 +258,10 @@ def core_count(leaves: int, ports: Ports, radix: int) -> int:
 
 
 def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, int]]:
-    """All (down, up) ports of an aggregation switch, in whole cages: no more up than down, and no fewer than its own
-    whole ratio of down to up asks for, or where `pod_uplinks` is any the largest ratio."""
+    """All (down, up) ports of an aggregation switch, in whole cages: no more up than down, and no
+    fewer than its own whole ratio of down to up asks for, or where `pod_uplinks` is any the largest
+    ratio.
+    """
     ratios: Iterable[int] = whole_ratios(radix, network)
     if network.ratios is not None:
         # of a list the whole ratios, and an even split in any case
@@ -239,14 +278,19 @@ def pod_splits(radix: int, network: Network, cage: int = 1) -> list[tuple[int, i
 def pod_shapes(
     radix: int, network: Network, leaves: int, cage: int = 1, core: int | None = None
 ) -> list[tuple[int, int, int]]:
-    """All (down, up) ports of an aggregation switch with the links that each leaf has to it, on pods that cores join.
+    """All (down, up) ports of an aggregation switch with the links that each leaf has to it, on
+    pods that cores join.
 
-    Cores have `core` ports, as many as aggregation switches where left out. Several links divide both, and leave a pod
-    of several leaves.
+    Cores have `core` ports, as many as aggregation switches where left out. Several links divide
+    both, and leave a pod of several leaves.
     """
     pod_ports = []
-    for (down, up), leaf_links in product(pod_splits(radix, network, cage), sorted(set(network.pod_bundles))):
-        divides = leaf_links == 1 or (down % leaf_links == 0 and up % leaf_links == 0 and down > leaf_links)
+    for (down, up), leaf_links in product(
+        pod_splits(radix, network, cage), sorted(set(network.pod_bundles))
+    ):
+        divides = leaf_links == 1 or (
+            down % leaf_links == 0 and up % leaf_links == 0 and down > leaf_links
+        )
         # every core has a port for each pod
         if divides and ceil_ratio(leaves, down // leaf_links) <= (core or radix):
             pod_ports.append((down, up, leaf_links))
@@ -264,7 +308,9 @@ def leaf_count(family: DesignFamily, down: int) -> int:
 
 
 def fewest_tiers(family: DesignFamily, down: int) -> int:
-    """Tiers it takes to reach all end points, with `down` of them on a leaf if there is more than one."""
+    """Tiers it takes to reach all end points, with `down` of them on a leaf if there is more than
+    one.
+    """
     if family.gear is None:
         return 0
     if planes_on_switch(family):
@@ -273,15 +319,20 @@ def fewest_tiers(family: DesignFamily, down: int) -> int:
 
 
 def cages(per_module: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Ports of a leaf and of an aggregation switch that face one way together, where modules at the lower and at the
-    upper ends of each level carry so many links: a leaf has upper ends of the first level and lower ones of the second.
+    """Ports of a leaf and of an aggregation switch that face one way together, where modules at the
+    lower and at the upper ends of each level carry so many links: a leaf has upper ends of the
+    first level and lower ones of the second.
     """
     of_switch = [math.lcm(down[1], up[0]) for down, up in pairwise(per_module)]
     return (*of_switch, 1, 1)[0], (*of_switch, 1, 1)[1]
 
 
 def chains(
-    family: DesignFamily, network: Network, ports_together: tuple[int, int] = (1, 1), *, apart: bool = False
+    family: DesignFamily,
+    network: Network,
+    ports_together: tuple[int, int] = (1, 1),
+    *,
+    apart: bool = False,
 ) -> Iterator[Chain]:
     """All designs of a family.
 
@@ -290,8 +341,8 @@ def chains(
     ports_together
         Ports of a leaf, and of an aggregation switch, that face one way together.
     apart
-        Whether each number of uplinks is a chain of its own, as where whole modules are bought above the leaves, so
-        that the price need not rise with every uplink.
+        Whether each number of uplinks is a chain of its own, as where whole modules are bought
+        above the leaves, so that the price need not rise with every uplink.
     """
     if family.gear is None:
         yield Chain(NO_NETWORK, (0,))

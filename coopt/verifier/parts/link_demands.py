@@ -1,4 +1,5 @@
-"""What crosses HB domains on direct links: who sends how much to whom, and the links that this needs at given paces.
+"""What crosses HB domains on direct links: who sends how much to whom, and the links that this
+needs at given paces.
 
 Lengths of links prove how many demands take at least, and cuts how many whole links.
 
@@ -36,14 +37,18 @@ NEED_ROUNDING = 1e-6
 
 
 class RoundedCut(NamedTuple):
-    """What leaves a set of domains in each phase at a pace of one link, and what a whole link across is priced."""
+    """What leaves a set of domains in each phase at a pace of one link, and what a whole link
+    across is priced.
+    """
 
     price: int
     demands: dict[str, Fraction]
 
 
 class PricedLinks(NamedTuple):
-    """Lengths and prices of a proof, summed up: so much for each pace, the cuts, all ports, and the most for a link."""
+    """Lengths and prices of a proof, summed up: so much for each pace, the cuts, all ports, and the
+    most for a link.
+    """
 
     by_pace: dict[str, Fraction]
     cuts: tuple[RoundedCut, ...]
@@ -52,10 +57,16 @@ class PricedLinks(NamedTuple):
 
     def least_links(self, paces: Paces, ports: int) -> Fraction:
         """No fewer links carry all demands at these paces, with so many ports a domain."""
-        total = sum((unit_price * Fraction(paces[phase]) for phase, unit_price in self.by_pace.items()), Fraction())
+        total = sum(
+            (unit_price * Fraction(paces[phase]) for phase, unit_price in self.by_pace.items()),
+            Fraction(),
+        )
         for cut in self.cuts:
-            total += cut.price * max(math.ceil(share * Fraction(paces[phase])) for phase, share in cut.demands.items())
-        # a link is worth `link` at most: what demands are worth, less what full ports give back, takes so many
+            total += cut.price * max(
+                math.ceil(share * Fraction(paces[phase])) for phase, share in cut.demands.items()
+            )
+        # a link is worth `link` at most: what demands are worth, less what full ports give back,
+        # takes so many
         return (total - self.ports * ports) / self.link
 
 
@@ -70,22 +81,32 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     firsts, turns, count = grid.firsts, grid.replicas // grid.turn, grid.domains
     if unknown_phases := set(lengths.lengths) - set(sends_on(grid)):
         raise InstanceError(
-            f"proof: lengths of phase {min(unknown_phases)!r}, needs {listed(sends_on(grid))} of their grid"
+            f"proof: lengths of phase {min(unknown_phases)!r}, needs {listed(sends_on(grid))} of"
+            " their grid"
         )
-    by_phase = {phase: _amounts(lengths.lengths.get(phase, ()), len(firsts) * count) for phase in sends_on(grid)}
+    by_phase = {
+        phase: _amounts(lengths.lengths.get(phase, ()), len(firsts) * count)
+        for phase in sends_on(grid)
+    }
     ports = _amounts(lengths.ports or ("0",) * len(firsts), len(firsts))
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
     if not all(0 <= domain < count for members, _ in cuts for domain in members):
-        raise InstanceError(f"proof: a cut has a domain beyond {count - 1}, needs domains of its grid")
-    # prices of the cuts that a link from one of the first domains crosses, in all places the cuts are moved to
+        raise InstanceError(
+            f"proof: a cut has a domain beyond {count - 1}, needs domains of its grid"
+        )
+    # prices of the cuts that a link from one of the first domains crosses, in all places the cuts
+    # are moved to
     across: defaultdict[tuple[int, int], int] = defaultdict(int)
     for members, price in cuts:
         for turn in range(turns):
             moved_members = {grid.moved(domain, turn * grid.turn) for domain in members}
             for source in firsts:
                 for target in range(count):
-                    across[source, target] += price * ((source in moved_members) != (target in moved_members))
-    # what a link is worth at most: lengths both ways and cuts, less its ports; over it, no link is worth more than 1
+                    across[source, target] += price * (
+                        (source in moved_members) != (target in moved_members)
+                    )
+    # what a link is worth at most: lengths both ways and cuts, less its ports; over it, no link is
+    # worth more than 1
     link = 0
     for number, source in enumerate(firsts):
         for target in range(count):
@@ -99,8 +120,13 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
                 link = max(link, length + across[source, target] - ends)
     if link <= 0:
         return None
-    by_pace = {phase: _demand_lengths(grid, phase, lengths_of_phase) for phase, lengths_of_phase in by_phase.items()}
-    rounded = tuple(RoundedCut(price * turns, _leaving(grid, members)) for members, price in cuts if price)
+    by_pace = {
+        phase: _demand_lengths(grid, phase, lengths_of_phase)
+        for phase, lengths_of_phase in by_phase.items()
+    }
+    rounded = tuple(
+        RoundedCut(price * turns, _leaving(grid, members)) for members, price in cuts if price
+    )
     return PricedLinks(by_pace, rounded, sum(ports) * turns, link)
 
 
@@ -116,18 +142,23 @@ def _amount(text: str) -> int:
 def _amounts(amounts: Sequence[str], count: int) -> list[int]:
     """Amounts of a proof as whole numbers."""
     if len(amounts) != count:
-        raise InstanceError(f"proof: {len(amounts)} lengths or prices of ports where {count} are needed")
+        raise InstanceError(
+            f"proof: {len(amounts)} lengths or prices of ports where {count} are needed"
+        )
     return [_amount(text) for text in amounts]
 
 
 def _length(grid: StageGrid, lengths: Sequence[int], source: int, target: int) -> int:
-    """The length from one domain to another: that from the first domain that sends alike to one as far on."""
+    """The length from one domain to another: that from the first domain that sends alike to one as
+    far on.
+    """
     number, back = grid.origin_of(source)
     return lengths[number * grid.domains + grid.moved(target, -back)]
 
 
 def _demand_lengths(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Fraction:
-    """What all demands of a phase need at a pace of one link: each at least its share of the shortest distance.
+    """What all demands of a phase need at a pace of one link: each at least its share of the
+    shortest distance.
 
     Moving all domains of each stage on changes nothing, so that the first ones stand for all.
     """
@@ -136,7 +167,10 @@ def _demand_lengths(grid: StageGrid, phase: str, lengths: Sequence[int]) -> Frac
     demands = [(ends, share) for ends, share in sends_on(grid)[phase].items() if ends[0] in firsts]
     for source in firsts:
         distances = _distances(grid, lengths, source)
-        total += sum((share * distances[end] for (start, end), share in demands if start == source), Fraction())
+        total += sum(
+            (share * distances[end] for (start, end), share in demands if start == source),
+            Fraction(),
+        )
     return total * (grid.replicas // grid.turn)
 
 
@@ -157,7 +191,10 @@ def _distances(grid: StageGrid, lengths: Sequence[int], source: int) -> dict[int
 def _leaving(grid: StageGrid, members: frozenset[int]) -> dict[str, Fraction]:
     """What leaves a set of domains in each phase at a pace of one link."""
     return {
-        phase: sum((share for (a, b), share in sends.items() if a in members and b not in members), Fraction())
+        phase: sum(
+            (share for (a, b), share in sends.items() if a in members and b not in members),
+            Fraction(),
+        )
         for phase, sends in sends_on(grid).items()
     }
 
@@ -167,11 +204,12 @@ KINDS = ("pp", "dp", "tp", "cp", "ep", "edp", "tied")
 
 
 class StageGrid(NamedTuple):
-    """Domain s·`replicas` + x holds `inner` stages; a pipeline of several chunks is `closed`: it goes round.
+    """Domain s·`replicas` + x holds `inner` stages; a pipeline of several chunks is `closed`: it
+    goes round.
 
-    x numbers the domains of a stage, TP ranks fastest, then contexts, then replicas: a TP group has `tensor` of them, a
-    ring of contexts `contexts` such groups if replicas lie in several domains too, an expert group `experts` domains,
-    `apart` from each other.
+    x numbers the domains of a stage, TP ranks fastest, then contexts, then replicas: a TP group has
+    `tensor` of them, a ring of contexts `contexts` such groups if replicas lie in several domains
+    too, an expert group `experts` domains, `apart` from each other.
     """
 
     stages: int
@@ -213,7 +251,9 @@ class StageGrid(NamedTuple):
 
 @cache
 def sends_by_kind(grid: StageGrid) -> dict[str, Sends]:
-    """What domains send to each other in traffic of each kind at a pace of one link, where they send anything."""
+    """What domains send to each other in traffic of each kind at a pace of one link, where they
+    send anything.
+    """
     replicas, t, copies = grid.replicas, grid.tensor, grid.experts * grid.apart
     all_sends = {
         "pp": _hops(grid),
@@ -231,7 +271,10 @@ def sends_by_kind(grid: StageGrid) -> dict[str, Sends]:
 def phases_of(grid: StageGrid) -> dict[str, str]:
     """The phase of each kind of traffic: the first kind that sends alike."""
     kinds = sends_by_kind(grid)
-    return {kind: next(leader for leader in KINDS if kinds.get(leader) == sends) for kind, sends in kinds.items()}
+    return {
+        kind: next(leader for leader in KINDS if kinds.get(leader) == sends)
+        for kind, sends in kinds.items()
+    }
 
 
 @cache
@@ -258,7 +301,9 @@ def _hops(grid: StageGrid) -> Sends:
 
 
 def _members(grid: StageGrid, stride: int, count: int) -> Iterator[list[int]]:
-    """The groups of so many domains, so far from each other, that tile the domains; none of one alone."""
+    """The groups of so many domains, so far from each other, that tile the domains; none of one
+    alone.
+    """
     for start in range(0, grid.domains if count > 1 else 0, stride * count):
         for offset in range(stride):
             yield [start + offset + number * stride for number in range(count)]
@@ -277,12 +322,18 @@ def _rings(grid: StageGrid, stride: int, count: int) -> Sends:
 def _exchanges(grid: StageGrid, stride: int, count: int) -> Sends:
     """All-to-alls: every member sends to all others alike."""
     share = Fraction(1, max(count - 1, 1))
-    return {ends: share for members in _members(grid, stride, count) for ends in permutations(members, 2)}
+    return {
+        ends: share
+        for members in _members(grid, stride, count)
+        for ends in permutations(members, 2)
+    }
 
 
 def has_neighbours(place: Placement, *, tied: bool) -> bool:
-    """Whether stages that hold the same parameters are in one domain or in neighbours: the ends of a pipeline with one
-    embedding, and all that are as far from its ends in two directions, of one stage a domain."""
+    """Whether stages that hold the same parameters are in one domain or in neighbours: the ends of
+    a pipeline with one embedding, and all that are as far from its ends in two directions, of one
+    stage a domain.
+    """
     if place.two_way:
         return place.pp_across == 1 or place.pp_in * place.pp_across == 2
     return not (tied and place.pp_across > 2)

@@ -1,6 +1,7 @@
 """Route every flow between domains over the graph of a network, and find the busiest link.
 
-Nothing is taken from the intervals by which loads are charged: flows come from the numbers of ranks, paths from links.
+Nothing is taken from the intervals by which loads are charged: flows come from the numbers of
+ranks, paths from links.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from coopt.verifier.training.placing import Placement
 
 
 class DomainFlow(NamedTuple):
-    """What one domain sends to another, on all rails, or on those of one of the stages inside a domain."""
+    """What one domain sends to another, on all rails, or on those of one of the stages inside a
+    domain.
+    """
 
     sender: int
     receiver: int
@@ -27,7 +30,9 @@ class DomainFlow(NamedTuple):
 
 
 def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str, list[DomainFlow]]:
-    """Who sends to whom, by kind of traffic; `looped` says whether hops lead from the last stage to the first."""
+    """Who sends to whom, by kind of traffic; `looped` says whether hops lead from the last stage to
+    the first.
+    """
     t, c, d, p = place.tp_across, place.cp_across, place.dp_across, place.pp_across
     flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("ep", "pp", "tied")}
     for kind, groups in ring_groups(place, expert_tp=expert_tp).items():
@@ -40,9 +45,13 @@ def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str
     for ranks in product(range(d), range(c), range(t)):
         pipeline = [_domain(place, e, *ranks) for e in range(p)]
         for stage in range(last_stage + looped if p > 1 else 0):
-            flows["pp"] += _both_ways(stage, (stage + 1) % (last_stage + 1), place, pipeline.__getitem__)
+            flows["pp"] += _both_ways(
+                stage, (stage + 1) % (last_stage + 1), place, pipeline.__getitem__
+            )
         if place.two_way:
-            flows["tied"] += [DomainFlow(pipeline[i], pipeline[p - 1 - i]) for i in range(p) if i != p - 1 - i]
+            flows["tied"] += [
+                DomainFlow(pipeline[i], pipeline[p - 1 - i]) for i in range(p) if i != p - 1 - i
+            ]
         elif p > 1:
             flows["tied"] += _both_ways(0, last_stage, place, pipeline.__getitem__)
     return flows
@@ -57,7 +66,9 @@ def _domain(place: Placement, stage: int, replica: int, context: int, tensor: in
 
 
 def _holders(place: Placement, *, expert_tp: bool) -> Iterator[list[int]]:
-    """The domains that divide the experts of a stage, those of each TP rank apart where TP splits experts, too."""
+    """The domains that divide the experts of a stage, those of each TP rank apart where TP splits
+    experts, too.
+    """
     axes = range(place.dp_across), range(place.cp_across), range(place.tp_across)
     for stage in range(place.pp_across):
         domains = [_domain(place, stage, *ranks) for ranks in product(*axes)]
@@ -65,14 +76,25 @@ def _holders(place: Placement, *, expert_tp: bool) -> Iterator[list[int]]:
 
 
 def ring_groups(place: Placement, *, expert_tp: bool) -> dict[str, list[list[int]]]:
-    """The domains of each group that gathers and scatters, by kind of traffic, in the order of their ring."""
+    """The domains of each group that gathers and scatters, by kind of traffic, in the order of
+    their ring.
+    """
     axes = range(place.dp_across), range(place.cp_across), range(place.tp_across)
     replicas, contexts, tensors = axes
     groups: dict[str, list[list[int]]] = {kind: [] for kind in ("tp", "cp", "dp", "edp")}
     for stage in range(place.pp_across):
-        groups["tp"] += [[_domain(place, stage, *ranks, i) for i in tensors] for ranks in product(replicas, contexts)]
-        groups["cp"] += [[_domain(place, stage, d, i, t) for i in contexts] for d, t in product(replicas, tensors)]
-        groups["dp"] += [[_domain(place, stage, *ranks, t) for ranks in product(replicas, contexts)] for t in tensors]
+        groups["tp"] += [
+            [_domain(place, stage, *ranks, i) for i in tensors]
+            for ranks in product(replicas, contexts)
+        ]
+        groups["cp"] += [
+            [_domain(place, stage, d, i, t) for i in contexts]
+            for d, t in product(replicas, tensors)
+        ]
+        groups["dp"] += [
+            [_domain(place, stage, *ranks, t) for ranks in product(replicas, contexts)]
+            for t in tensors
+        ]
     for members in _holders(place, expert_tp=expert_tp):
         if place.ep_across * place.copies_across == len(members):
             groups["edp"] += [members[i :: place.ep_across] for i in range(place.ep_across)]
@@ -80,7 +102,9 @@ def ring_groups(place: Placement, *, expert_tp: bool) -> dict[str, list[list[int
 
 
 def way_flows(groups: Iterable[Sequence[int]], flows: Flows, turn: int = 0) -> list[DomainFlow]:
-    """Who sends to whom in a round of halving and doubling, or along two trees, by which edges may be doubled."""
+    """Who sends to whom in a round of halving and doubling, or along two trees, by which edges may
+    be doubled.
+    """
     domain_pairs = []
     for members in groups:
         y, distance = len(members), 2**turn
@@ -93,7 +117,9 @@ def way_flows(groups: Iterable[Sequence[int]], flows: Flows, turn: int = 0) -> l
     return domain_pairs
 
 
-def _both_ways(a: int, b: int, place: Placement, domain: Callable[[int], int]) -> Iterator[DomainFlow]:
+def _both_ways(
+    a: int, b: int, place: Placement, domain: Callable[[int], int]
+) -> Iterator[DomainFlow]:
     """What GPUs of two stages send each other across domains, each on the rail of the receiver.
 
     Stages run through a domain upwards, through the next one downwards.
@@ -107,7 +133,9 @@ def _both_ways(a: int, b: int, place: Placement, domain: Callable[[int], int]) -
 
 def _ring(members: Sequence[int]) -> list[DomainFlow]:
     """Each to the next one, the last to the first."""
-    return [DomainFlow(a, b) for a, b in zip(members, [*members[1:], members[0]], strict=True) if a != b]
+    return [
+        DomainFlow(a, b) for a, b in zip(members, [*members[1:], members[0]], strict=True) if a != b
+    ]
 
 
 class LeafPair(NamedTuple):
@@ -118,7 +146,9 @@ class LeafPair(NamedTuple):
 
 
 class Router:
-    """Spreads flows over all shortest paths of a graph of two or three tiers, each of them as much as any other."""
+    """Spreads flows over all shortest paths of a graph of two or three tiers, each of them as much
+    as any other.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -135,7 +165,9 @@ class Router:
                     # by parallel links, so that each single one of them carries as much
                     weights[hop] += count
             self._shares[pair] = {
-                (lower_switch, upper_switch): weight / total / self._links(lower_switch, upper_switch)
+                (lower_switch, upper_switch): (
+                    weight / total / self._links(lower_switch, upper_switch)
+                )
                 for (lower_switch, upper_switch), weight in weights.items()
             }
         return self._shares[pair]
@@ -147,7 +179,9 @@ class Router:
         return [neighbour for neighbour in self._graph.neighbors(node) if neighbour[0] > node[0]]
 
     def _paths(self, pair: LeafPair) -> Iterator[tuple[list[tuple[Node, Node]], int]]:
-        """The hops upward of every path between two leaves, and by how many parallel links it may go."""
+        """The hops upward of every path between two leaves, and by how many parallel links it may
+        go.
+        """
         a, b = pair
         if a == b:
             return
@@ -163,8 +197,11 @@ class Router:
                         ways = math.prod(self._links(*hop) for hop in pairwise(stops))
                         yield [(a, lower_switch), (lower_switch, core)], ways
 
-    def busiest(self, targets: Counter[tuple[Node, tuple[Node, ...]]], *, one_by_one: bool) -> float:
-        """The load of the busiest link on the way up, where so many NICs at a leaf each send 1 to each of some leaves.
+    def busiest(
+        self, targets: Counter[tuple[Node, tuple[Node, ...]]], *, one_by_one: bool
+    ) -> float:
+        """The load of the busiest link on the way up, where so many NICs at a leaf each send 1 to
+        each of some leaves.
 
         Parameters
         ----------
@@ -176,14 +213,20 @@ class Router:
             nic_loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
             for receiver in receivers:
                 for link, share in self.upward(LeafPair(leaf, receiver)).items():
-                    nic_loads[link] = max(nic_loads[link], share) if one_by_one else nic_loads[link] + share
+                    nic_loads[link] = (
+                        max(nic_loads[link], share) if one_by_one else nic_loads[link] + share
+                    )
             for link, share in nic_loads.items():
                 loads[link] += count * share
         return max(loads.values(), default=0.0)
 
 
-def nic_pairs(family: DesignFamily, place: Placement, flow: DomainFlow) -> Iterator[tuple[Node, Node]]:
-    """The end points between which a flow of domains runs; of separate planes those of the first and last rail."""
+def nic_pairs(
+    family: DesignFamily, place: Placement, flow: DomainFlow
+) -> Iterator[tuple[Node, Node]]:
+    """The end points between which a flow of domains runs; of separate planes those of the first
+    and last rail.
+    """
     assert family.gear is not None
     nics = family.nics_of(place.filled)
     ends = nics // place.pp_in
@@ -198,7 +241,8 @@ def nic_pairs(family: DesignFamily, place: Placement, flow: DomainFlow) -> Itera
 def busiest_links(
     wiring: WiredGraph, family: DesignFamily, place: Placement, *, looped: bool, expert_tp: bool
 ) -> dict[str, float]:
-    """The load of the busiest link under each kind of traffic, in rates of a NIC, all flows sprayed over all paths.
+    """The load of the busiest link under each kind of traffic, in rates of a NIC, all flows sprayed
+    over all paths.
 
     A link loads both ways: what NICs send up to it, and what others receive down from it.
     """
@@ -214,10 +258,14 @@ class RoutedNetwork:
 
     def __init__(self, wiring: WiredGraph, family: DesignFamily, place: Placement) -> None:
         self._router, self._family, self._place = Router(wiring.graph), family, place
-        self._leaf = {node: next(iter(edges)) for node, edges in wiring.graph.adjacency() if node[0] == 0}
+        self._leaf = {
+            node: next(iter(edges)) for node, edges in wiring.graph.adjacency() if node[0] == 0
+        }
 
     def busiest(self, flows: Iterable[DomainFlow], *, one_by_one: bool = False) -> float:
-        """The load of the busiest link under flows of the rate of a NIC each, or `one_by_one` those of a NIC."""
+        """The load of the busiest link under flows of the rate of a NIC each, or `one_by_one` those
+        of a NIC.
+        """
         receivers: defaultdict[Node, list[Node]] = defaultdict(list)
         senders: defaultdict[Node, list[Node]] = defaultdict(list)
         for flow in flows:
@@ -232,10 +280,17 @@ class RoutedNetwork:
 
 
 def is_even(wiring: WiredGraph) -> bool:
-    """Whether every switch of a level has the same number of links to each of the same number of switches above."""
+    """Whether every switch of a level has the same number of links to each of the same number of
+    switches above.
+    """
     shapes: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
     for node, edges in wiring.graph.adjacency():
-        links = sorted(edge["links"] for neighbour, edge in edges.items() if neighbour[0] > node[0] > 0)
+        links = sorted(
+            edge["links"] for neighbour, edge in edges.items() if neighbour[0] > node[0] > 0
+        )
         if links:
             shapes[node[0]].add(tuple(links))
-    return all(len(level_shapes) == 1 and len(set(next(iter(level_shapes)))) == 1 for level_shapes in shapes.values())
+    return all(
+        len(level_shapes) == 1 and len(set(next(iter(level_shapes)))) == 1
+        for level_shapes in shapes.values()
+    )

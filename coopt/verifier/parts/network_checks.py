@@ -40,11 +40,12 @@ class RankRing(NamedTuple):
 
 
 def rank_rings(place: Placement) -> list[RankRing]:
-    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then DP, then PP, or PP
-    right after TP.
+    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then
+    DP, then PP, or PP right after TP.
 
-    Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their groups span the
-    same rail in each domain; ranks that hold the same experts are as far apart as expert groups are long.
+    Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their
+    groups span the same rail in each domain; ranks that hold the same experts are as far apart as
+    expert groups are long.
     """
     stage, step = place.stage_across, place.step
     dimensions = (
@@ -89,9 +90,13 @@ class GpuPlaces:
         return node
 
     def leaves(self, plane: int, rail: int) -> list[Node]:
-        """The leaf of every domain on a rail, in turn; read once for all groups that are followed."""
+        """The leaf of every domain on a rail, in turn; read once for all groups that are
+        followed.
+        """
         if (plane, rail) not in self._leaves:
-            self._leaves[plane, rail] = [self.leaf(plane, domain, rail) for domain in range(self.domains)]
+            self._leaves[plane, rail] = [
+                self.leaf(plane, domain, rail) for domain in range(self.domains)
+            ]
         return self._leaves[plane, rail]
 
     def part(self, leaf: Node) -> int:
@@ -118,12 +123,16 @@ class GpuPlaces:
 
 
 def unconnected_pairs(places: GpuPlaces, place: Placement) -> int:
-    """How many pairs of GPUs next to each other in the ring of their group have no path between them."""
+    """How many pairs of GPUs next to each other in the ring of their group have no path between
+    them.
+    """
     return sum(places.parted(ring, places.part, place) for ring in rank_rings(place))
 
 
 def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int) -> int:
-    """How many pairs leave the leaf or the pod which their kind of traffic is charged for not to leave."""
+    """How many pairs leave the leaf or the pod which their kind of traffic is charged for not to
+    leave.
+    """
     if tiers == 1:
         return 0
     limits, count = kept_inside(reach, place.filled, place)._asdict(), 0
@@ -161,13 +170,18 @@ def check_network(
     wiring = wiring or _wired(family, ports)
     counts = count_levels(wiring, family, ports)
     _levels(ledger, fabric, counts)
-    switch_levels = tuple(SwitchLevel(count.switches, count.links, count.below, count.above) for count in counts)
+    switch_levels = tuple(
+        SwitchLevel(count.switches, count.links, count.below, count.above) for count in counts
+    )
     carried = [family.gear.carried(ends) for ends in optics] if optics else [(1, 1)] * len(counts)
     _totals(ledger, fabric, switch_levels, carried)
     _ports(ledger, family, wiring)
     if ports.bundle:
         uneven = uneven_switches(wiring)
-        fault = f"So many switches at the top of the wiring have uneven links to those below them: {uneven}."
+        fault = (
+            "So many switches at the top of the wiring have uneven links to those below them:"
+            f" {uneven}."
+        )
         ledger.same("bundles", 0, uneven, fault)
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels
@@ -180,18 +194,32 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
         ledger.same("tier-switches", tier.switches, count.switches, fault)
         claimed_ports = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
         counted_ports = f"{count.down_ports} down, {count.up_ports} up"
-        fault = f"{subject} ports in use on its fullest switch: {counted_ports}; the plan says {claimed_ports}."
+        fault = (
+            f"{subject} ports in use on its fullest switch: {counted_ports}; the plan says"
+            f" {claimed_ports}."
+        )
         ledger.same("tier-ports", claimed_ports, counted_ports, fault)
-        fault = f"{subject} {counted(count.links, 'link')} to the level below, the plan says {tier.links}."
+        fault = (
+            f"{subject} {counted(count.links, 'link')} to the level below, the plan says"
+            f" {tier.links}."
+        )
         ledger.same("tier-links", tier.links, count.links, fault)
 
 
-def _totals(ledger: Ledger, fabric: Fabric, counts: Sequence[SwitchLevel], carried: Sequence[tuple[int, int]]) -> None:
+def _totals(
+    ledger: Ledger,
+    fabric: Fabric,
+    counts: Sequence[SwitchLevel],
+    carried: Sequence[tuple[int, int]],
+) -> None:
     switches = sum(count.switches for count in counts)
     ends = sum(sum(count.modules(links)) for count, links in zip(counts, carried, strict=True))
     fault = f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}."
     ledger.same("switch-count", fabric.switch_count, switches, fault)
-    fault = f"The wiring has {ends} transceivers at the ends of its links, the plan says {fabric.transceiver_count}."
+    fault = (
+        f"The wiring has {ends} transceivers at the ends of its links, the plan says"
+        f" {fabric.transceiver_count}."
+    )
     ledger.same("transceiver-count", fabric.transceiver_count, ends, fault)
 
 
@@ -199,28 +227,52 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
     assert family.gear is not None
     gear = family.gear
     excesses = [
-        (links - gear.at(tier).radix, links, gear.at(tier).radix) for tier, links in fullest_switches(wiring).items()
+        (links - gear.at(tier).radix, links, gear.at(tier).radix)
+        for tier, links in fullest_switches(wiring).items()
     ]
     over, used_ports, radix = max(excesses)
-    fault = f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}."
+    fault = (
+        f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}."
+    )
     ledger.holds("radix", over <= 0, radix, used_ports, fault)
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)
     ledger.same(
-        "attached", ends, attached, f"So many NICs need a link to a leaf: {ends}; so many have one: {attached}."
+        "attached",
+        ends,
+        attached,
+        f"So many NICs need a link to a leaf: {ends}; so many have one: {attached}.",
     )
 
 
-def _groups(ledger: Ledger, family: DesignFamily, ports: Ports, wiring: WiredGraph, runs: Sequence[ClaimedRun]) -> None:
+def _groups(
+    ledger: Ledger,
+    family: DesignFamily,
+    ports: Ports,
+    wiring: WiredGraph,
+    runs: Sequence[ClaimedRun],
+) -> None:
     places, reach = GpuPlaces(family, ports, wiring), reach_of(family, ports)
-    # on uneven bundles flows are charged for links in common: routed, they may load the busiest one less
-    routable = reach.layout is not None and wiring.has_ends and len(wiring.graph) <= ROUTED and is_even(wiring)
+    # on uneven bundles flows are charged for links in common: routed, they may load the busiest one
+    # less
+    routable = (
+        reach.layout is not None
+        and wiring.has_ends
+        and len(wiring.graph) <= ROUTED
+        and is_even(wiring)
+    )
     for run in runs:
         name, place = run.workload.name, run.place
         pairs = unconnected_pairs(places, place)
-        fault = f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path between them."
+        fault = (
+            f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path"
+            " between them."
+        )
         ledger.same("connected", 0, pairs, fault)
         pairs = pairs_outside(places, place, reach, ports.tiers)
-        fault = f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their group is charged."
+        fault = (
+            f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their"
+            " group is charged."
+        )
         ledger.same("locality", 0, pairs, fault)
         if routable:
             _loads(ledger, run, family, reach, wiring)
@@ -230,10 +282,14 @@ ROUTED = 1024
 """Nodes of a graph on which every flow is routed."""
 
 _wired, _routed = lru_cache(maxsize=1)(wire), lru_cache(maxsize=8)(busiest_links)
-"""The last graph and the loads on it, for parts and plans that are alike; nothing here changes a graph."""
+"""The last graph and the loads on it, for parts and plans that are alike; nothing here changes a
+graph.
+"""
 
 
-def _loads(ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, wiring: WiredGraph) -> None:
+def _loads(
+    ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, wiring: WiredGraph
+) -> None:
     """Check that each kind of traffic is charged what it loads the busiest link with."""
     charged = mean_loads(reach, run.place.filled, run.place, looped=run.looped)._asdict()
     expert_tp = run.workload.options.expert_tp
@@ -241,6 +297,7 @@ def _loads(ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, 
     texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]
     is_as_charged = all(agree(charged[kind], routed[kind]) for kind in routed)
     fault = (
-        f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}; routed are {', '.join(texts[1])}."
+        f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}; routed are"
+        f" {', '.join(texts[1])}."
     )
     ledger.holds("link-loads", is_as_charged, texts[0], texts[1], fault, TOLERANCE)

@@ -1,4 +1,6 @@
-"""Ports of NICs that are out while training goes on: how often, and what an iteration takes on average then."""
+"""Ports of NICs that are out while training goes on: how often, and what an iteration takes on
+average then.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ YEAR_S, HOUR_S = 365 * 86400.0, 3600.0
 
 
 class OutageShares(NamedTuple):
-    """Shares of the time in which a leaf switch is out, and in which none is but a link of some NIC, and the share of
-    its rate that a NIC has left then: nothing where training waits."""
+    """Shares of the time in which a leaf switch is out, and in which none is but a link of some
+    NIC, and the share of its rate that a NIC has left then: nothing where training waits.
+    """
 
     leaf: float
     leaf_rate: float
@@ -37,10 +40,13 @@ class OutageShares(NamedTuple):
 ALL_PORTS = OutageShares(0.0, 1.0, 0.0, 1.0)
 
 
-def outages_of(availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> OutageShares:
+def outages_of(
+    availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]
+) -> OutageShares:
     """How often a port of some NIC of a design is out.
 
-    Outages begin at random and last on their own, so that the number of those under way follows Poisson's law.
+    Outages begin at random and last on their own, so that the number of those under way follows
+    Poisson's law.
     """
     if family.gear is None or not levels:
         return ALL_PORTS
@@ -60,22 +66,33 @@ def outages_of(availability: Availability, family: DesignFamily, levels: Sequenc
 
 
 def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> float:
-    """How many times as long the traffic of a domain takes with so many ports off on some of its NICs; infinite where
-    none is left (docs/faults.md)."""
+    """How many times as long the traffic of a domain takes with so many ports off on some of its
+    NICs; infinite where none is left (docs/faults.md).
+    """
     assert family.gear is not None
     gear = family.gear
     ports_of_gpu = gear.per_gpu * gear.nic_planes
     ports_left = family.rails * gear.nic_planes - nics_off * ports_off
     hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
-    shared_ports = max(1.0, family.active_nics * gear.nic_planes / ports_left) + hop if ports_left > 0 else math.inf
+    shared_ports = (
+        max(1.0, family.active_nics * gear.nic_planes / ports_left) + hop
+        if ports_left > 0
+        else math.inf
+    )
     if nics_off == 1:
         own_left = ports_of_gpu - ports_off
     else:  # without further planes the NICs may be all those of a GPU
-        own_left = ports_of_gpu - min(nics_off, gear.per_gpu) * ports_off if gear.nic_planes > ports_off else 0
+        own_left = (
+            ports_of_gpu - min(nics_off, gear.per_gpu) * ports_off
+            if gear.nic_planes > ports_off
+            else 0
+        )
     return min(shared_ports, ports_of_gpu / own_left if own_left else math.inf)
 
 
-def mean_iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement, outages: OutageShares) -> float:
+def mean_iteration_s(
+    family: DesignFamily, reach: Reach, work: Work, place: Placement, outages: OutageShares
+) -> float:
     """What an iteration takes on average, with as many ports as GPUs have at a time (s)."""
     whole_s = _iteration_s(family, reach, work, place)
     if outages.share == 0.0:
@@ -92,7 +109,9 @@ def _with_rate(family: DesignFamily, share: float) -> DesignFamily:
     """The same family with NICs that have a share of their rate left."""
     assert family.gear is not None, "only NICs have ports"
     nic = family.gear.nic
-    return family._replace(gear=family.gear._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share})))
+    return family._replace(
+        gear=family.gear._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share}))
+    )
 
 
 def pace_of(
@@ -103,7 +122,9 @@ def pace_of(
     levels: Sequence[SwitchLevel],
     gpu: Gpu,
 ) -> float:
-    """An iteration of a workload with days, with all ports of NICs, over what it takes on average."""
+    """An iteration of a workload with days, with all ports of NICs, over what it takes on
+    average.
+    """
     outages = outages_of(availability, family, levels)
     if outages == ALL_PORTS or not run.workload.calendar:
         return 1.0
@@ -113,4 +134,6 @@ def pace_of(
 
 
 def _iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement) -> float:
-    return iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
+    return iteration_s(
+        work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)
+    )

@@ -1,4 +1,6 @@
-"""Check one part of a plan: a network that stands somewhere, with what trains on it and its bill; and sums of plans."""
+"""Check one part of a plan: a network that stands somewhere, with what trains on it and its bill;
+and sums of plans.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Cost, Design, Item, Plan, WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
-from coopt.verifier.parts.bills import BillTotal, CountedItem, LineKey, SwitchLevel, bill, bill_total, key_of
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    CountedItem,
+    LineKey,
+    SwitchLevel,
+    bill,
+    bill_total,
+    key_of,
+)
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
@@ -28,7 +38,9 @@ CountedLine = tuple[int, float, float]
 
 
 class CountedPart(NamedTuple):
-    """A part that can be built, as it was counted on its graph; `optics` is None where a level may not have its own."""
+    """A part that can be built, as it was counted on its graph; `optics` is None where a level may
+    not have its own.
+    """
 
     family: DesignFamily
     ports: Ports
@@ -45,7 +57,8 @@ def check_part(
     workloads: Iterable[tuple[Workload, WorkloadPlan]],
     kind: ObjectiveKind,
 ) -> CountedPart | None:
-    """Check mappings, ports and the graph of a design whose domains are sound; None where no network can be built.
+    """Check mappings, ports and the graph of a design whose domains are sound; None where no
+    network can be built.
 
     Parameters
     ----------
@@ -67,18 +80,28 @@ def check_part(
 
 
 def _check_cages(
-    ledger: Ledger, family: DesignFamily, ports: Ports, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
+    ledger: Ledger,
+    family: DesignFamily,
+    ports: Ports,
+    levels: Sequence[SwitchLevel],
+    optics: Sequence[OpticPair],
 ) -> None:
-    """Check that no switch, as it was counted on the graph, takes more modules than it has cages."""
+    """Check that no switch, as it was counted on the graph, takes more modules than it has
+    cages.
+    """
     for tier, level in enumerate(levels, start=1):
         assert family.gear is not None
-        # a switch has upper ends of its level and lower ends of the next, a leaf those of links into a core besides
+        # a switch has upper ends of its level and lower ends of the next, a leaf those of links
+        # into a core besides
         modules = _modules_of_fullest(level.above, family.gear.carried(optics[tier - 1])[1])
         if tier < len(levels):
             modules += _modules_of_fullest(levels[tier].below, family.gear.carried(optics[tier])[0])
         modules += ceil_ratio(core_ports(family, ports), family.core_module) if tier == 1 else 0
         cages = cage_count(family.gear.at(tier))
-        fault = f"A switch of level {tier} takes {counted(modules, 'module')} and has {counted(cages, 'cage')}."
+        fault = (
+            f"A switch of level {tier} takes {counted(modules, 'module')} and has"
+            f" {counted(cages, 'cage')}."
+        )
         ledger.holds("cages", modules <= cages, modules, cages, fault)
 
 
@@ -88,9 +111,14 @@ def _modules_of_fullest(devices: Iterable[tuple[int, int]], links_of_module: int
 
 
 def check_part_bill(
-    ledger: Ledger, question: Instance, part: CountedPart, cost: Cost, objective: Objective | None = None
+    ledger: Ledger,
+    question: Instance,
+    part: CountedPart,
+    cost: Cost,
+    objective: Objective | None = None,
 ) -> BillTotal | None:
-    """Check lines, products and sums of the bill of a part alone; None where some level may not have its optic.
+    """Check lines, products and sums of the bill of a part alone; None where some level may not
+    have its optic.
 
     Parameters
     ----------
@@ -124,7 +152,9 @@ def check_part_runs(
     for run in part.runs:
         wait_s = None if waits_s is None else waits_s[run.workload.name]
         reach = reach_of(part.family, part.ports)
-        goodput = check_interruptions(ledger, run, availability, part.family, reach, part.levels, gpu)
+        goodput = check_interruptions(
+            ledger, run, availability, part.family, reach, part.levels, gpu
+        )
         check_run(ledger, run, part.family, reach, gpu, wait_s, goodput)
 
 
@@ -137,19 +167,28 @@ def check_interruptions(
     levels: Sequence[SwitchLevel],
     gpu: Gpu,
 ) -> float:
-    """Check what a plan says of a workload's interruptions; the share of a bound on days that it can count on."""
+    """Check what a plan says of a workload's interruptions; the share of a bound on days that it
+    can count on.
+    """
     uptime = None
     if availability is not None:
         pace = pace_of(availability, run, family, reach, levels, gpu)
         uptime = uptime_of(
-            availability, run.workload, family, levels, pace, outages_of(availability, family, levels).share
+            availability,
+            run.workload,
+            family,
+            levels,
+            pace,
+            outages_of(availability, family, levels).share,
         )
     check_uptime(ledger, run.workload, run.claim.uptime, uptime)
     return uptime.promised if uptime and run.workload.calendar else 1.0
 
 
 def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, cost: Cost) -> None:
-    """Check that a bill has these lines, that they are counts times units, and that they have these sums."""
+    """Check that a bill has these lines, that they are counts times units, and that they have these
+    sums.
+    """
     check_products(ledger, cost.items)
     _lines(ledger, lines, cost.items)
     check_sums(ledger, sums, cost)
@@ -162,20 +201,30 @@ def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
         ("power", cost.power_w, sums.power_w, "W"),
         ("tco", cost.tco_usd, sums.tco_usd, "USD"),
     ):
-        fault = f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says {claimed_sum:,.2f}."
+        fault = (
+            f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says"
+            f" {claimed_sum:,.2f}."
+        )
         ledger.close(name, claimed_sum, recomputed, fault)
 
 
 def is_product(item: Item) -> bool:
     """Whether a line is its count times its units, and says so in words."""
-    is_count_times_units = agree(item.usd, item.count * item.unit_usd) and agree(item.w, item.count * item.unit_w)
+    is_count_times_units = agree(item.usd, item.count * item.unit_usd) and agree(
+        item.w, item.count * item.unit_w
+    )
     return is_count_times_units and item.item == key_of(item).text
 
 
 def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
-    """Check that every line is its count times its units and is named so, and that the count is one or more."""
+    """Check that every line is its count times its units and is named so, and that the count is one
+    or more.
+    """
     faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
-    fault = f"The lines of {', '.join(faults)} are not a count of one or more times their units, named as these are."
+    fault = (
+        f"The lines of {', '.join(faults)} are not a count of one or more times their units, named"
+        " as these are."
+    )
     ledger.holds("bill-products", not faults, faults, (), fault, TOLERANCE)
 
 
@@ -188,7 +237,9 @@ def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) 
     item_rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
     mismatches = [key.text for key, row in item_rows if not _add(claimed_rows, key, row)]
     differing = [
-        key for key in {**expected, **claimed_rows} if not _same_line(expected.get(key), claimed_rows.get(key))
+        key
+        for key in {**expected, **claimed_rows}
+        if not _same_line(expected.get(key), claimed_rows.get(key))
     ]
     faults = ", ".join([f"{key.kind} {key.text}" for key in differing] + mismatches)
     ledger.holds(
@@ -209,7 +260,9 @@ def _add(rows: dict[LineKey, CountedLine], key: LineKey, row: CountedLine) -> bo
 
 
 def _same_line(a: CountedLine | None, b: CountedLine | None) -> bool:
-    return a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
+    return (
+        a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
+    )
 
 
 def _text(key: LineKey, row: CountedLine) -> str:
@@ -222,4 +275,11 @@ def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     recomputed = sums.of(objective.kind)
     value = objective.value
     fault = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
-    ledger.holds("objective", value is not None and agree(value, recomputed), value, recomputed, fault, TOLERANCE)
+    ledger.holds(
+        "objective",
+        value is not None and agree(value, recomputed),
+        value,
+        recomputed,
+        fault,
+        TOLERANCE,
+    )

@@ -1,4 +1,6 @@
-"""Everything about a design but its ports: GPUs, HB domain, NIC, switch, fabric, links into a core."""
+"""Everything about a design but its ports: GPUs, HB domain, NIC, switch, fabric, links into a
+core.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def core_switch(instance: Instance) -> Switch | None:
 
 
 def core_links_carried(instance: Instance) -> int:
-    """Links that a module in the core carries: those of the one it names; one where it names none."""
+    """Links that a module in the core carries: those of the one it names; one where it names
+    none.
+    """
     core, network = instance.sharing.core, instance.network
     optics = [optic for optic in network.optics if core is not None and optic.name == core.optic]
     if core is None or not optics:
@@ -37,23 +41,31 @@ def core_links_carried(instance: Instance) -> int:
 
 
 def cage_count(switch: Switch) -> int:
-    """Modules that a switch takes, with ports kept free as many fewer; a switch at one rate of a box has its cages."""
+    """Modules that a switch takes, with ports kept free as many fewer; a switch at one rate of a
+    box has its cages.
+    """
     box = box_of(switch.name) or switch
     return int(switch.radix * Fraction(switch.port_gbit_s) / Fraction(box.cage_gbit_s))
 
 
 def _with_ports_for(switch: Switch, links_of_module: int) -> Switch:
-    """The switch with no more ports than its cages have modules for, of which each carries so many links."""
+    """The switch with no more ports than its cages have modules for, of which each carries so many
+    links.
+    """
     ports = min(cage_count(switch) * links_of_module, switch.radix)
     return switch.model_copy(update={"radix": ports})
 
 
 def links_needed(instance: Instance, gpus: int) -> int:
-    """Links that carry what that many GPUs must send to other islands, in the decimals the instance is written in."""
+    """Links that carry what that many GPUs must send to other islands, in the decimals the instance
+    is written in.
+    """
     core, switch = instance.sharing.core, core_switch(instance)
     if core is None or switch is None:
         return 0
-    links, remainder_gbit_s = divmod(gpus * Decimal(str(core.gbit_s_per_gpu)), Decimal(str(switch.port_gbit_s)))
+    links, remainder_gbit_s = divmod(
+        gpus * Decimal(str(core.gbit_s_per_gpu)), Decimal(str(switch.port_gbit_s))
+    )
     return int(links) + (remainder_gbit_s > 0)
 
 
@@ -86,10 +98,16 @@ class NetworkGear(NamedTuple):
 
     def at(self, tier: int) -> Switch:
         """The switch of a tier, from 1."""
-        return self.switch if tier == 1 or not self.above else self.above[min(tier - 2, len(self.above) - 1)]
+        return (
+            self.switch
+            if tier == 1 or not self.above
+            else self.above[min(tier - 2, len(self.above) - 1)]
+        )
 
     def is_named_once(self, tiers: int) -> bool:
-        """Whether this is the one of several ways to name switches that are not built with so many tiers."""
+        """Whether this is the one of several ways to name switches that are not built with so many
+        tiers.
+        """
         unused = range(max(tiers, 1) + 1, 4)
         return all(self.at(tier) == self.at(max(tiers, 1)) for tier in unused)
 
@@ -103,8 +121,12 @@ class NetworkGear(NamedTuple):
 
 
 @cache
-def links_carried(optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: float, planes: int = 1) -> int:
-    """Links of one port of a NIC, on so many planes, that a module carries; 0 where it has not their rate."""
+def links_carried(
+    optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: float, planes: int = 1
+) -> int:
+    """Links of one port of a NIC, on so many planes, that a module carries; 0 where it has not
+    their rate.
+    """
     share = Fraction(optic_gbit_s) * planes / Fraction(nic_gbit_s)
     return int(share) if share in (1, *breakout) else 0
 
@@ -112,8 +134,9 @@ def links_carried(optic_gbit_s: float, breakout: tuple[int, ...], nic_gbit_s: fl
 class DesignFamily(NamedTuple):
     """Designs that differ in their ports only; `gear` is None where one domain needs no network.
 
-    `to_core` is how many links an island needs at least into a core shared with others, `core_module` how many of them
-    a module at their lower ends carries, `spares` how many HB domains stand by without links of their own.
+    `to_core` is how many links an island needs at least into a core shared with others,
+    `core_module` how many of them a module at their lower ends carries, `spares` how many HB
+    domains stand by without links of their own.
     """
 
     gpus: int
@@ -126,7 +149,9 @@ class DesignFamily(NamedTuple):
 
     @property
     def active(self) -> int:
-        """K: GPUs of a domain that train, in the mean and rounded up where domains are not filled alike."""
+        """K: GPUs of a domain that train, in the mean and rounded up where domains are not filled
+        alike.
+        """
         return -(-self.gpus // self.domains)
 
     @property
@@ -146,16 +171,22 @@ class DesignFamily(NamedTuple):
 
     @property
     def active_nics(self) -> int:
-        """NICs of those GPUs of a domain that train; of all its GPUs where domains are not filled alike."""
+        """NICs of those GPUs of a domain that train; of all its GPUs where domains are not filled
+        alike.
+        """
         return self.nics_of(self.hb.size if self.rooms else self.active)
 
     @property
     def charges_loads(self) -> bool:
-        """Whether traffic is charged by the loads of links, which depend on who lies next to whom."""
+        """Whether traffic is charged by the loads of links, which depend on who lies next to
+        whom.
+        """
         return self.gear is not None and self.gear.discipline.charge == "loads"
 
     def holds(self, stages: int) -> bool:
-        """Whether a domain may hold so many stages of a pipeline: GPUs that share a NIC are of one stage."""
+        """Whether a domain may hold so many stages of a pipeline: GPUs that share a NIC are of one
+        stage.
+        """
         return self.gear is None or self.gear.gpus_per_nic == 1 or self.active_nics % stages == 0
 
     def nics_of(self, gpus: int) -> int:
@@ -190,7 +221,8 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
     Parameters
     ----------
     layers
-        Of the deepest model: domains that are not filled alike may fall into as many blocks, each of the same number.
+        Of the deepest model: domains that are not filled alike may fall into as many blocks, each
+        of the same number.
     """
     # a single domain may stand idle by more than half, several may not
     if gpus <= size / 2:
@@ -202,11 +234,18 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
     counts, blocks = set(even_counts), [block for block in divisors(gpus) if block <= layers]
     for group in divisors(gpus):
         if group <= size:
-            # "fewest": uneven fillings count only below the domains of all even ones that keep such groups whole
-            rivals = [count for count in even_counts if gpus % (count * group) == 0] if fill == "fewest" else []
+            # "fewest": uneven fillings count only below the domains of all even ones that keep such
+            # groups whole
+            rivals = (
+                [count for count in even_counts if gpus % (count * group) == 0]
+                if fill == "fewest"
+                else []
+            )
             rival_count = min(rivals, default=max(of_any_fill) + 1)
             domain_gpus = group * (size // group)
-            group_counts = [block * -(-gpus // (block * domain_gpus)) for block in blocks] + of_any_fill * (group == 1)
+            group_counts = [
+                block * -(-gpus // (block * domain_gpus)) for block in blocks
+            ] + of_any_fill * (group == 1)
             counts.update(count for count in group_counts if count < rival_count)
     return sorted(counts)
 
@@ -221,13 +260,23 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
     """All networks' parts whose ports fit together."""
     network, core = instance.network, core_switch(instance)
     kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
-    for kind, nic, per_gpu, planes in product(kinds, network.nics, counts, dict.fromkeys(network.nic_planes)):
+    for kind, nic, per_gpu, planes in product(
+        kinds, network.nics, counts, dict.fromkeys(network.nic_planes)
+    ):
         for switch in network.switches:
             way = run_for(switch, nic, planes)
             is_linkable = network.tier_switches == "same" or linkable(nic, switch)
-            if way is not None and is_linkable and (core is None or core.port_gbit_s == way.port_gbit_s):
+            if (
+                way is not None
+                and is_linkable
+                and (core is None or core.port_gbit_s == way.port_gbit_s)
+            ):
                 # GPUs share NICs only where each would otherwise have one of its own
-                for sharers in dict.fromkeys(network.gpus_per_nic) if per_gpu == 1 else set(network.gpus_per_nic) & {1}:
+                for sharers in (
+                    dict.fromkeys(network.gpus_per_nic)
+                    if per_gpu == 1
+                    else set(network.gpus_per_nic) & {1}
+                ):
                     gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, sharers)
                     yield gear
                     if network.tier_switches == "any":
@@ -238,7 +287,11 @@ def _by_tier(gear: NetworkGear, network: Network) -> Iterator[NetworkGear]:
     """The gear with other switches above the leaves."""
     ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in network.switches]
     for second, third in product([way for way in ways if way], repeat=2):
-        if linkable(gear.switch, second) and linkable(second, third) and (second, third) != (gear.switch, gear.switch):
+        if (
+            linkable(gear.switch, second)
+            and linkable(second, third)
+            and (second, third) != (gear.switch, gear.switch)
+        ):
             yield gear._replace(above=(second, third))
 
 
@@ -257,27 +310,39 @@ def linkable(*ends: Nic | Optic | Switch) -> bool:
 
 
 def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
-    """The switch run with ports of the rate of one of so many ports of a NIC; None where it cannot be.
+    """The switch run with ports of the rate of one of so many ports of a NIC; None where it cannot
+    be.
 
     Its other modes are kept, so that the rate of its cages stays known.
     """
     rate_gbit_s = Fraction(nic.gbit_s) / planes
     if planes not in nic.ports:
         return None
-    modes = [(switch.radix, switch.port_gbit_s), *((mode.radix, mode.port_gbit_s) for mode in switch.modes)]
+    modes = [
+        (switch.radix, switch.port_gbit_s),
+        *((mode.radix, mode.port_gbit_s) for mode in switch.modes),
+    ]
     fitting = [(radix, rate) for radix, rate in modes if Fraction(rate) == rate_gbit_s]
     if not fitting:
         return None
     own_mode = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
-    changes = {"radix": fitting[0][0], "port_gbit_s": fitting[0][1], "modes": (*switch.modes, own_mode)}
+    changes = {
+        "radix": fitting[0][0],
+        "port_gbit_s": fitting[0][1],
+        "modes": (*switch.modes, own_mode),
+    }
     return switch.model_copy(update=changes)
 
 
-def in_cages(network: Network, family: DesignFamily, carried: Sequence[tuple[int, int]]) -> DesignFamily:
-    """The family on switches that have cages for modules which carry so many links at the ends of each level.
+def in_cages(
+    network: Network, family: DesignFamily, carried: Sequence[tuple[int, int]]
+) -> DesignFamily:
+    """The family on switches that have cages for modules which carry so many links at the ends of
+    each level.
 
-    A switch has the upper ends of one level and the lower ends of the next; where cages are kept, those of the two that
-    carry fewer links decide, and on leaves those of links into a core as well.
+    A switch has the upper ends of one level and the lower ends of the next; where cages are kept,
+    those of the two that carry fewer links decide, and on leaves those of links into a core as
+    well.
     """
     if network.switch_cages == "told" or family.gear is None or not carried:
         return family
@@ -304,14 +369,20 @@ def families(instance: Instance) -> Iterator[DesignFamily]:
         yield from _joined(bare, parts)
 
 
-def families_of(instance: Instance, gpus: int, parts: Sequence[NetworkGear]) -> Iterator[DesignFamily]:
-    """All families of so many GPUs whose network, if they have one, is made of some of these parts."""
+def families_of(
+    instance: Instance, gpus: int, parts: Sequence[NetworkGear]
+) -> Iterator[DesignFamily]:
+    """All families of so many GPUs whose network, if they have one, is made of some of these
+    parts.
+    """
     for bare in domain_sets(instance, (gpus,)):
         yield from _joined(bare, parts)
 
 
 def domain_sets(instance: Instance, sizes: Iterable[int] | None = None) -> Iterator[DesignFamily]:
-    """Domains that may hold these numbers of GPUs, or those of the instance; what joins them is left open."""
+    """Domains that may hold these numbers of GPUs, or those of the instance; what joins them is
+    left open.
+    """
     for gpus in dict.fromkeys(instance.cluster.gpus if sizes is None else sizes):
         to_core = links_needed(instance, gpus)
         for hb in instance.network.hb_domains:
@@ -325,5 +396,7 @@ def _joined(bare: DesignFamily, parts: Sequence[NetworkGear]) -> Iterator[Design
         yield bare
         return
     domain_sizes = bare.hb.size, -(-bare.gpus // bare.domains)
-    fitting = (gear for gear in parts if not any(number % gear.gpus_per_nic for number in domain_sizes))
+    fitting = (
+        gear for gear in parts if not any(number % gear.gpus_per_nic for number in domain_sizes)
+    )
     yield from (bare._replace(gear=gear) for gear in fitting)

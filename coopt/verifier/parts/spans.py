@@ -25,7 +25,8 @@ from coopt.verifier.training.placing import Placement
 
 
 class SharedLinks(NamedTuple):
-    """Links that flows share: of one leaf and of one pod, and how many leaves and pods there are on all planes.
+    """Links that flows share: of one leaf and of one pod, and how many leaves and pods there are on
+    all planes.
 
     Where bundles differ, they are those that serve all pairs of leaves, or of pods, alike.
     """
@@ -37,10 +38,12 @@ class SharedLinks(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Consecutive domains a leaf and a pod hold, and the ratio of ports down to links up in a leaf's pod and beyond it.
+    """Consecutive domains a leaf and a pod hold, and the ratio of ports down to links up in a
+    leaf's pod and beyond it.
 
-    `layout` and `links` are set where traffic is charged by the loads of links, and only on two tiers or more. `spare`
-    is set after the loss of a domain: how many domains a job has left over, the lost one among them.
+    `layout` and `links` are set where traffic is charged by the loads of links, and only on two
+    tiers or more. `spare` is set after the loss of a domain: how many domains a job has left over,
+    the lost one among them.
     """
 
     domains: int
@@ -54,10 +57,11 @@ class Reach(NamedTuple):
     spare: int | None = None
 
     def slowdown(self, block: int, kept_block: int | None = None) -> float:
-        """What groups within `block` consecutive domains see by the ratio of ports: 1 at the full rate of the NIC.
+        """What groups within `block` consecutive domains see by the ratio of ports: 1 at the full
+        rate of the NIC.
 
-        Ports up beyond those down, of a leaf whose modules hold several, make no NIC faster. After a loss blocks of
-        `kept_block` domains are what has to be kept together.
+        Ports up beyond those down, of a leaf whose modules hold several, make no NIC faster. After
+        a loss blocks of `kept_block` domains are what has to be kept together.
         """
         if self.inside(self.leaf_span, block, kept_block):
             return 1.0
@@ -69,7 +73,8 @@ class Reach(NamedTuple):
         divides = span > 0 and span % block == 0
         if self.spare is None:
             return span >= self.domains or divides
-        # a span that holds all domains held the lost one too; else room has to be left to move whole blocks
+        # a span that holds all domains held the lost one too; else room has to be left to move
+        # whole blocks
         return span > self.domains or (divides and (kept_block or block) <= self.spare)
 
 
@@ -90,7 +95,15 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     pods, planes = ceil_ratio(leaves, pod_leaves) if has_pods else 0, family.planes * family.copies
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if has_pods else domains,
-        layout=LeafLayout(gear.kind, domains, family.rails, gear.per_gpu, ports.down, pod_leaves, gear.gpus_per_nic),
+        layout=LeafLayout(
+            gear.kind,
+            domains,
+            family.rails,
+            gear.per_gpu,
+            ports.down,
+            pod_leaves,
+            gear.gpus_per_nic,
+        ),
         links=SharedLinks(*_serving(family, ports), leaves * planes, pods * planes),
     )
 
@@ -103,7 +116,9 @@ def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
     if ports.bundle:
         return leaf, ports.slices * pod
     if ports.tiers == 3:
-        return leaf, ports.slices * links_in_common(pod, core_count(leaves, ports, gear.at(3).radix), at_random)
+        return leaf, ports.slices * links_in_common(
+            pod, core_count(leaves, ports, gear.at(3).radix), at_random
+        )
     if ports.pod_down:  # one pod that will be joined to others, and has equal bundles
         return leaf, 0
     uplinks, radix = range(leaf, max(leaf, gear.switch.radix - ports.down) + 1), gear.at(2).radix
@@ -113,11 +128,15 @@ def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
 
 @lru_cache(maxsize=100_000)
 def links_in_common(links: int, switches: int, at_random: bool) -> float:
-    """Links up of one of two neighbours that both can use, which deal them to the switches above in turn.
+    """Links up of one of two neighbours that both can use, which deal them to the switches above in
+    turn.
 
-    Of flows `at_random`, as many links as would leave none fuller than the narrowest bundle down from a switch is.
+    Of flows `at_random`, as many links as would leave none fuller than the narrowest bundle down
+    from a switch is.
     """
-    links_of_one, links_of_next = (Counter((start + i) % switches for i in range(links)) for start in (0, links))
+    links_of_one, links_of_next = (
+        Counter((start + i) % switches for i in range(links)) for start in (0, links)
+    )
     if at_random:
         return links * min(links_of_one.values()) / max(links_of_one.values())
     return sum(min(links_of_one[switch], links_of_next[switch]) for switch in links_of_one)
@@ -144,7 +163,9 @@ def pod_span(family: DesignFamily, ports: Ports) -> int:
 
 
 def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
-    """Consecutive domains of each rail in a pod; all where it holds whole rails, 0 where parts of rails or domains."""
+    """Consecutive domains of each rail in a pod; all where it holds whole rails, 0 where parts of
+    rails or domains.
+    """
     assert family.gear is not None
     if family.gear.kind == "rail-optimized":
         leaves = -(-family.domains // ports.down)
@@ -156,7 +177,9 @@ def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
 
 
 class CrossingFlows(NamedTuple):
-    """Flows of one kind that share the links of the leaf and of the pod that most flows leave, in NIC rates each."""
+    """Flows of one kind that share the links of the leaf and of the pod that most flows leave, in
+    NIC rates each.
+    """
 
     rate: float
     leaf: int
@@ -166,42 +189,63 @@ class CrossingFlows(NamedTuple):
 def blocks_of(place: Placement, domains: int) -> KindValues[int]:
     """Blocks by which the ratio is charged: CP groups, and copies of experts, lie in that of DP."""
     stage = place.stage_across
-    return KindValues(place.tp_across, stage, stage, stage // place.copies_across, stage, domains, domains)
+    return KindValues(
+        place.tp_across, stage, stage, stage // place.copies_across, stage, domains, domains
+    )
 
 
-def crossing_flows(reach: Reach, active_gpus: int, place: Placement, *, looped: bool) -> KindValues[CrossingFlows]:
+def crossing_flows(
+    reach: Reach, active_gpus: int, place: Placement, *, looped: bool
+) -> KindValues[CrossingFlows]:
     """The flows of each kind of traffic, where loads are charged."""
     any_links = reach._replace(links=SharedLinks(0, 0, 0, 0), in_pod=1.0, beyond=1.0)
     return _crossing_flows(any_links, active_gpus, place, looped)
 
 
 @lru_cache(maxsize=200_000)
-def _crossing_flows(reach: Reach, active_gpus: int, place: Placement, looped: bool) -> KindValues[CrossingFlows]:
-    layout, senders, patterns = reach.layout, Senders(active_gpus, place.pp_in), patterns_of(place, looped)
+def _crossing_flows(
+    reach: Reach, active_gpus: int, place: Placement, looped: bool
+) -> KindValues[CrossingFlows]:
+    layout, senders, patterns = (
+        reach.layout,
+        Senders(active_gpus, place.pp_in),
+        patterns_of(place, looped),
+    )
     assert layout is not None
     crossings = []
     for pattern, kept_block in zip(patterns, _kept_blocks(patterns), strict=True):
         if reach.spare is None:
-            counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
+            counts = [
+                most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)
+            ]
             crossings.append(CrossingFlows(pattern.rate, *counts))
         else:
             crossings.append(_after_a_loss(reach, layout, senders, pattern, kept_block))
     return KindValues(*crossings)
 
 
-def kept_inside(reach: Reach, active_gpus: int, place: Placement) -> KindValues[Literal["leaf", "pod", "network"]]:
+def kept_inside(
+    reach: Reach, active_gpus: int, place: Placement
+) -> KindValues[Literal["leaf", "pod", "network"]]:
     """What each kind of traffic is charged for not to leave."""
     if reach.layout is None:
         blocks = blocks_of(place, reach.domains)
-        stays = [(reach.inside(reach.leaf_span, block), reach.inside(reach.pod_span, block)) for block in blocks]
+        stays = [
+            (reach.inside(reach.leaf_span, block), reach.inside(reach.pod_span, block))
+            for block in blocks
+        ]
     else:
         crossing = crossing_flows(reach, active_gpus, place, looped=True)
         stays = [(not flows.leaf, not flows.pod) for flows in crossing]
     return KindValues(*("leaf" if leaf else "pod" if pod else "network" for leaf, pod in stays))
 
 
-def mean_loads(reach: Reach, active_gpus: int, place: Placement, *, looped: bool) -> KindValues[float]:
-    """What each kind of traffic loads the links of the fullest leaf or pod with, in rates of a NIC, evenly spread."""
+def mean_loads(
+    reach: Reach, active_gpus: int, place: Placement, *, looped: bool
+) -> KindValues[float]:
+    """What each kind of traffic loads the links of the fullest leaf or pod with, in rates of a NIC,
+    evenly spread.
+    """
     links = reach.links
     return KindValues(
         *(
@@ -212,9 +256,11 @@ def mean_loads(reach: Reach, active_gpus: int, place: Placement, *, looped: bool
 
 
 def _kept_blocks(patterns: KindValues[Pattern]) -> tuple[int, ...]:
-    """Consecutive domains that a job keeps together after a loss, or has to, for groups of a kind to keep their places.
+    """Consecutive domains that a job keeps together after a loss, or has to, for groups of a kind
+    to keep their places.
 
-    Each is a multiple of the one before, so that what keeps a kind together keeps those before it as well.
+    Each is a multiple of the one before, so that what keeps a kind together keeps those before it
+    as well.
     """
     tp, ep = patterns.tp.block, math.lcm(patterns.tp.block, patterns.ep.block)
     cp, stage = math.lcm(ep, patterns.cp.block), patterns.dp.block
@@ -224,7 +270,8 @@ def _kept_blocks(patterns: KindValues[Pattern]) -> tuple[int, ...]:
 def _after_a_loss(
     reach: Reach, layout: LeafLayout, senders: Senders, pattern: Pattern, kept_block: int
 ) -> CrossingFlows:
-    """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have none inside.
+    """The most flows of a job, wherever its groups begin; leaves that hold parts of domains have
+    none inside.
 
     Of two trees each sender on such a leaf may then be one with four edges.
     """
@@ -246,7 +293,9 @@ def _after_a_loss(
     return CrossingFlows(pattern.rate, leaf, pod)
 
 
-def slowdowns_of(reach: Reach, active_gpus: int, place: Placement, *, looped: bool) -> KindValues[float]:
+def slowdowns_of(
+    reach: Reach, active_gpus: int, place: Placement, *, looped: bool
+) -> KindValues[float]:
     """How much slower than a NIC each kind of traffic is; at least 1.
 
     Parameters
@@ -254,13 +303,17 @@ def slowdowns_of(reach: Reach, active_gpus: int, place: Placement, *, looped: bo
     active_gpus
         K: GPUs of a domain that train.
     looped
-        Whether hops lead from the last stage to the first as well, as chunks that interleave ask for.
+        Whether hops lead from the last stage to the first as well, as chunks that interleave ask
+        for.
     """
     if reach.layout is None:
         blocks = blocks_of(place, reach.domains)
         kept_blocks = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
         return KindValues(
-            *(reach.slowdown(block, kept_block) for block, kept_block in zip(blocks, kept_blocks, strict=True))
+            *(
+                reach.slowdown(block, kept_block)
+                for block, kept_block in zip(blocks, kept_blocks, strict=True)
+            )
         )
     links, discipline = reach.links, reach.discipline
     return KindValues(
@@ -287,35 +340,47 @@ def halving_rounds(ring: Pattern) -> list[Pattern]:
 
 
 @lru_cache(maxsize=200_000)
-def other_ways(reach: Reach, active_gpus: int, place: Placement, kind: Literal["tp", "dp", "edp"]) -> OtherWays:
+def other_ways(
+    reach: Reach, active_gpus: int, place: Placement, kind: Literal["tp", "dp", "edp"]
+) -> OtherWays:
     """How much slower than a NIC a kind of traffic is by ways that are no ring; at least 1.
 
-    After a loss groups may begin anywhere, as for rings. Whatever goes at random finds no fuller link than is charged
-    in any of the rounds.
+    After a loss groups may begin anywhere, as for rings. Whatever goes at random finds no fuller
+    link than is charged in any of the rounds.
     """
     lost_domains = reach.spare is not None
     if reach.layout is None or reach.leaf_span >= reach.domains + lost_domains:
-        return OtherWays(*[getattr(slowdowns_of(reach, active_gpus, place, looped=False), kind)] * 2)
+        return OtherWays(
+            *[getattr(slowdowns_of(reach, active_gpus, place, looped=False), kind)] * 2
+        )
     of_kinds = patterns_of(place, looped=False)
     ring: Pattern = getattr(of_kinds, kind)
     kept_block = getattr(KindValues(*_kept_blocks(of_kinds)), kind)
     patterns = halving_rounds(ring)
     rounds = zip(halving_shares(ring.members), patterns, strict=True)
     halving = sum(
-        share * _slowdown(reach, active_gpus, place, pattern, kept_block, len(patterns)) for share, pattern in rounds
+        share * _slowdown(reach, active_gpus, place, pattern, kept_block, len(patterns))
+        for share, pattern in rounds
     )
     trees = _slowdown(reach, active_gpus, place, ring._replace(shape="trees"), kept_block)
     return OtherWays(halving, trees)
 
 
 def _slowdown(
-    reach: Reach, active_gpus: int, place: Placement, pattern: Pattern, kept_block: int, rounds: int = 1
+    reach: Reach,
+    active_gpus: int,
+    place: Placement,
+    pattern: Pattern,
+    kept_block: int,
+    rounds: int = 1,
 ) -> float:
     """How much slower than a NIC some flows are, in one of as many rounds."""
     layout, senders, links = reach.layout, Senders(active_gpus, place.pp_in), reach.links
     assert layout is not None
     if reach.spare is None:
-        leaf, pod = (most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down))
+        leaf, pod = (
+            most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)
+        )
     else:
         _, leaf, pod = _after_a_loss(reach, layout, senders, pattern, kept_block)
     return max(
@@ -325,8 +390,11 @@ def _slowdown(
     )
 
 
-def link_load(discipline: Discipline, rate: float, flows: int, links: float, switches: int) -> float:
-    """What the fullest of some links carries, over what it can: `flows` of `rate` NIC rates share them.
+def link_load(
+    discipline: Discipline, rate: float, flows: int, links: float, switches: int
+) -> float:
+    """What the fullest of some links carries, over what it can: `flows` of `rate` NIC rates share
+    them.
 
     Parameters
     ----------
@@ -339,32 +407,42 @@ def link_load(discipline: Discipline, rate: float, flows: int, links: float, swi
         return rate * ceil_ratio(flows, int(links))  # bundles are even
     if discipline.routing == "ecmp":
         return rate * likely_most(flows, links, switches)
-    # what is spread fills all links alike but for the share that spraying loses, or by a factor that is given
+    # what is spread fills all links alike but for the share that spraying loses, or by a factor
+    # that is given
     stretch = 1 / discipline.efficiency if discipline.routing == "spray" else discipline.routing
     return rate * flows / links * stretch
 
 
 MISFORTUNE = 0.05
-"""Probability that some flow that takes its path at random finds more flows on a link than are charged."""
+"""Probability that some flow that takes its path at random finds more flows on a link than are
+charged.
+"""
 
 
 @lru_cache(maxsize=100_000)
 def likely_most(flows: int, links: float, switches: int) -> int:
-    """The least k such that no flow shares a link with k or more others, up and down, but by `MISFORTUNE`.
+    """The least k such that no flow shares a link with k or more others, up and down, but by
+    `MISFORTUNE`.
 
-    Each of `flows` at each of `switches` takes one of `links` at random; their chances are added up.
+    Each of `flows` at each of `switches` takes one of `links` at random; their chances are added
+    up.
     """
-    # shared out among all flows at all switches, up and down: the sum bounds the chance that any is unlucky
+    # shared out among all flows at all switches, up and down: the sum bounds the chance that any is
+    # unlucky
     chance = MISFORTUNE / (2 * switches * flows)
     low, high = 1, flows  # all of them on one link is the worst
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _tail(flows - 1, links, middle) <= chance else (middle + 1, high)
+        low, high = (
+            (low, middle) if _tail(flows - 1, links, middle) <= chance else (middle + 1, high)
+        )
     return low
 
 
 def _tail(trials: int, links: float, least_hits: int) -> float:
-    """Probability that `least_hits` or more of some trials succeed, each with probability 1/links."""
+    """Probability that `least_hits` or more of some trials succeed, each with probability
+    1/links.
+    """
     if links <= 1 or least_hits > trials:
         return float(least_hits <= trials)
     total = 0.0
@@ -379,7 +457,9 @@ def _tail(trials: int, links: float, least_hits: int) -> float:
 
 
 def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: bool) -> Speeds:
-    """The rates a placement sees on a design; `looped` says whether chunks of the pipeline interleave."""
+    """The rates a placement sees on a design; `looped` says whether chunks of the pipeline
+    interleave.
+    """
     inside = family.hb.gbyte_s * 1e9
     if family.gear is None:
         return Speeds.everywhere(inside, 0.0)
@@ -388,6 +468,8 @@ def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: b
 
     def ways_of(kind: str) -> OtherWays:
         assert kind in ("tp", "dp", "edp"), "others have no choice of ways"
-        return OtherWays(*(slower / rate for slower in other_ways(reach, place.filled, place, kind)))
+        return OtherWays(
+            *(slower / rate for slower in other_ways(reach, place.filled, place, kind))
+        )
 
     return Speeds._make([inside, *(slower / rate for slower in slowdowns), ways_of])

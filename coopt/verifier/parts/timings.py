@@ -1,4 +1,6 @@
-"""Which mappings of some workloads are in time: listed once, whatever the plan, the prices and the limits are."""
+"""Which mappings of some workloads are in time: listed once, whatever the plan, the prices and the
+limits are.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,20 @@ from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
 from coopt.verifier.training.communication import LayerTraffic, Speeds
 from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas
-from coopt.verifier.training.iteration import exchanges, iteration_s, layer_traffic, ways_of_replicas
+from coopt.verifier.training.iteration import (
+    exchanges,
+    iteration_s,
+    layer_traffic,
+    ways_of_replicas,
+)
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
 from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, expert_copies, placements
 from coopt.verifier.training.work import Clock, LazyList, Work, ascending
 
-WIDENING = 1.25  # by which a list is made longer at least, so that limits that rise slowly do not list anew each time
+# by which a list is made longer at least, so that limits that rise slowly do not list anew each
+# time
+WIDENING = 1.25
 
 
 class TimingKey(NamedTuple):
@@ -59,10 +68,12 @@ NearWorks = LazyList[tuple[float, PlacedWork]]
 
 
 class RankedWorks:
-    """Works by the time that they take if no switch slows them down, drawn from a list that the quickest compute leads.
+    """Works by the time that they take if no switch slows them down, drawn from a list that the
+    quickest compute leads.
 
-    No network makes a work quicker than that, so that few are timed on each: those after the first that takes as long
-    without a slowdown as another one with it are no quicker. More are drawn only while compute alone takes less.
+    No network makes a work quicker than that, so that few are timed on each: those after the first
+    that takes as long without a slowdown as another one with it are no quicker. More are drawn only
+    while compute alone takes less.
     """
 
     def __init__(self, works: Iterator[tuple[float, PlacedWork]]) -> None:
@@ -91,17 +102,22 @@ class RankedWorks:
 
 
 class Timings:
-    """What is known of the mappings of some workloads on one kind of GPU, which no price, limit or plan changes.
+    """What is known of the mappings of some workloads on one kind of GPU, which no price, limit or
+    plan changes.
 
-    A mapping is dropped where its layers alone take too long; where it does not fit into memory, which no placement
-    changes, or a simpler one fits too; where compute alone takes too long, which no network changes; then where that,
-    all-gathers over TP ranks and the gradient exchange, placed as well as can be, do; then, with a placement, where the
-    group's network takes too long without any slowdown, which no layout improves. What is left is timed on each layout.
-    All of that has rounding in its favour; whether something is in time without is asked of what is left.
+    A mapping is dropped where its layers alone take too long; where it does not fit into memory,
+    which no placement changes, or a simpler one fits too; where compute alone takes too long, which
+    no network changes; then where that, all-gathers over TP ranks and the gradient exchange, placed
+    as well as can be, do; then, with a placement, where the group's network takes too long without
+    any slowdown, which no layout improves. What is left is timed on each layout. All of that has
+    rounding in its favour; whether something is in time without is asked of what is left.
     """
 
     def __init__(self, workloads: tuple[Workload, ...], gpu: Gpu) -> None:
-        self._usable_bytes, self.clocks = gpu.usable_bytes, [Clock(workload, gpu) for workload in workloads]
+        self._usable_bytes, self.clocks = (
+            gpu.usable_bytes,
+            [Clock(workload, gpu) for workload in workloads],
+        )
         self._needs = [MemoryNeeds(workload) for workload in workloads]
         self._fits: dict[tuple[int, int, float], bool] = {}
         self._works: dict[tuple[int, int], tuple[float, LazyList[tuple[float, Work]]]] = {}
@@ -109,7 +125,9 @@ class Timings:
         self._candidates: dict[tuple[int, TimingKey, float], tuple[float, NearWorks]] = {}
         self._margins: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
         self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
-        self._least_s: dict[tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]] = {}
+        self._least_s: dict[
+            tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]
+        ] = {}
         self._placed_times: dict[tuple[int, Speeds, int, bool], PlacedTimes] = {}
 
     def bound_s(self, index: int, margin: float) -> float:
@@ -123,13 +141,19 @@ class Timings:
         return self._bytes[index, split] <= self._usable_bytes * (1 - margin)
 
     def may_train(self, family: DesignFamily, margin: float) -> bool:
-        """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
+        """Whether every workload would meet its bound on a design with that family if no switch
+        slowed it down.
+        """
         indices = range(len(self.clocks))
         fit = all(self.fits(family.gpus, index, margin) for index in indices)
-        return fit and all(any(True for _ in self.near_works(family, index, margin)) for index in indices)
+        return fit and all(
+            any(True for _ in self.near_works(family, index, margin)) for index in indices
+        )
 
     def fits(self, gpus: int, index: int, margin: float) -> bool:
-        """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in time."""
+        """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in
+        time.
+        """
         key, bound_s, clock = (index, gpus, margin), self.bound_s(index, margin), self.clocks[index]
         if key not in self._fits:
             quick = clock.quick(gpus, bound_s)
@@ -138,21 +162,31 @@ class Timings:
         return self._fits[key]
 
     def near_works(
-        self, family: DesignFamily, index: int, margin: float, below_s: float = math.inf, wait_s: float = 0.0
+        self,
+        family: DesignFamily,
+        index: int,
+        margin: float,
+        below_s: float = math.inf,
+        wait_s: float = 0.0,
     ) -> Iterator[tuple[float, PlacedWork]]:
-        """Mappings and placements in time if no switch slowed them down, after waiting so long for gradients of other
-        sites, the quickest compute first; those that take `below_s` or more may be left out."""
+        """Mappings and placements in time if no switch slowed them down, after waiting so long for
+        gradients of other sites, the quickest compute first; those that take `below_s` or more may
+        be left out.
+        """
         bound_s = self.bound_s(index, margin)
         for time_s, placed_work in self._near_list(family, index, below_s, wait_s)[1]:
             # the list has all within the lenient bound already
-            if margin == LENIENT or (time_s <= bound_s and self.has_room(placed_work.work.split, index, margin)):
+            if margin == LENIENT or (
+                time_s <= bound_s and self.has_room(placed_work.work.split, index, margin)
+            ):
                 yield time_s, placed_work
 
     def _near_list(
         self, family: DesignFamily, index: int, below_s: float, wait_s: float = 0.0
     ) -> tuple[float, NearWorks]:
-        """Those within the bound at its most lenient that take less than some time, `below_s` or more, and that
-        time."""
+        """Those within the bound at its most lenient that take less than some time, `below_s` or
+        more, and that time.
+        """
         key, widest_s = (index, _group(family), wait_s), self.bound_s(index, LENIENT)
         known_s, works = self._candidates.get(key, (0.0, None))
         if works is None or known_s < min(below_s, widest_s):
@@ -162,22 +196,30 @@ class Timings:
         return known_s, works
 
     def least_margin(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...]) -> float:
-        """The larger share of `STRICT` and `LENIENT` by which all bounds may be short; below both where none may."""
+        """The larger share of `STRICT` and `LENIENT` by which all bounds may be short; below both
+        where none may.
+        """
         key = (_group(family), reach, waits_s)
         if key not in self._margins:
             self._margins[key] = STRICT if self.may_train(family, LENIENT) else -math.inf
             for index in range(len(self.clocks)):
                 if self._margins[key] < LENIENT:
                     break
-                workload_margin = self.margin_of(family, reach, index, waits_s[index] if waits_s else 0.0)
+                workload_margin = self.margin_of(
+                    family, reach, index, waits_s[index] if waits_s else 0.0
+                )
                 self._margins[key] = min(self._margins[key], workload_margin)
         return self._margins[key]
 
-    def margin_of(self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0) -> float:
+    def margin_of(
+        self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0
+    ) -> float:
         """The same of one workload that waits so long for gradients of other sites."""
         margin = -math.inf
         for _, (work, place) in self.near_works(family, index, LENIENT, wait_s=wait_s):
-            time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1))
+            time_s = iteration_s(
+                work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)
+            )
             if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
                 return STRICT
             if time_s <= self.bound_s(index, LENIENT):
@@ -185,19 +227,28 @@ class Timings:
         return margin
 
     def least_s(
-        self, family: DesignFamily, reach: Reach, index: int, margin: float, below_s: float, outages: OutageShares
+        self,
+        family: DesignFamily,
+        reach: Reach,
+        index: int,
+        margin: float,
+        below_s: float,
+        outages: OutageShares,
     ) -> float:
         """As `Trainer.least_s`, with bounds that are so much shorter."""
         key = (_group(family), reach, index, margin, outages)
         time_s, asked_s = self._least_s.get(key, (math.inf, 0.0))
-        # a time once found is the least of all; that there is none is known up to the bound that was asked
+        # a time once found is the least of all; that there is none is known up to the bound that
+        # was asked
         if math.isinf(time_s) and asked_s < below_s:
             known_s, _ = self._near_list(family, index, below_s)
             ranked = self._ranked.get((key[0], index, margin, known_s))
             if ranked is None:
                 ranked = RankedWorks(self.near_works(family, index, margin, below_s))
                 self._ranked[key[0], index, margin, known_s] = ranked
-            time_s = ranked.least_s(partial(mean_iteration_s, family, reach, outages=outages), below_s)
+            time_s = ranked.least_s(
+                partial(mean_iteration_s, family, reach, outages=outages), below_s
+            )
             time_s = time_s if time_s < below_s else math.inf
             self._least_s[key] = time_s, below_s
         return time_s if time_s < below_s else math.inf
@@ -206,7 +257,10 @@ class Timings:
         self, family: DesignFamily, index: int, bound_s: float, wait_s: float
     ) -> Iterator[tuple[float, PlacedWork]]:
         clock, speed = self.clocks[index], _undisturbed(family)
-        key, turned = (index, speed, family.active, family.rooms is None), family.charges_loads  # whatever the domains
+        key, turned = (
+            (index, speed, family.active, family.rooms is None),
+            family.charges_loads,
+        )  # whatever the domains
         times = self._placed_times.setdefault(key, PlacedTimes(clock.workload, family, speed))
         for compute_s, quick_work in self._quick(family.gpus, index, bound_s):
             # the quickest compute comes first, so that all that follow take longer
@@ -215,9 +269,14 @@ class Timings:
             work = quick_work._replace(wait_s=wait_s) if wait_s else quick_work
             traffic = times.least_traffic(work)
             # that of layers alone takes most of them too long
-            if work.floor_s(traffic) > bound_s or work.floor_s(traffic, times.least_data_s(work)) > bound_s:
+            if (
+                work.floor_s(traffic) > bound_s
+                or work.floor_s(traffic, times.least_data_s(work)) > bound_s
+            ):
                 continue
-            for place in placements(clock.workload, work.split, family.active, family.rooms, turned=turned):
+            for place in placements(
+                clock.workload, work.split, family.active, family.rooms, turned=turned
+            ):
                 floor_s = work.floor_s(times.traffic(work, place), times.data_s(work, place))
                 if floor_s <= bound_s and family.holds(place.pp_in):
                     time_s = iteration_s(work, place, speed)
@@ -228,12 +287,15 @@ class Timings:
         """Whether a mapping fits into memory, and no simpler one does so surely."""
         # most have a simpler one, which many share
         simpler_splits = simpler(self.clocks[index].workload, split)
-        is_replaced = any(self.has_room(simpler_split, index, STRICT) for simpler_split in simpler_splits)
+        is_replaced = any(
+            self.has_room(simpler_split, index, STRICT) for simpler_split in simpler_splits
+        )
         return not is_replaced and self.has_room(split, index, LENIENT)
 
     def _quick(self, gpus: int, index: int, bound_s: float) -> LazyList[tuple[float, Work]]:
-        """Mappings that are needed and whose compute alone takes no more than that, the quickest first, each with the
-        time of it, and perhaps slower ones after them."""
+        """Mappings that are needed and whose compute alone takes no more than that, the quickest
+        first, each with the time of it, and perhaps slower ones after them.
+        """
         known_s, works = self._works.get((index, gpus), (-math.inf, None))
         if works is None or known_s < bound_s:
             needed_works = partial(self._needed_work, index, bound_s)
@@ -241,8 +303,12 @@ class Timings:
             self._works[index, gpus] = bound_s, works
         return works
 
-    def _needed_work(self, index: int, bound_s: float, split: ScalarMapping) -> Iterator[tuple[float, Work]]:
-        """The work of a mapping, with the time of its compute alone; none where it is not needed or takes longer."""
+    def _needed_work(
+        self, index: int, bound_s: float, split: ScalarMapping
+    ) -> Iterator[tuple[float, Work]]:
+        """The work of a mapping, with the time of its compute alone; none where it is not needed or
+        takes longer.
+        """
         if self._is_needed(split, index):
             work = self.clocks[index].work(split)
             floor_s = work.floor_s()
@@ -259,8 +325,8 @@ def timings_of(workloads: tuple[Workload, ...], gpu: Gpu) -> Timings:
 class Trainer:
     """Answers whether the workloads of one instance are in time.
 
-    Bounds are taken `STRICT` short: a design that meets them by less is not held against a plan. `LENIENT` gives a plan
-    the benefit of that doubt.
+    Bounds are taken `STRICT` short: a design that meets them by less is not held against a plan.
+    `LENIENT` gives a plan the benefit of that doubt.
     """
 
     def __init__(self, instance: Instance, margin: float = STRICT) -> None:
@@ -269,18 +335,25 @@ class Trainer:
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
 
     def trains(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...] = ()) -> bool:
-        """Whether every workload meets its bound on a design with that family and reach, if each waits so long for
-        gradients of other sites; none does where nothing is given."""
+        """Whether every workload meets its bound on a design with that family and reach, if each
+        waits so long for gradients of other sites; none does where nothing is given.
+        """
         # who keeps bounds taken short by a larger margin keeps those of a smaller one
         return self._timings.least_margin(family, reach, waits_s) >= self._margin
 
     def may_train(self, family: DesignFamily) -> bool:
-        """Whether every workload would meet its bound on a design with that family if no switch slowed it down."""
+        """Whether every workload would meet its bound on a design with that family if no switch
+        slowed it down.
+        """
         return self._timings.may_train(family, self._margin)
 
     def fits(self, gpus: int) -> bool:
-        """Whether every workload has a mapping on so many GPUs that fits into memory, its compute alone in time."""
-        return all(self._timings.fits(gpus, index, self._margin) for index in range(len(self.workloads)))
+        """Whether every workload has a mapping on so many GPUs that fits into memory, its compute
+        alone in time.
+        """
+        return all(
+            self._timings.fits(gpus, index, self._margin) for index in range(len(self.workloads))
+        )
 
     def runs(self, family: DesignFamily, reach: Reach, index: int) -> bool:
         """Whether one workload meets its bound on a design with that family and reach."""
@@ -295,8 +368,9 @@ class Trainer:
         below_s: float = math.inf,
         outages: OutageShares = ALL_PORTS,
     ) -> float:
-        """The least time of an iteration of one workload below `below_s`, on average where ports are out at times;
-        infinite where none is within its bound."""
+        """The least time of an iteration of one workload below `below_s`, on average where ports
+        are out at times; infinite where none is within its bound.
+        """
         return self._timings.least_s(family, reach, index, self._margin, below_s, outages)
 
     def bound_s(self, index: int) -> float:
@@ -305,23 +379,35 @@ class Trainer:
 
 
 class PlacedTimes:
-    """Seconds of the collectives that bound a work from below, where its ranks lie; nothing is computed twice.
+    """Seconds of the collectives that bound a work from below, where its ranks lie; nothing is
+    computed twice.
 
-    TP ranks, ranks that hold the same parameters and those that hold the same experts are put into domains each for
-    itself. The least of all ways to do so is no more than what any placement takes, since every placement is one of
-    these ways for each of them. Gradients take nothing where domains are not filled alike.
+    TP ranks, ranks that hold the same parameters and those that hold the same experts are put into
+    domains each for itself. The least of all ways to do so is no more than what any placement
+    takes, since every placement is one of these ways for each of them. Gradients take nothing where
+    domains are not filled alike.
     """
 
     def __init__(self, workload: Workload, family: DesignFamily, speed: Speeds) -> None:
-        self._workload, self._speed, self._active, self._even = workload, speed, family.active, family.rooms is None
+        self._workload, self._speed, self._active, self._even = (
+            workload,
+            speed,
+            family.active,
+            family.rooms is None,
+        )
         self._known: dict[tuple[object, ...], float] = {}
         self._traffic: dict[tuple[object, ...], LayerTraffic] = {}
 
     def least_traffic(self, work: Work) -> LayerTraffic:
         """The traffic of a layer, wherever the ranks of each group lie."""
-        split, key = work.split, (work.split.of_layer, work.traffic.hides_exchanges)  # all that it depends on
+        split, key = (
+            work.split,
+            (work.split.of_layer, work.traffic.hides_exchanges),
+        )  # all that it depends on
         if key not in self._traffic:
-            tensor, context, experts = (self._ends(degree) for degree in (split.tp, split.cp, split.ep))
+            tensor, context, experts = (
+                self._ends(degree) for degree in (split.tp, split.cp, split.ep)
+            )
             rows = tensor if work.traffic.row_gathers else [ALONE]
             self._traffic[key] = LayerTraffic(
                 min(self._layer(work, tp=ends).gathers_s for ends in tensor),
@@ -338,7 +424,9 @@ class PlacedTimes:
             self._traffic[key] = layer_traffic(work, place, self._speed)
         return self._traffic[key]
 
-    def _layer(self, work: Work, tp: Ends = ALONE, cp: Ends = ALONE, ep: Ends = ALONE) -> LayerTraffic:
+    def _layer(
+        self, work: Work, tp: Ends = ALONE, cp: Ends = ALONE, ep: Ends = ALONE
+    ) -> LayerTraffic:
         """The traffic of a layer in these groups alone."""
         return layer_traffic(work, Placement(*tp, *ALONE, *ALONE, *cp, *ep), self._speed)
 
@@ -346,9 +434,18 @@ class PlacedTimes:
         """Gradients and parameters of an iteration, wherever replicas lie."""
         total = 0.0
         for kind, degree, number in self._replicas(work):
-            key = (kind, degree, number, work.traffic.reductions, work.traffic.refreshes, work.split.zero == 0)
+            key = (
+                kind,
+                degree,
+                number,
+                work.traffic.reductions,
+                work.traffic.refreshes,
+                work.split.zero == 0,
+            )
             if key not in self._known:
-                self._known[key] = min(self._data_s(work, kind, number, *ends) for ends in self._ends(degree))
+                self._known[key] = min(
+                    self._data_s(work, kind, number, *ends) for ends in self._ends(degree)
+                )
             total += self._known[key]
         return total
 
@@ -358,10 +455,15 @@ class PlacedTimes:
             "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
             "edp": (place.copies_in, place.copies_across),
         }
-        return sum(self._data_s(work, kind, number, *ends[kind]) for kind, _, number in self._replicas(work))
+        return sum(
+            self._data_s(work, kind, number, *ends[kind])
+            for kind, _, number in self._replicas(work)
+        )
 
     def _replicas(self, work: Work) -> Iterator[tuple[str, int, float]]:
-        """Ranks that hold the same parameters, and those that hold the same experts, with how many parameters."""
+        """Ranks that hold the same parameters, and those that hold the same experts, with how many
+        parameters.
+        """
         split, parameters = work.split, work.parameters
         if work.traffic.reductions and self._even:
             if parameters.common:
@@ -390,7 +492,9 @@ def _group(family: DesignFamily) -> TimingKey:
     sharers = family.gear.gpus_per_nic if family.gear else 1
     size = family.hb.size if family.rooms else 0
     inside = family.hb.gbyte_s * 1e9
-    return TimingKey(family.gpus, family.domains, inside, across, sharers, size, family.charges_loads)
+    return TimingKey(
+        family.gpus, family.domains, inside, across, sharers, size, family.charges_loads
+    )
 
 
 def _undisturbed(family: DesignFamily) -> Speeds:

@@ -1,4 +1,6 @@
-"""What share of the time trains, one design at a time: an interval by bisection, lost GPUs host by host."""
+"""What share of the time trains, one design at a time: an interval by bisection, lost GPUs host by
+host.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from coopt.verifier.training.placing import held_parameters
 YEAR_S = 365 * 86400.0
 HOUR_S, DAY_S = 3600.0, 86400.0
 PANELS = 400
-HOPELESS, NEVER = 600.0, 1e-9  # failures expected in one attempt, and a share of the time, at which nothing gets done
+HOPELESS, NEVER = (
+    600.0,
+    1e-9,
+)  # failures expected in one attempt, and a share of the time, at which nothing gets done
 NOTHING = 1e-280  # probabilities below do not count
 HALVINGS = 200
 ONE_GPU = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
@@ -29,7 +34,9 @@ ONE_GPU = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
 
 
 class Stoppages(NamedTuple):
-    """Failures in a second, seconds of a checkpoint, between two of them and of a restart; the share that trains."""
+    """Failures in a second, seconds of a checkpoint, between two of them and of a restart; the
+    share that trains.
+    """
 
     per_s: float
     checkpoint_s: float
@@ -38,9 +45,12 @@ class Stoppages(NamedTuple):
     trained: float
 
 
-def failure_rate(availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]) -> float:
-    """Failures in a second of everything that trains and of the whole network, unless it is built once for each port of
-    a NIC: there other ports go on."""
+def failure_rate(
+    availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]
+) -> float:
+    """Failures in a second of everything that trains and of the whole network, unless it is built
+    once for each port of a NIC: there other ports go on.
+    """
     rates, gpus = availability.rates, family.gpus
     counts = {
         "gpu": gpus,
@@ -52,7 +62,10 @@ def failure_rate(availability: Availability, family: DesignFamily, levels: Seque
         "switch": sum(level.switches for level in levels) if family.copies == 1 else 0,
         "domain": family.domains,
     }
-    return math.fsum(rates.of_part[part].at(availability.at) * count for part, count in counts.items()) / YEAR_S
+    return (
+        math.fsum(rates.of_part[part].at(availability.at) * count for part, count in counts.items())
+        / YEAR_S
+    )
 
 
 def saved_bytes(workload: Workload) -> float:
@@ -66,20 +79,26 @@ def saved_bytes(workload: Workload) -> float:
 
 
 def interrupted(
-    availability: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
+    availability: Availability,
+    workload: Workload,
+    family: DesignFamily,
+    levels: Sequence[SwitchLevel],
 ) -> Stoppages:
     """What interrupts a workload on a design, while domains enough are whole."""
     rate = failure_rate(availability, family, levels)
     moved_s = saved_bytes(workload) / (family.gpus * availability.checkpoint_gbyte_s_per_gpu * 1e9)
     saved_s = moved_s if availability.checkpoint_s is None else availability.checkpoint_s
-    again_s = availability.restart_s + family.gpus / 1000 * availability.restart_s_per_1000_gpus + moved_s
+    again_s = (
+        availability.restart_s + family.gpus / 1000 * availability.restart_s_per_1000_gpus + moved_s
+    )
     between_s = availability.checkpoint_interval_s or _best_interval_s(rate, saved_s)
     if rate == 0.0:
         share = 1.0 if math.isinf(between_s) else between_s / (between_s + saved_s)
     elif rate * (again_s + between_s + saved_s) > HOPELESS:
         share = 0.0
     else:
-        # an interval with its checkpoint is tried until it succeeds, each time after a restart that may fail as well
+        # an interval with its checkpoint is tried until it succeeds, each time after a restart that
+        # may fail as well
         mean_s = math.exp(rate * again_s) * math.expm1(rate * (between_s + saved_s)) / rate
         share = between_s / mean_s
     return Stoppages(rate, saved_s, between_s, again_s, share)
@@ -87,14 +106,18 @@ def interrupted(
 
 @lru_cache(maxsize=4096)
 def _best_interval_s(rate: float, saved_s: float) -> float:
-    """The interval at which the share that trains has no slope: 1 - exp(-rate (T + saved)) = rate T."""
+    """The interval at which the share that trains has no slope: 1 - exp(-rate (T + saved)) = rate
+    T.
+    """
     if rate == 0.0:
         return math.inf
     # with x = rate T the left side minus the right falls in x, above 0 at 0 and below at 1
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if -math.expm1(-middle - rate * saved_s) > middle else (low, middle)
+        low, high = (
+            (middle, high) if -math.expm1(-middle - rate * saved_s) > middle else (low, middle)
+        )
     return (low + high) / 2 / rate
 
 
@@ -105,12 +128,20 @@ def lost_of(availability: Availability, family: DesignFamily) -> float:
 
 
 @lru_cache(maxsize=4096)
-def lost_domain(availability: Availability, size: int, needed_gpus: int, per_gpu: int, sharing: int = 1) -> float:
-    """Probability that fewer than `needed_gpus` GPUs of a domain work: lost GPUs, host by host, NIC by NIC in each."""
-    rate = {part: part_rate.at(availability.at) for part, part_rate in availability.rates.of_part.items()}
+def lost_domain(
+    availability: Availability, size: int, needed_gpus: int, per_gpu: int, sharing: int = 1
+) -> float:
+    """Probability that fewer than `needed_gpus` GPUs of a domain work: lost GPUs, host by host, NIC
+    by NIC in each.
+    """
+    rate = {
+        part: part_rate.at(availability.at)
+        for part, part_rate in availability.rates.of_part.items()
+    }
     down = {
         "gpu": _share_down(
-            rate["gpu"] + rate["hbm"] + (sharing == 1) * per_gpu * rate["nic"], availability.repair_hours
+            rate["gpu"] + rate["hbm"] + (sharing == 1) * per_gpu * rate["nic"],
+            availability.repair_hours,
         ),
         "nic": _share_down((sharing > 1) * rate["nic"], availability.repair_hours),
         "host": _share_down(rate["host"], availability.repair_hours),
@@ -124,12 +155,15 @@ def lost_domain(availability: Availability, size: int, needed_gpus: int, per_gpu
         host_chances = [1.0]
         for start in range(0, host_gpus, sharing):
             nic_gpus = min(sharing, host_gpus - start)
-            nic_chances = [(1 - down["nic"]) * _exactly(nic_gpus, down["gpu"], k) for k in range(nic_gpus + 1)]
+            nic_chances = [
+                (1 - down["nic"]) * _exactly(nic_gpus, down["gpu"], k) for k in range(nic_gpus + 1)
+            ]
             # a NIC that is out takes all GPUs that share it, as a host does with all of its own
             nic_chances[nic_gpus] += down["nic"]
             host_chances = _sum_chances(host_chances, nic_chances)
         host_chances = [
-            (1 - down["host"]) * chance + down["host"] * (k == host_gpus) for k, chance in enumerate(host_chances)
+            (1 - down["host"]) * chance + down["host"] * (k == host_gpus)
+            for k, chance in enumerate(host_chances)
         ]
         lost_chances = _sum_chances(lost_chances, host_chances)
     # a domain works while no more GPUs are lost than it has beyond those that train
@@ -156,7 +190,9 @@ def _exactly(n: int, p: float, k: int) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def running_share(lost_share: float, domains: int, spares: int) -> float:
-    """Probability that no more domains are lost than stand by, by adding up what each further one makes likely."""
+    """Probability that no more domains are lost than stand by, by adding up what each further one
+    makes likely.
+    """
     if lost_share <= 0.0 or lost_share >= 1.0:
         return 1.0 if lost_share <= 0.0 else 0.0
     all_domains = domains + spares
@@ -176,23 +212,34 @@ def running_of(availability: Availability, family: DesignFamily) -> float:
 
 
 def promised_share(
-    availability: Availability, workload: Workload, family: DesignFamily, stoppages: Stoppages, running: float
+    availability: Availability,
+    workload: Workload,
+    family: DesignFamily,
+    stoppages: Stoppages,
+    running: float,
 ) -> float:
-    """The share of its days that a workload can count on: less than the mean where a probability is asked for."""
+    """The share of its days that a workload can count on: less than the mean where a probability is
+    asked for.
+    """
     if availability.confidence is None or workload.train_days is None:
         return running * stoppages.trained
     if running * stoppages.trained < NEVER:
         return 0.0
     span_s, deviations = workload.train_days * DAY_S, NormalDist().inv_cdf(availability.confidence)
     lost_share = lost_of(availability, family)
-    waits_s = _waiting_spread_s(lost_share, family.domains, family.spares, availability.repair_hours * HOUR_S)
+    waits_s = _waiting_spread_s(
+        lost_share, family.domains, family.spares, availability.repair_hours * HOUR_S
+    )
     mean = 1 / stoppages.trained / running
     rough = deviations * math.sqrt(_interval_spread_s(stoppages) + waits_s * mean) / running
     low, high = 0.0, span_s / mean * 2
     for _ in range(HALVINGS):
-        # the mean time of work grows as it, the deviation as its root: the most work that keeps the days is halved for
+        # the mean time of work grows as it, the deviation as its root: the most work that keeps the
+        # days is halved for
         work_s = (low + high) / 2
-        low, high = (work_s, high) if mean * work_s + rough * math.sqrt(work_s) <= span_s else (low, work_s)
+        low, high = (
+            (work_s, high) if mean * work_s + rough * math.sqrt(work_s) <= span_s else (low, work_s)
+        )
     return low / span_s
 
 
@@ -202,12 +249,18 @@ def _interval_spread_s(stoppages: Stoppages) -> float:
     if stoppages.per_s == 0.0:
         return 0.0
     restart = _until_success(stoppages.per_s, stoppages.restart_s, 0.0, 0.0)
-    _, variance = _until_success(stoppages.per_s, stoppages.interval_s + stoppages.checkpoint_s, *restart)
+    _, variance = _until_success(
+        stoppages.per_s, stoppages.interval_s + stoppages.checkpoint_s, *restart
+    )
     return variance / stoppages.interval_s
 
 
-def _until_success(per_s: float, length_s: float, more_s: float, more_variance: float) -> tuple[float, float]:
-    """Mean and variance of attempts of that length until one succeeds; a failed one takes more, by itself at random."""
+def _until_success(
+    per_s: float, length_s: float, more_s: float, more_variance: float
+) -> tuple[float, float]:
+    """Mean and variance of attempts of that length until one succeeds; a failed one takes more, by
+    itself at random.
+    """
     if length_s == 0.0:
         return 0.0, 0.0
     fails = -math.expm1(-per_s * length_s)
@@ -215,17 +268,25 @@ def _until_success(per_s: float, length_s: float, more_s: float, more_variance: 
     # failed attempts before a success follow a geometric law
     failures = fails / (1 - fails)
     each_s, each_variance = mean + more_s, mean_square - mean**2 + more_variance
-    return length_s + failures * each_s, failures * each_variance + failures / (1 - fails) * each_s**2
+    return (
+        length_s + failures * each_s,
+        failures * each_variance + failures / (1 - fails) * each_s**2,
+    )
 
 
 def _integral(per_s: float, length_s: float, power: int) -> float:
-    """The integral of y^power times the density of the first failure, from 0 to a length: Simpson's rule."""
+    """The integral of y^power times the density of the first failure, from 0 to a length: Simpson's
+    rule.
+    """
     step = length_s / PANELS
     weights = (1, *((4, 2) * (PANELS // 2))[:-1], 1)
     return (
         step
         / 3
-        * math.fsum(w * (k * step) ** power * per_s * math.exp(-per_s * k * step) for k, w in enumerate(weights))
+        * math.fsum(
+            w * (k * step) ** power * per_s * math.exp(-per_s * k * step)
+            for k, w in enumerate(weights)
+        )
     )
 
 
@@ -250,9 +311,12 @@ def _waiting_spread_s(lost_share: float, domains: int, spares: int, repair_s: fl
     for down in range(all_domains - 1, spares, -1):
         tail += chance[down + 1]
         parts.append((training * tail, down))
-    # of a chain of births and deaths: over each cut, what the chances beside it lack, squared, by the flow over it
+    # of a chain of births and deaths: over each cut, what the chances beside it lack, squared, by
+    # the flow over it
     terms = [(part, down) for part, down in parts if chance[down] > NOTHING and down < all_domains]
-    return 2 * math.fsum(part**2 / (rate * (all_domains - down) * chance[down]) for part, down in terms)
+    return 2 * math.fsum(
+        part**2 / (rate * (all_domains - down) * chance[down]) for part, down in terms
+    )
 
 
 def uptime_of(
@@ -263,8 +327,13 @@ def uptime_of(
     pace: float = 1.0,
     port_out: float = 0.0,
 ) -> Uptime:
-    """What a plan is to say of a workload's interruptions, with what ports of NICs that are out make of its pace."""
-    stoppages, running = interrupted(availability, workload, family, levels), running_of(availability, family)
+    """What a plan is to say of a workload's interruptions, with what ports of NICs that are out
+    make of its pace.
+    """
+    stoppages, running = (
+        interrupted(availability, workload, family, levels),
+        running_of(availability, family),
+    )
     return Uptime(
         failure_s=1 / stoppages.per_s if stoppages.per_s else None,
         checkpoint_s=stoppages.checkpoint_s,
@@ -278,18 +347,30 @@ def uptime_of(
     )
 
 
-def check_uptime(ledger: Ledger, workload: Workload, claim: Uptime | None, expected: Uptime | None) -> None:
-    """Check what a plan says of a workload's interruptions; it says nothing where the instance does not ask."""
+def check_uptime(
+    ledger: Ledger, workload: Workload, claim: Uptime | None, expected: Uptime | None
+) -> None:
+    """Check what a plan says of a workload's interruptions; it says nothing where the instance does
+    not ask.
+    """
     subject = f"workload {workload.name!r}"
     if claim is None and expected is None:
         return
     if claim is None or expected is None:
-        fault = f"Failures are {'not ' if expected is None else ''}asked for, the plan says otherwise of {subject}."
+        fault = (
+            f"Failures are {'not ' if expected is None else ''}asked for, the plan says otherwise"
+            f" of {subject}."
+        )
         ledger.holds("uptime", claim is expected, claim is not None, expected is not None, fault)
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()
-    differing = [key for key, value in claimed_values.items() if not _same_value(value, expected_values[key])]
-    texts = [tuple(f"{key} {value}" for key, value in values.items()) for values in (claimed_values, expected_values)]
+    differing = [
+        key for key, value in claimed_values.items() if not _same_value(value, expected_values[key])
+    ]
+    texts = [
+        tuple(f"{key} {value}" for key, value in values.items())
+        for values in (claimed_values, expected_values)
+    ]
     fault = f"Interruptions of {subject} differ in: {', '.join(differing)}."
     ledger.holds("uptime", not differing, texts[0], texts[1], fault, TOLERANCE)
 

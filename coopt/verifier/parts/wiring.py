@@ -1,8 +1,8 @@
 """Build the network of a design as an explicit graph, and count its switches, links and ports.
 
-Nodes are tuples that start with the level: 0 an end point, 1 a leaf (or the only switch), 2 a spine or an aggregation
-switch, 3 a core switch. The edge attribute `links` counts parallel links. Where islands share a core, the node
-attribute `shared` counts the links of a leaf into it.
+Nodes are tuples that start with the level: 0 an end point, 1 a leaf (or the only switch), 2 a spine
+or an aggregation switch, 3 a core switch. The edge attribute `links` counts parallel links. Where
+islands share a core, the node attribute `shared` counts the links of a leaf into it.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ Graph = Any  # networkx is untyped
 class WiredGraph(NamedTuple):
     """A graph and what it stands for.
 
-    Beyond `EXPLICIT` end points one plane stands for all (`copies`); beyond that many in one plane a leaf carries the
-    number of its end points (`ends`) in place of nodes, and of the parallel networks that start at the leaf's
-    uplinks one is drawn (`slices` in all).
+    Beyond `EXPLICIT` end points one plane stands for all (`copies`); beyond that many in one plane
+    a leaf carries the number of its end points (`ends`) in place of nodes, and of the parallel
+    networks that start at the leaf's uplinks one is drawn (`slices` in all).
     """
 
     graph: Graph
@@ -113,7 +113,10 @@ def _graph_of(family: DesignFamily, ports: Ports) -> WiredGraph:
             _join(graph, _spine_links(plane, order.leaves, ports, _radix(family, 2)))
         else:
             _join(graph, _pod_links(plane, order.leaves, ports, ports.slices // slices))
-            _join(graph, _core_links(plane, order.leaves, ports, ports.slices // slices, _radix(family, 3)))
+            _join(
+                graph,
+                _core_links(plane, order.leaves, ports, ports.slices // slices, _radix(family, 3)),
+            )
     return WiredGraph(graph, planes, family.planes // planes, slices, has_ends)
 
 
@@ -147,7 +150,9 @@ def _chassis(family: DesignFamily, explicit: bool) -> WiredGraph:
 
 def _add_leaves(graph: Graph, plane: int, order: Numbering, has_ends: bool) -> None:
     if not has_ends:
-        graph.add_nodes_from(((1, plane, leaf), {"ends": ends}) for leaf, ends in enumerate(order.ends()))
+        graph.add_nodes_from(
+            ((1, plane, leaf), {"ends": ends}) for leaf, ends in enumerate(order.ends())
+        )
         return
     _join(
         graph,
@@ -175,8 +180,12 @@ def _pod_links(plane: int, leaves: int, ports: Ports, slices: int) -> Iterator[t
                 yield (1, plane, leaf), (2, plane, leaf // ports.pod_leaves, j)
 
 
-def _core_links(plane: int, leaves: int, ports: Ports, slices: int, radix: int) -> Iterator[tuple[Node, Node]]:
-    """Three tiers: aggregation switch j of every pod goes to the core switches of group j in turn."""
+def _core_links(
+    plane: int, leaves: int, ports: Ports, slices: int, radix: int
+) -> Iterator[tuple[Node, Node]]:
+    """Three tiers: aggregation switch j of every pod goes to the core switches of group j in
+    turn.
+    """
     pods, w = ceil_ratio(leaves, ports.pod_leaves), ports.pod_up
     group = core_count(leaves, ports, radix)
     for pod in range(pods):
@@ -200,7 +209,9 @@ class LevelCount(NamedTuple):
 
 
 def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tuple[LevelCount, ...]:
-    """What the graph holds, level by level from the leaves; all networks that the ports of a NIC lead to are alike."""
+    """What the graph holds, level by level from the leaves; all networks that the ports of a NIC
+    lead to are alike.
+    """
     counts, ports_in_use = [], _ports_in_use(wiring)
     for level in range(1, ports.tiers + 1):
         switches = [switch for node, switch in ports_in_use.items() if node[0] == level]
@@ -209,7 +220,10 @@ def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tupl
         copies = wiring.copies * family.copies * (wiring.slices if level > 1 else 1)
         links = sum(switch.down for switch in switches) * copies
         upper_ends = Counter({links: count * copies for links, count in down_ports.items()})
-        ends = _device_links(_ends_below(wiring, family, level, ports_in_use)), _device_links(upper_ends)
+        ends = (
+            _device_links(_ends_below(wiring, family, level, ports_in_use)),
+            _device_links(upper_ends),
+        )
         up_ports = max(switch.up for switch in switches)
         counts.append(LevelCount(len(switches) * copies, links, max(down_ports), up_ports, *ends))
     if ports.tiers == 1:
@@ -225,7 +239,9 @@ def _device_links(ends: Counter[int]) -> tuple[tuple[int, int], ...]:
 def _ends_below(
     wiring: WiredGraph, family: DesignFamily, level: int, ports_in_use: Mapping[Node, PortsInUse]
 ) -> Counter[int]:
-    """The lower ends of the links of a level: how many devices have so many; a cage of a NIC is one."""
+    """The lower ends of the links of a level: how many devices have so many; a cage of a NIC is
+    one.
+    """
     if level == 1:
         assert family.gear is not None
         cages = family.gear.nic.cages
@@ -236,7 +252,9 @@ def _ends_below(
 
 
 def _one_tier(wiring: WiredGraph, family: DesignFamily, level_count: LevelCount) -> LevelCount:
-    """Chassis hold several planes: ports are those of one of them, and the last chassis may be filled less."""
+    """Chassis hold several planes: ports are those of one of them, and the last chassis may be
+    filled less.
+    """
     one_plane = sum(1 for node in wiring.graph if node[0] == 0 and node[1] == 0)
     if wiring.copies == 1:
         return level_count._replace(down_ports=one_plane)
@@ -266,12 +284,16 @@ def _ports_in_use(wiring: WiredGraph) -> dict[Node, PortsInUse]:
             below = [edge["links"] for neighbour, edge in edges.items() if neighbour[0] < level]
             above = sum([edge["links"] for edge in edges.values()]) - sum(below)
             down = ends.get(node)
-            ports[node] = PortsInUse(sum(below) if down is None else down, above * (wiring.slices if level == 1 else 1))
+            ports[node] = PortsInUse(
+                sum(below) if down is None else down, above * (wiring.slices if level == 1 else 1)
+            )
     return ports
 
 
 def fullest_switches(wiring: WiredGraph) -> dict[int, int]:
-    """Ports in use of the switch of each tier that uses most, with links of leaves into a core shared with others."""
+    """Ports in use of the switch of each tier that uses most, with links of leaves into a core
+    shared with others.
+    """
     fullest: dict[int, int] = {}
     core_links = dict(wiring.graph.nodes(data="shared", default=0))
     for node, switch in _ports_in_use(wiring).items():
@@ -280,7 +302,9 @@ def fullest_switches(wiring: WiredGraph) -> dict[int, int]:
 
 
 def uneven_switches(wiring: WiredGraph) -> int:
-    """Switches at the top that have not equally many links to each switch of the level below that they could join."""
+    """Switches at the top that have not equally many links to each switch of the level below that
+    they could join.
+    """
     top = max(node[0] for node in wiring.graph)
     switches_below = Counter(_group(node, top) for node in wiring.graph if node[0] == top - 1)
     uneven = 0
@@ -292,7 +316,9 @@ def uneven_switches(wiring: WiredGraph) -> int:
 
 
 def _group(node: Node, top: int) -> Node:
-    """What switches at the top and the ones they join have in common: the plane, and on three tiers the slice."""
+    """What switches at the top and the ones they join have in common: the plane, and on three tiers
+    the slice.
+    """
     level, plane, *place = node
     return (plane, place[level - top]) if top == 3 else (plane,)
 
@@ -311,4 +337,6 @@ def attached_ends(wiring: WiredGraph) -> int:
 
 def components(wiring: WiredGraph) -> dict[Node, int]:
     """For each node, the number of the connected part it belongs to."""
-    return {node: i for i, part in enumerate(nx.connected_components(wiring.graph)) for node in part}
+    return {
+        node: i for i, part in enumerate(nx.connected_components(wiring.graph)) for node in part
+    }

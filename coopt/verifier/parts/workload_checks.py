@@ -16,7 +16,13 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, speeds_of
-from coopt.verifier.training.communication import LinkShares, OtherWays, Speeds, exchange_s, sent_shares
+from coopt.verifier.training.communication import (
+    LinkShares,
+    OtherWays,
+    Speeds,
+    exchange_s,
+    sent_shares,
+)
 from coopt.verifier.training.gathers import (
     Flows,
     GatherWay,
@@ -64,9 +70,17 @@ class ClaimedRun(NamedTuple):
 def match_workloads(
     ledger: Ledger, workloads: Sequence[Workload], claims: Sequence[WorkloadPlan]
 ) -> list[tuple[Workload, WorkloadPlan]]:
-    """Check that the workloads that run are those that are asked for, in order; each with its claim, none if not."""
-    names, claimed_names = tuple(workload.name for workload in workloads), tuple(claim.name for claim in claims)
-    complaint = f"Workloads {', '.join(names)} are asked for, the plan runs {', '.join(claimed_names) or 'none'}."
+    """Check that the workloads that run are those that are asked for, in order; each with its
+    claim, none if not.
+    """
+    names, claimed_names = (
+        tuple(workload.name for workload in workloads),
+        tuple(claim.name for claim in claims),
+    )
+    complaint = (
+        f"Workloads {', '.join(names)} are asked for, the plan runs"
+        f" {', '.join(claimed_names) or 'none'}."
+    )
     if not ledger.same("workloads", claimed_names, names, complaint):
         return []
     return list(zip(workloads, claims, strict=True))
@@ -75,12 +89,16 @@ def match_workloads(
 def check_mappings(
     ledger: Ledger, workloads: Iterable[tuple[Workload, WorkloadPlan]], family: DesignFamily
 ) -> list[ClaimedRun]:
-    """Check the mapping of each workload that is asked for; those for which times can be computed."""
+    """Check the mapping of each workload that is asked for; those for which times can be
+    computed.
+    """
     runs = [check_mapping(ledger, workload, claim, family) for workload, claim in workloads]
     return [run for run in runs if run is not None]
 
 
-def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily) -> ClaimedRun | None:
+def check_mapping(
+    ledger: Ledger, workload: Workload, claim: WorkloadPlan, family: DesignFamily
+) -> ClaimedRun | None:
     """Check divisibility, allowed values and placement; None where no time can be computed."""
     subject = f"workload {workload.name!r}"
     complaint = f"{family.gpus} GPUs train, {subject} runs on {claim.gpus}."
@@ -91,9 +109,13 @@ def check_mapping(ledger: Ledger, workload: Workload, claim: WorkloadPlan, famil
     if not ledger.holds("mapping", not fault, text, fault or "allowed", f"In {subject}: {fault}"):
         return None
     place = placement_of(workload, claim, family.active, family.rooms)
-    text = ", ".join(f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items())
+    text = ", ".join(
+        f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items()
+    )
     need = f"its mapping and fill a domain of {family.active} active GPUs"
-    complaint = f"The placement of {subject} does not multiply out to {need}, with one stage to a NIC, "
+    complaint = (
+        f"The placement of {subject} does not multiply out to {need}, with one stage to a NIC, "
+    )
     complaint += "or cannot be turned round."
     turned = mapping.outermost == "dp"
     # where the ratio is charged, who lies next to whom makes no difference
@@ -118,7 +140,8 @@ def check_run(
 ) -> None:
     """Check time, memory and utilisation on a design.
 
-    `wait_s` is what gradients of other sites take, if any, `goodput` the share of the bound in which training runs.
+    `wait_s` is what gradients of other sites take, if any, `goodput` the share of the bound in
+    which training runs.
     """
     speed = speeds_of(family, reach, run.place, looped=run.looped)
     check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s, goodput=goodput)
@@ -127,9 +150,17 @@ def check_run(
 
 
 def _routes(
-    ledger: Ledger, run: ClaimedRun, family: DesignFamily, reach: Reach, gpu: Gpu, wait_s: float, goodput: float
+    ledger: Ledger,
+    run: ClaimedRun,
+    family: DesignFamily,
+    reach: Reach,
+    gpu: Gpu,
+    wait_s: float,
+    goodput: float,
 ) -> None:
-    """Check that flows keep to paths, no faster than any paths let them be, and meet the bound on those found."""
+    """Check that flows keep to paths, no faster than any paths let them be, and meet the bound on
+    those found.
+    """
     claimed_slowdowns, subject = run.claim.routes, f"workload {run.workload.name!r}"
     charged = charged_slowdowns(reach, run.claim, run.place, looped=run.looped)
     pinned = reach.layout is not None and reach.discipline.routing == "pinned"
@@ -147,36 +178,56 @@ def _routes(
         return
     slowdowns, flows_by_kind = {**charged, **claimed_slowdowns}, flows_named(run.claim, run.place)
     # what goes another way has no routes for a ring
-    rings = (math.inf if kind in flows_by_kind else slow / family.nic_byte_s for kind, slow in slowdowns.items())
+    rings = (
+        math.inf if kind in flows_by_kind else slow / family.nic_byte_s
+        for kind, slow in slowdowns.items()
+    )
 
     def ways_of(kind: str) -> OtherWays:
         """The way that has routes, which no other replaces."""
         ways = ("halving", "trees")
         return OtherWays(
-            *(slowdowns[kind] / family.nic_byte_s if flows_by_kind.get(kind) == way else math.inf for way in ways)
+            *(
+                slowdowns[kind] / family.nic_byte_s if flows_by_kind.get(kind) == way else math.inf
+                for way in ways
+            )
         )
 
     speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, ways_of])
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
-    fault = f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the {bound:.9g} s allowed."
-    ledger.holds("routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, fault, TOLERANCE)
+    fault = (
+        f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the {bound:.9g}"
+        " s allowed."
+    )
+    ledger.holds(
+        "routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, fault, TOLERANCE
+    )
 
 
 def flows_named(claim: WorkloadPlan, place: Placement) -> dict[str, Flows]:
-    """Kinds of traffic for which a plan names a way between domains that is no ring, and who sends to whom by it."""
-    across = {"tp": place.tp_across, "dp": place.dp_across * place.cp_across, "edp": place.copies_across}
+    """Kinds of traffic for which a plan names a way between domains that is no ring, and who sends
+    to whom by it.
+    """
+    across = {
+        "tp": place.tp_across,
+        "dp": place.dp_across * place.cp_across,
+        "edp": place.copies_across,
+    }
     ways: dict[str, Flows] = {"halving and doubling": "halving", "double binary tree": "trees"}
     flows_by_kind = {kind: ways[name] for kind, name in claim.collectives.items() if name in ways}
     return {kind: flows for kind, flows in flows_by_kind.items() if across.get(kind, 1) > 1}
 
 
-def charged_slowdowns(reach: Reach, claim: WorkloadPlan, place: Placement, *, looped: bool) -> dict[str, float]:
+def charged_slowdowns(
+    reach: Reach, claim: WorkloadPlan, place: Placement, *, looped: bool
+) -> dict[str, float]:
     """How far each kind of traffic is slowed that goes the way that a plan names."""
     charged = slowdowns_of(reach, place.filled, place, looped=looped)._asdict()
     flows_by_kind = flows_named(claim, place)
     return charged | {
-        kind: getattr(other_ways(reach, place.filled, place, kind), flows_by_kind[kind]) for kind in flows_by_kind
+        kind: getattr(other_ways(reach, place.filled, place, kind), flows_by_kind[kind])
+        for kind in flows_by_kind
     }
 
 
@@ -191,10 +242,15 @@ def check_run_at_speed(
     goodput: float = 1.0,
     lateness: float = TOLERANCE,
 ) -> None:
-    """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of `lateness`."""
+    """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of
+    `lateness`.
+    """
     claimed_knobs, knobs_of_options = run.claim.knobs, run.workload.options.knobs
     texts = [", ".join(knobs) or "nothing" for knobs in (knobs_of_options, claimed_knobs)]
-    fault = f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan says {texts[1]}."
+    fault = (
+        f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan"
+        f" says {texts[1]}."
+    )
     ledger.same("knobs", claimed_knobs, knobs_of_options, fault)
     work = Clock(run.workload, gpu).work(run.split)
     _collectives(ledger, run, work, speed)
@@ -216,11 +272,21 @@ def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> 
     """Check what the plan says collectives run by."""
     claimed_names = run.claim.collectives
     possible = algorithm_names(work, run.place, speed)
-    wrong = [kind for kind in {**possible, **claimed_names} if claimed_names.get(kind) not in possible.get(kind, ())]
+    wrong = [
+        kind
+        for kind in {**possible, **claimed_names}
+        if claimed_names.get(kind) not in possible.get(kind, ())
+    ]
     expected = tuple(f"{kind}: {alternatives(names)}" for kind, names in possible.items())
     subject = f"workload {run.workload.name!r}"
     fault = f"Collectives of {subject} run otherwise than the plan says: {', '.join(wrong)}."
-    ledger.holds("collectives", not wrong, tuple(f"{k}: {name}" for k, name in claimed_names.items()), expected, fault)
+    ledger.holds(
+        "collectives",
+        not wrong,
+        tuple(f"{k}: {name}" for k, name in claimed_names.items()),
+        expected,
+        fault,
+    )
 
 
 def _time(
@@ -245,7 +311,9 @@ def _time(
     if not of_sites:
         del parts["wan"]
     differing = [
-        key for key in {**parts, **claimed_parts} if not _same_part(claimed_parts.get(key), parts.get(key), time_s)
+        key
+        for key in {**parts, **claimed_parts}
+        if not _same_part(claimed_parts.get(key), parts.get(key), time_s)
     ]
     ledger.holds(
         "breakdown",
@@ -280,7 +348,10 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
             f"{name.upper()} of {subject} is {recomputed:.4%}, the plan says {claimed_share:.4%}.",
         )
     rate = workload.tokens_per_iteration / time_s
-    fault = f"W{subject[1:]} trains {rate:,.1f} tokens each second, the plan says {claim.tokens_per_s:,.1f}."
+    fault = (
+        f"W{subject[1:]} trains {rate:,.1f} tokens each second, the plan says"
+        f" {claim.tokens_per_s:,.1f}."
+    )
     ledger.close("tokens", claim.tokens_per_s, rate, fault)
 
 
@@ -288,22 +359,31 @@ def _same_part(claimed_part: float | None, recomputed: float | None, time_s: flo
     """Whether two parts of a time agree up to their own rounding or that of the whole time."""
     if claimed_part is None or recomputed is None:
         return False
-    return agree(claimed_part, recomputed) or abs(claimed_part - recomputed) <= 1e-3 * TOLERANCE * time_s
+    return (
+        agree(claimed_part, recomputed)
+        or abs(claimed_part - recomputed) <= 1e-3 * TOLERANCE * time_s
+    )
 
 
 def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
     claim, subject = run.claim, f"workload {run.workload.name!r}"
     need, room = memory_bytes(run.workload, run.split) / GIB, gpu.usable_bytes / GIB
-    fault = f"The fullest GPU of {subject} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
+    fault = (
+        f"The fullest GPU of {subject} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
+    )
     ledger.close("memory", claim.memory_gib, need, fault)
     fault = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."
     ledger.close("memory-capacity", claim.memory_limit_gib, room, fault)
-    fault = f"The fullest GPU of {subject} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
+    fault = (
+        f"The fullest GPU of {subject} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
+    )
     ledger.holds("memory-fits", need <= room * (1 + TOLERANCE), room, need, fault, TOLERANCE)
 
 
 def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, list[str]]:
-    """The names that each kind of traffic may have whose groups are of several ranks; none where there is no choice."""
+    """The names that each kind of traffic may have whose groups are of several ranks; none where
+    there is no choice.
+    """
     if not work.links.overlap:
         return {}
     data, byte_s = summed_by_replicas(work.split), speed.inside_byte_s
@@ -319,8 +399,13 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     if work.parameters.experts:
         kinds["edp"] = (replicas["edp"], exchanges(work, work.parameters.experts), data)
     names = {
-        # keys and values go round by their nature, and TP ranks that split experts too keep to rings
-        kind: _gather_names(*gather, work.links, sized=kind != "cp" and not (kind == "tp" and work.traffic.row_gathers))
+        # keys and values go round by their nature, and TP ranks that split experts too keep to
+        # rings
+        kind: _gather_names(
+            *gather,
+            work.links,
+            sized=kind != "cp" and not (kind == "tp" and work.traffic.row_gathers),
+        )
         for kind, gather in kinds.items()
         if gather[0].inside * gather[0].across > 1
     }
@@ -333,19 +418,28 @@ def _gather_names(
     group: Group, collectives: list[Repeated], summed: Summed, links: LinkShares, *, sized: bool
 ) -> list[str]:
     """The ways that take least, which may be several."""
-    tables = [gather_ways(collective.size_bytes, group, links, summed) for collective in collectives]
+    tables = [
+        gather_ways(collective.size_bytes, group, links, summed) for collective in collectives
+    ]
     choices = list(zip(*tables, strict=True))
     seconds = [
-        sum(collective.times * way.seconds(links) for collective, way in zip(collectives, ways, strict=True))
+        sum(
+            collective.times * way.seconds(links)
+            for collective, way in zip(collectives, ways, strict=True)
+        )
         for ways in choices
     ]
     fastest_ways = [
-        ways[0] for ways, choice_s in zip(choices, seconds, strict=True) if choice_s <= min(seconds) * (1 + TIE_SHARE)
+        ways[0]
+        for ways, choice_s in zip(choices, seconds, strict=True)
+        if choice_s <= min(seconds) * (1 + TIE_SHARE)
     ]
     return [_gather_name(way, group, links, summed, sized=sized) for way in fastest_ways]
 
 
-def _gather_name(way: GatherWay, group: Group, links: LinkShares, summed: Summed, *, sized: bool) -> str:
+def _gather_name(
+    way: GatherWay, group: Group, links: LinkShares, summed: Summed, *, sized: bool
+) -> str:
     inside, across = group.inside, group.across
     if way.name != "rings":
         return way.name
@@ -364,9 +458,15 @@ def _exchange_names(work: Work, place: Placement, speed: Speeds) -> list[str]:
     ends, links = (place.ep_in, place.ep_across), work.links
     if not (links.overlap and work.traffic.sends_once and min(ends) > 1):
         return ["exchange"]
-    ranks_and_speeds = (*ends, sent_shares(work.traffic, *ends), speed.inside_byte_s, speed.ep_s_byte)
+    ranks_and_speeds = (
+        *ends,
+        sent_shares(work.traffic, *ends),
+        speed.inside_byte_s,
+        speed.ep_s_byte,
+    )
     # of any size: both start alike, and grow with the bytes
     at_once, by_levels = (
-        exchange_s(1e9, *ranks_and_speeds, links._replace(overlap=at_same_time)) for at_same_time in (True, False)
+        exchange_s(1e9, *ranks_and_speeds, links._replace(overlap=at_same_time))
+        for at_same_time in (True, False)
     )
     return ["exchange on both levels at once"] if at_once < by_levels else ["exchange"]

@@ -1,4 +1,6 @@
-"""Go through the cases of a proof: what each of its leaves proves, and the choices that it leaves open."""
+"""Go through the cases of a proof: what each of its leaves proves, and the choices that it leaves
+open.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, Pr
 from coopt.verifier.proofs.rivals import Measure, UnbeatenIslands, Usage
 
 JUST_ABOVE = 1 + 1e-12
-"""The best plan at other prices has to be left open by a bound just above it, which shows that it is there."""
+"""The best plan at other prices has to be left open by a bound just above it, which shows that it
+is there.
+"""
 
 MOST_OPEN = 200_000
 """Choices that all cases together may leave open."""
@@ -32,7 +36,9 @@ MOST_OPEN = 200_000
 
 @dataclass(frozen=True)
 class CaseLimits:
-    """What a case allows: products that are counted and barred, ranges of purchases and of what islands have."""
+    """What a case allows: products that are counted and barred, ranges of purchases and of what
+    islands have.
+    """
 
     in_use: frozenset[str] = frozenset()
     barred: frozenset[str] = frozenset()
@@ -43,7 +49,9 @@ class CaseLimits:
         """Whether an island of a workload that takes this is in the case."""
         amounts = usage.amounts
         cuts = self.islands.get(name, ())
-        return self.may_allow(name, usage) and all(amounts.get(measure, 0) >= fewest for measure, fewest, _ in cuts)
+        return self.may_allow(name, usage) and all(
+            amounts.get(measure, 0) >= fewest for measure, fewest, _ in cuts
+        )
 
     def may_allow(self, name: str, usage: Usage) -> bool:
         """Whether an island that takes at least this may be in the case."""
@@ -56,7 +64,9 @@ class CaseLimits:
 class CheapIslands:
     """Islands of a workload that are in a case and cost less than a ceiling at some site."""
 
-    def __init__(self, prices: LeafPrices, case: CaseLimits, name: str, floors: PriceFloors, ceiling: int) -> None:
+    def __init__(
+        self, prices: LeafPrices, case: CaseLimits, name: str, floors: PriceFloors, ceiling: int
+    ) -> None:
         self.ceiling, self._prices, self._case, self._name = ceiling, prices, case, name
         self._gears = floors.gears
 
@@ -77,7 +87,9 @@ class CheapIslands:
                 # networks of a single domain have no gear
                 yield id(None)
             for usd, gear in gears:
-                if domains.installed * usd >= self.ceiling - price:  # a float would round a large price
+                if (
+                    domains.installed * usd >= self.ceiling - price
+                ):  # a float would round a large price
                     break
                 yield gear
 
@@ -92,7 +104,8 @@ class CaseReader:
     menus
         The islands of each workload.
     outlooks
-        The question at the prices of each outlook, and what the best plan then is worth; none where cost is minimised.
+        The question at the prices of each outlook, and what the best plan then is worth; none where
+        cost is minimised.
     bound
         In the unit of the objective; infinite where nothing is to be feasible.
 
@@ -105,9 +118,18 @@ class CaseReader:
     """
 
     def __init__(
-        self, fleet: Fleet, menus: Sequence[IslandMenu], outlooks: Sequence[tuple[Fleet, float]], bound: float
+        self,
+        fleet: Fleet,
+        menus: Sequence[IslandMenu],
+        outlooks: Sequence[tuple[Fleet, float]],
+        bound: float,
     ) -> None:
-        self._fleet, self._terms, self._menus, self._bound = fleet, Terms(fleet, outlooks), menus, bound
+        self._fleet, self._terms, self._menus, self._bound = (
+            fleet,
+            Terms(fleet, outlooks),
+            menus,
+            bound,
+        )
         self._price_floors = FloorPrices(fleet, menus[0].gears)
         self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
         self._floors = PriceFloors(0.0, 0.0, [])
@@ -118,7 +140,9 @@ class CaseReader:
         """Go through all cases of a tree."""
         core = self._terms.core
         start = CaseLimits()
-        self._read(tree, start if core is None else self._with_product(start, f"switch {core.name}"))
+        self._read(
+            tree, start if core is None else self._with_product(start, f"switch {core.name}")
+        )
 
     def _read(self, node: Node, case: CaseLimits) -> None:
         if isinstance(node, Leaf):
@@ -142,25 +166,44 @@ class CaseReader:
                 replace(
                     case,
                     purchases=case.purchases
-                    | {key: UnitRange(fewest, node.most if limit is None else min(limit, node.most))},
+                    | {
+                        key: UnitRange(
+                            fewest, node.most if limit is None else min(limit, node.most)
+                        )
+                    },
                 ),
             )
             yield (
                 node.beyond,
-                replace(case, purchases=case.purchases | {key: UnitRange(max(fewest, node.most + 1), limit)}),
+                replace(
+                    case,
+                    purchases=case.purchases | {key: UnitRange(max(fewest, node.most + 1), limit)},
+                ),
             )
         else:
             cuts, measure = case.islands.get(node.island, ()), (node.phase, node.product)
-            yield node.up_to, replace(case, islands=case.islands | {node.island: (*cuts, (measure, 0, node.most))})
+            yield (
+                node.up_to,
+                replace(
+                    case, islands=case.islands | {node.island: (*cuts, (measure, 0, node.most))}
+                ),
+            )
             yield (
                 node.beyond,
-                replace(case, islands=case.islands | {node.island: (*cuts, (measure, node.most + 1, None))}),
+                replace(
+                    case,
+                    islands=case.islands | {node.island: (*cuts, (measure, node.most + 1, None))},
+                ),
             )
 
     def _with_product(self, case: CaseLimits, name: str) -> CaseLimits:
-        """The case in which a product may be used; where as many of its kind are as may be, the others are not."""
+        """The case in which a product may be used; where as many of its kind are as may be, the
+        others are not.
+        """
         in_use, kind = case.in_use | {name}, self._kinds.get(name)
-        same_kind = {product for product, product_kind in self._kinds.items() if product_kind == kind}
+        same_kind = {
+            product for product, product_kind in self._kinds.items() if product_kind == kind
+        }
         if kind in self._most and len(same_kind & in_use) >= self._most[kind]:
             return replace(case, in_use=in_use, barred=case.barred | (same_kind - in_use))
         return replace(case, in_use=in_use)
@@ -171,7 +214,9 @@ class CaseReader:
         if any(limit is not None and limit < fewest for fewest, limit in case.purchases.values()):
             return  # no choice buys so, and of none everything is true
         if leaf.costs and math.isinf(self._bound):
-            self._lower(-math.inf, "it counts costs, which do not show that no choice keeps all limits")
+            self._lower(
+                -math.inf, "it counts costs, which do not show that no choice keeps all limits"
+            )
             return
         try:
             prices = LeafPrices(self._terms, leaf, case.purchases)
@@ -203,20 +248,24 @@ class CaseReader:
     def _least_prices(self, prices: LeafPrices, case: CaseLimits, goal: int) -> list[int]:
         """The least price of an island of each workload, as far as it takes to close the leaf.
 
-        Workloads that have an island in the case, as far as is known, come first: their prices leave less to those for
-        which the list has to go on to find one, or to show that none costs little.
+        Workloads that have an island in the case, as far as is known, come first: their prices
+        leave less to those for which the list has to go on to find one, or to show that none costs
+        little.
         """
         floors = [self._floor(menu.fewest) for menu in self._menus]
         prices_found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
         has_island = [
-            any(case.allows(menu.name, island.usage) for island in menu.listed_islands) for menu in self._menus
+            any(case.allows(menu.name, island.usage) for island in menu.listed_islands)
+            for menu in self._menus
         ]
         for w in sorted(range(len(prices_found)), key=lambda w: not has_island[w]):
             # from here on the leaf is closed, whatever others cost
             ceiling = goal - prices.fixed - sum(prices_found) + prices_found[w]
             if ceiling <= prices_found[w]:
                 break
-            for open_island in self._islands_below(prices, case, self._menus[w], ceiling, falling=True):
+            for open_island in self._islands_below(
+                prices, case, self._menus[w], ceiling, falling=True
+            ):
                 ceiling = open_island.price
             prices_found[w] = ceiling
         return prices_found
@@ -227,9 +276,17 @@ class CaseReader:
         return gpus * (self._floors.with_network if with_network else self._floors.domain)
 
     def _islands_below(
-        self, prices: LeafPrices, case: CaseLimits, menu: IslandMenu, ceiling: int, *, falling: bool = False
+        self,
+        prices: LeafPrices,
+        case: CaseLimits,
+        menu: IslandMenu,
+        ceiling: int,
+        *,
+        falling: bool = False,
     ) -> Iterator[OpenIsland]:
-        """The islands of a workload, at each site, that cost less than a ceiling; a falling one falls to each."""
+        """The islands of a workload, at each site, that cost less than a ceiling; a falling one
+        falls to each.
+        """
         selection = CheapIslands(prices, case, menu.name, self._floors, ceiling)
         for gpus in menu.sizes:
             if self._floor(gpus) >= selection.ceiling:
@@ -242,12 +299,20 @@ class CaseReader:
                             selection.ceiling = price if falling else ceiling
                             yield OpenIsland(price, site, island)
 
-    def _go_through(self, prices: LeafPrices, case: CaseLimits, least_prices: Sequence[int], goal: int) -> int:
-        """Work out every choice that the prices leave open; what is proven, the goal where they are few enough."""
+    def _go_through(
+        self, prices: LeafPrices, case: CaseLimits, least_prices: Sequence[int], goal: int
+    ) -> int:
+        """Work out every choice that the prices leave open; what is proven, the goal where they are
+        few enough.
+        """
         ceiling = goal - prices.fixed
-        # an island costs no more above the cheapest of its workload than the cheapest choice leaves below the goal
+        # an island costs no more above the cheapest of its workload than the cheapest choice leaves
+        # below the goal
         room, pairs = ceiling - sum(least_prices), zip(self._menus, least_prices, strict=True)
-        menus = [list(self._islands_below(prices, case, menu, least_price + room)) for menu, least_price in pairs]
+        menus = [
+            list(self._islands_below(prices, case, menu, least_price + room))
+            for menu, least_price in pairs
+        ]
         choices = OpenChoices(menus, prices.exact, ceiling)
         if choices.least >= ceiling:
             return goal
@@ -256,7 +321,10 @@ class CaseReader:
                 names = zip(self._menus, islands, strict=True)
                 sites = self._fleet.sites
                 self._work_out(
-                    [FleetIsland(menu.name, sites[island.site], island.island.path) for menu, island in names]
+                    [
+                        FleetIsland(menu.name, sites[island.site], island.island.path)
+                        for menu, island in names
+                    ]
                 )
         except TooManyError:
             return prices.fixed + choices.least
@@ -276,7 +344,9 @@ class CaseReader:
 
 
 class ProvenCases(NamedTuple):
-    """The bound that holds, infinite where nothing is feasible; where it is less than was to be proven, why."""
+    """The bound that holds, infinite where nothing is feasible; where it is less than was to be
+    proven, why.
+    """
 
     least: float
     leaves: int
@@ -287,8 +357,8 @@ class ProvenCases(NamedTuple):
 def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     """What a proof proves of the bound of a plan.
 
-    Where regret is minimised, the best plan of every way prices may turn out is proven first: that one is worth what
-    the plan says it is.
+    Where regret is minimised, the best plan of every way prices may turn out is proven first: that
+    one is worth what the plan says it is.
     """
     kind = plan.objective.kind
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
@@ -298,7 +368,9 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
         return _islands_of(instance, kind).proven([], bound, proof.cases)
     turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
     if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
-        return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every way that prices may turn out")
+        return ProvenCases(
+            -math.inf, 0, 0, "plan and proof do not have every way that prices may turn out"
+        )
     certain, leaves, opened = _islands_of(instance, kind), 0, 0
     least, best = instance.efficiencies
     hopeful = certain if least == best else QuestionIslands(hopeful_question(instance), kind)
@@ -314,9 +386,13 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
 
 
 def prove_without_multipliers(instance: Instance, kind: ObjectiveKind) -> ProvenCases:
-    """What is shown of a question with no feasible choice by its islands alone: that some workload has none."""
+    """What is shown of a question with no feasible choice by its islands alone: that some workload
+    has none.
+    """
     islands = _islands_of(instance, kind)
-    return islands.proven([], math.inf, [Cases(optic=optic, tree=Leaf(costs=False)) for optic in islands.optics])
+    return islands.proven(
+        [], math.inf, [Cases(optic=optic, tree=Leaf(costs=False)) for optic in islands.optics]
+    )
 
 
 def _islands_of(instance: Instance, kind: ObjectiveKind) -> QuestionIslands:
@@ -333,7 +409,10 @@ class QuestionIslands:
             fleet = Fleet(core_question, kind)
             paths = IslandPaths(fleet, LENIENT, math.inf)
             by_bill = not question.outlooks
-            menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill)) for name in fleet.islands]
+            menus = [
+                IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill))
+                for name in fleet.islands
+            ]
             self._variants.append((core_question.sharing.optic_in_use, fleet, menus))
 
     @property
@@ -348,12 +427,19 @@ class QuestionIslands:
         trees, proven = {case.optic: case.tree for case in cases}, ProvenCases(bound, 0, 0, "")
         for optic, fleet, menus in self._variants:
             if optic not in trees:
-                return proven._replace(least=-math.inf, why=f"it has no cases for a core with optic {optic!r}")
+                return proven._replace(
+                    least=-math.inf, why=f"it has no cases for a core with optic {optic!r}"
+                )
             outlooks = [
-                (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value) for factors, best_value in turns
+                (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value)
+                for factors, best_value in turns
             ]
             reader = CaseReader(fleet, menus, outlooks, bound)
             reader.read(trees[optic])
-            bound_held, reason = min((proven.least, proven.why), (reader.least, reader.why), key=lambda pair: pair[0])
-            proven = ProvenCases(bound_held, proven.leaves + reader.leaves, proven.opened + reader.opened, reason)
+            bound_held, reason = min(
+                (proven.least, proven.why), (reader.least, reader.why), key=lambda pair: pair[0]
+            )
+            proven = ProvenCases(
+                bound_held, proven.leaves + reader.leaves, proven.opened + reader.opened, reason
+            )
         return proven

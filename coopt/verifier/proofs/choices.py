@@ -1,9 +1,10 @@
 """The choices of islands whose prices add up to less than what a leaf lacks.
 
-Prices of islands are sums over all that they take, limits among it. A limit at a price says little of choices that come
-close to it in whole units, of which there are many where islands are many. So one limit is kept exactly instead: what a
-choice leaves of it is worth its price, and nothing may be over it. Of all that the islands of the last workloads can
-take of it, only the least price for so many units matters to those before.
+Prices of islands are sums over all that they take, limits among it. A limit at a price says little
+of choices that come close to it in whole units, of which there are many where islands are many. So
+one limit is kept exactly instead: what a choice leaves of it is worth its price, and nothing may be
+over it. Of all that the islands of the last workloads can take of it, only the least price for so
+many units matters to those before.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class OpenIsland:
 
 
 class ExactLimit(NamedTuple):
-    """A limit that is kept exactly: what it measures, the price of a unit, how many units there are, and what they are
-    worth altogether, which is rounded down."""
+    """A limit that is kept exactly: what it measures, the price of a unit, how many units there
+    are, and what they are worth altogether, which is rounded down.
+    """
 
     measure: Measure
     price: int
@@ -42,8 +44,9 @@ class ExactLimit(NamedTuple):
 
 
 class IslandExcess(NamedTuple):
-    """An island with what it costs over the cheapest of its workload, the units it takes of the exact limit, and what
-    it costs over without their price."""
+    """An island with what it costs over the cheapest of its workload, the units it takes of the
+    exact limit, and what it costs over without their price.
+    """
 
     excess: int
     units: int
@@ -52,7 +55,8 @@ class IslandExcess(NamedTuple):
 
 
 class OpenChoices:
-    """The choices of an island for each workload whose prices add up to less than a ceiling, within the exact limit.
+    """The choices of an island for each workload whose prices add up to less than a ceiling, within
+    the exact limit.
 
     Parameters
     ----------
@@ -60,7 +64,9 @@ class OpenChoices:
         For each workload the islands that belong to such a choice by their own price, one at least.
     """
 
-    def __init__(self, menus: Sequence[Sequence[OpenIsland]], limit: ExactLimit, ceiling: int) -> None:
+    def __init__(
+        self, menus: Sequence[Sequence[OpenIsland]], limit: ExactLimit, ceiling: int
+    ) -> None:
         least_prices = [min(island.price for island in menu) for menu in menus]
         self._limit, self._room, self.looked_at = limit, ceiling - sum(least_prices), 0
         self._menus = [
@@ -69,15 +75,26 @@ class OpenChoices:
         ]
         self._rest_frontiers = self._frontiers()
         least_rest = _within(self._rest_frontiers[0], limit.cap)
-        self.least = ceiling if least_rest is None else min(sum(least_prices) + limit.worth + least_rest, ceiling)
-        """The least that a choice within the exact limit may add up to, where that is below the ceiling."""
+        self.least = (
+            ceiling
+            if least_rest is None
+            else min(sum(least_prices) + limit.worth + least_rest, ceiling)
+        )
+        """The least that a choice within the exact limit may add up to, where that is below the
+        ceiling.
+        """
 
     def _step(self, island: OpenIsland, least_price: int) -> IslandExcess:
-        units, excess = island.island.usage.amounts.get(self._limit.measure, 0), island.price - least_price
+        units, excess = (
+            island.island.usage.amounts.get(self._limit.measure, 0),
+            island.price - least_price,
+        )
         return IslandExcess(excess, units, excess - units * self._limit.price, island)
 
     def _frontiers(self) -> list[Frontier]:
-        """What the islands of each workload and of those after it may take and cost, where that is below the room."""
+        """What the islands of each workload and of those after it may take and cost, where that is
+        below the room.
+        """
         frontiers: list[Frontier] = [[(0, 0)]]
         for menu in reversed(self._menus):
             frontier = _frontier((step.units, step.unpriced) for step in menu)
@@ -85,7 +102,9 @@ class OpenChoices:
             sums = ((a + c, b + d) for a, b in frontier for c, d in frontiers[-1])
             price, room = self._limit.price, self._room
             frontiers.append(
-                _frontier((units, unpriced) for units, unpriced in sums if unpriced + price * units < room)
+                _frontier(
+                    (units, unpriced) for units, unpriced in sums if unpriced + price * units < room
+                )
             )
         return frontiers[::-1]
 
@@ -97,9 +116,15 @@ class OpenChoices:
         TooManyError
             Where more than so many islands have to be looked at.
         """
-        cap, unpriced_room, islands = self._limit.cap, self._room - self._limit.worth, list[OpenIsland]()
+        cap, unpriced_room, islands = (
+            self._limit.cap,
+            self._room - self._limit.worth,
+            list[OpenIsland](),
+        )
 
-        def deeper(n: int, room: int, unpriced_so_far: int, units: int) -> Iterator[list[OpenIsland]]:
+        def deeper(
+            n: int, room: int, unpriced_so_far: int, units: int
+        ) -> Iterator[list[OpenIsland]]:
             if n == len(self._menus):
                 yield islands
                 return
@@ -111,9 +136,17 @@ class OpenChoices:
                 if self.looked_at > limit:
                     raise TooManyError
                 least_rest = _within(self._rest_frontiers[n + 1], cap - units - step.units)
-                if least_rest is not None and unpriced_so_far + step.unpriced + least_rest < unpriced_room:
+                if (
+                    least_rest is not None
+                    and unpriced_so_far + step.unpriced + least_rest < unpriced_room
+                ):
                     islands.append(step.island)
-                    yield from deeper(n + 1, room - step.excess, unpriced_so_far + step.unpriced, units + step.units)
+                    yield from deeper(
+                        n + 1,
+                        room - step.excess,
+                        unpriced_so_far + step.unpriced,
+                        units + step.units,
+                    )
                     islands.pop()
 
         yield from deeper(0, self._room, 0, 0)

@@ -1,8 +1,9 @@
 r"""What the multipliers of a leaf prove, in whole numbers (docs/certificates.md).
 
-Every choice of islands costs at least what is due beside the islands, plus the least price of an island of each
-workload: limits are priced at what they leave, units that stand at what they may save, purchases at their bill less
-that. All multipliers are 0 or more, so this is weak duality and needs no trust in how they were found.
+Every choice of islands costs at least what is due beside the islands, plus the least price of an
+island of each workload: limits are priced at what they leave, units that stand at what they may
+save, purchases at their bill less that. All multipliers are 0 or more, so this is weak duality and
+needs no trust in how they were found.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ SLACK = Fraction(ROUNDING)
 
 
 class UnitRange(NamedTuple):
-    """The least and the most units that are bought of a product in a phase; None where there is no most."""
+    """The least and the most units that are bought of a product in a phase; None where there is no
+    most.
+    """
 
     fewest: int = 0
     limit: int | None = None
@@ -45,7 +48,8 @@ class Terms:
     Parameters
     ----------
     outlooks
-        The question at the prices of each outlook, and what the best plan then is worth; none where cost is minimised.
+        The question at the prices of each outlook, and what the best plan then is worth; none where
+        cost is minimised.
     """
 
     def __init__(self, fleet: Fleet, outlooks: Sequence[tuple[Fleet, float]]) -> None:
@@ -58,7 +62,11 @@ class Terms:
         """The products that have a price."""
         include = self.fleet.question.objective.include
         idle = {"gpu"} if "hb" in include else set()
-        return {name: product for name, product in self.products.items() if product[0] in {*include, *idle}}
+        return {
+            name: product
+            for name, product in self.products.items()
+            if product[0] in {*include, *idle}
+        }
 
     def watts(self, product: ProductKey) -> Fraction:
         """What a unit draws."""
@@ -70,13 +78,17 @@ class Terms:
         if fleet.kind == "capex":
             return Fraction()
         if fleet.kind == "power":
-            return Fraction(phase == fleet.phases[-1])  # the objective is the power of all that stands in the end
+            return Fraction(
+                phase == fleet.phases[-1]
+            )  # the objective is the power of all that stands in the end
         terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
         per_kwh = decimal(terms.usd_per_kwh) * decimal(fleet.price_factor(phase, "energy"))
         return decimal(fleet.years(phase)) * 8760 / 1000 * decimal(terms.pue) * per_kwh
 
     def support(self, phase: int, product: ProductKey, weights: Sequence[Fraction]) -> Fraction:
-        """What support of a unit that stands in a phase adds to the objective, by the weights of all outlooks."""
+        """What support of a unit that stands in a phase adds to the objective, by the weights of
+        all outlooks.
+        """
         fleet, share = self.fleet, decimal(self.fleet.question.objective.support_share)
         if fleet.kind != "tco" or not fleet.supports_standing or not share:
             return Fraction()
@@ -87,14 +99,20 @@ class Terms:
         )
         return share * decimal(fleet.years(phase)) * sum(usd, Fraction())
 
-    def steps(self, phase: int, product: ProductKey, budget: Fraction, weights: Sequence[Fraction]) -> list[Fraction]:
-        """The prices of a product by its thresholds: `budget` times those of the bill, and `weights` times those of
-        each outlook."""
+    def steps(
+        self, phase: int, product: ProductKey, budget: Fraction, weights: Sequence[Fraction]
+    ) -> list[Fraction]:
+        """The prices of a product by its thresholds: `budget` times those of the bill, and
+        `weights` times those of each outlook.
+        """
         fleets = [self.fleet, *(fleet for fleet, _ in self.outlooks)]
         shares = [budget, *weights] if self.outlooks else [budget + sum(weights, Fraction())]
         tariffs = [fleet.tariff(phase, product) for fleet in fleets]
         return [
-            sum((share * decimal(step[1]) for share, step in zip(shares, steps, strict=True)), Fraction())
+            sum(
+                (share * decimal(step[1]) for share, step in zip(shares, steps, strict=True)),
+                Fraction(),
+            )
             for steps in zip(*(tariff.steps for tariff in tariffs), strict=True)
         ]
 
@@ -105,14 +123,18 @@ class LeafPrices:
     Raises
     ------
     NothingProvenError
-        Where units or core switches would be worth more than they cost, or something is not of the question.
+        Where units or core switches would be worth more than they cost, or something is not of the
+        question.
     """
 
-    def __init__(self, terms: Terms, leaf: Leaf, ranges: Mapping[tuple[int, str], UnitRange]) -> None:
+    def __init__(
+        self, terms: Terms, leaf: Leaf, ranges: Mapping[tuple[int, str], UnitRange]
+    ) -> None:
         self._terms, self._leaf, self._fleet = terms, leaf, terms.fleet
         self._check_names()
         self._weights = [Fraction(weight) for weight in leaf.outlooks]
-        # the largest regret is no less than a mean of all of them, and no less than 0: weights may sum to less than 1
+        # the largest regret is no less than a mean of all of them, and no less than 0: weights may
+        # sum to less than 1
         if sum(self._weights) > 1 or (terms.outlooks and not leaf.costs and any(self._weights)):
             raise NothingProvenError("its outlooks weigh more than 1")
         if not terms.outlooks:
@@ -123,9 +145,13 @@ class LeafPrices:
         if terms.outlooks:
             for weight, (_, best_value) in zip(self._weights, terms.outlooks, strict=True):
                 fixed_value -= weight * decimal(best_value)
-        self.scale = math.lcm(fixed_value.denominator, *(p.denominator for site in prices for p in site.values()))
+        self.scale = math.lcm(
+            fixed_value.denominator, *(p.denominator for site in prices for p in site.values())
+        )
         self.fixed = int(fixed_value * self.scale)
-        self.by_site = [{measure: int(price * self.scale) for measure, price in site.items()} for site in prices]
+        self.by_site = [
+            {measure: int(price * self.scale) for measure, price in site.items()} for site in prices
+        ]
 
     def _check_names(self) -> None:
         """Refuse what is not of the question."""
@@ -137,9 +163,13 @@ class LeafPrices:
         names = names and set(leaf.links) <= ({site.name for site in sites} or {""})
         names = names and len(leaf.outlooks) == len(self._terms.outlooks)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
-            raise NothingProvenError("it speaks of other products, limits, sites, phases or outlooks")
+            raise NothingProvenError(
+                "it speaks of other products, limits, sites, phases or outlooks"
+            )
 
-    def _multiplier(self, multipliers: Mapping[str, Sequence[str]], name: str, phase: int) -> Fraction:
+    def _multiplier(
+        self, multipliers: Mapping[str, Sequence[str]], name: str, phase: int
+    ) -> Fraction:
         return Fraction(multipliers[name][phase]) if name in multipliers else Fraction()
 
     def _prices(self, site: Site | None) -> dict[Measure, Fraction]:
@@ -148,7 +178,9 @@ class LeafPrices:
         capex = self._capex_weight()
         for t in self._fleet.phases:
             for name, product in self._terms.priced_products.items():
-                price = self._multiplier(leaf.units, name, t) + self._terms.watts(product) * self._watt(t, site)
+                price = self._multiplier(leaf.units, name, t) + self._terms.watts(
+                    product
+                ) * self._watt(t, site)
                 price += self._terms.support(t, product, self._weights)
                 for cap, _ in self._fleet.caps:
                     unit_share = decimal(cap.of_unit(product, self._fleet.prices[product]))
@@ -181,8 +213,12 @@ class LeafPrices:
             local = self._multiplier(limits, power_name(site), phase) * pue
         return self._total_weight * self._terms.usd_per_w(phase, site) + local
 
-    def _check_core(self, prices: Mapping[Measure, Fraction], phase: int, site: Site | None) -> None:
-        """Whether a core switch costs no less than its ports are worth, so that none is the cheapest number."""
+    def _check_core(
+        self, prices: Mapping[Measure, Fraction], phase: int, site: Site | None
+    ) -> None:
+        """Whether a core switch costs no less than its ports are worth, so that none is the
+        cheapest number.
+        """
         switch = self._terms.core
         if switch is None:
             if prices[phase, LINKS]:
@@ -196,13 +232,19 @@ class LeafPrices:
         capex = [weight * self._of_usd for weight in self._weights]
         for name, product in self._terms.priced_products.items():
             worth = Fraction()
-            for t in reversed(self._fleet.phases):  # what is bought in a phase stands in all later ones
+            for t in reversed(
+                self._fleet.phases
+            ):  # what is bought in a phase stands in all later ones
                 worth += self._multiplier(self._leaf.units, name, t)
                 usd = self._terms.steps(t, product, Fraction(self._leaf.budget), capex)
                 tariff = self._fleet.tariff(t, product)
                 begins = [begin for begin, _ in tariff.steps]
                 total += least_excess(
-                    begins, usd, worth, ranges.get((t, name), UnitRange()), all_units=tariff.all_units
+                    begins,
+                    usd,
+                    worth,
+                    ranges.get((t, name), UnitRange()),
+                    all_units=tariff.all_units,
                 )
         return total
 
@@ -212,21 +254,31 @@ class LeafPrices:
         racks, budget = limits.racks, limits.capex_usd
         for t in self._fleet.phases:
             total += self._multiplier(leaf.limits, GPUS, t) * self._fleet.gpus(t)
-            caps: list[tuple[str, Fraction | None]] = [(RACKS, None if racks is None else decimal(racks))]
+            caps: list[tuple[str, Fraction | None]] = [
+                (RACKS, None if racks is None else decimal(racks))
+            ]
             caps += [(cap.name, decimal(limit) * cap.scale) for cap, limit in self._fleet.caps]
-            caps += [(power_name(site), feeds_w(site)) for site in self._fleet.sites if site is not None]
-            total += sum((self._cap(self._multiplier(leaf.limits, name, t), cap) for name, cap in caps), Fraction())
+            caps += [
+                (power_name(site), feeds_w(site)) for site in self._fleet.sites if site is not None
+            ]
+            total += sum(
+                (self._cap(self._multiplier(leaf.limits, name, t), cap) for name, cap in caps),
+                Fraction(),
+            )
         return total + self._cap(Fraction(leaf.budget), None if budget is None else decimal(budget))
 
     def _cap(self, price: Fraction, cap: Fraction | None) -> Fraction:
         if price and cap is None:
             raise NothingProvenError("it prices a limit that is not set")
-        # plans may be over a limit by the rounding of their sums, and a bound is to hold for them as well
+        # plans may be over a limit by the rounding of their sums, and a bound is to hold for them
+        # as well
         return price * cap * (1 + SLACK) if price and cap is not None else Fraction()
 
     @cached_property
     def exact(self) -> ExactLimit:
-        """The dearest limit of those that are counted in whole units; it has no price where none has."""
+        """The dearest limit of those that are counted in whole units; it has no price where none
+        has.
+        """
         leaf, racks = self._leaf, self._fleet.question.limits.racks
         limits = []
         for t in self._fleet.phases:
@@ -235,7 +287,9 @@ class LeafPrices:
             for name, cap in caps:
                 price = int(self._multiplier(leaf.limits, name, t) * self.scale)
                 # what the limit is worth is taken off, so that rounding it down keeps the bound
-                limits.append(ExactLimit((t, name), price, math.floor(cap), math.floor(price * cap)))
+                limits.append(
+                    ExactLimit((t, name), price, math.floor(cap), math.floor(price * cap))
+                )
         return max(limits, key=lambda limit: limit.worth)
 
     def price(self, takes: Mapping[Measure, int], site: int) -> int:
@@ -245,11 +299,17 @@ class LeafPrices:
 
 
 def least_excess(
-    begins: Sequence[int], usd: Sequence[Fraction], worth: Fraction, purchase: UnitRange, *, all_units: bool
+    begins: Sequence[int],
+    usd: Sequence[Fraction],
+    worth: Fraction,
+    purchase: UnitRange,
+    *,
+    all_units: bool,
 ) -> Fraction:
     """The least bill of a number of units in a range, less what each unit is worth.
 
-    Between thresholds both are straight, so that the ends of the pieces are all there is to look at.
+    Between thresholds both are straight, so that the ends of the pieces are all there is to look
+    at.
     """
     if purchase.limit is None and usd[-1] < worth:
         raise NothingProvenError("a unit is worth more than its last price")
@@ -257,18 +317,27 @@ def least_excess(
     ends |= {
         end
         for begin in begins
-        for end in (begin - 1, begin)  # a bill may fall by one unit more, where a price then holds for all
+        for end in (
+            begin - 1,
+            begin,
+        )  # a bill may fall by one unit more, where a price then holds for all
         if end >= purchase.fewest and (purchase.limit is None or end <= purchase.limit)
     }
     if purchase.limit is not None and purchase.limit < purchase.fewest:
         raise NothingProvenError("its range of units is empty")
-    return min(exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends)
+    return min(
+        exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends
+    )
 
 
-def exact_bill(begins: Sequence[int], usd: Sequence[Fraction], units: int, *, all_units: bool) -> Fraction:
+def exact_bill(
+    begins: Sequence[int], usd: Sequence[Fraction], units: int, *, all_units: bool
+) -> Fraction:
     """What exactly so many units cost."""
     if all_units:
         return units * usd[max(b for b, begin in enumerate(begins) if begin <= units)]
     ends: Iterable[int] = [*begins[1:], max(units, begins[-1])]
     pieces = zip(begins, ends, usd, strict=True)
-    return sum((max(min(units, end) - begin, 0) * price for begin, end, price in pieces), Fraction())
+    return sum(
+        (max(min(units, end) - begin, 0) * price for begin, end, price in pieces), Fraction()
+    )

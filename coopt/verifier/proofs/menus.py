@@ -19,10 +19,21 @@ from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair
-from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, UnbeatenIslands, Usage, product_name
+from coopt.verifier.proofs.rivals import (
+    GPUS,
+    LABOUR,
+    LINKS,
+    RACKS,
+    Measure,
+    UnbeatenIslands,
+    Usage,
+    product_name,
+)
 
 ROUNDED = 1 - 1e-12
-"""What sums of floats are multiplied by that have to be no more than the sums of whole numbers they stand for."""
+"""What sums of floats are multiplied by that have to be no more than the sums of whole numbers they
+stand for.
+"""
 
 
 class MenuIsland(NamedTuple):
@@ -33,8 +44,9 @@ class MenuIsland(NamedTuple):
 
 
 class OpenDomains(NamedTuple):
-    """HB domains of an island, what they take, and the families of networks on them that are not listed yet, by
-    the `id` of their gear."""
+    """HB domains of an island, what they take, and the families of networks on them that are not
+    listed yet, by the `id` of their gear.
+    """
 
     installed: int
     """GPUs of all domains, idle ones among them"""
@@ -43,7 +55,9 @@ class OpenDomains(NamedTuple):
 
 
 class OpenNetwork(NamedTuple):
-    """A network in each phase that is not timed yet, its uplinks open, and what it takes with the fewest."""
+    """A network in each phase that is not timed yet, its uplinks open, and what it takes with the
+    fewest.
+    """
 
     stages: dict[int, list[GrowthStage]]
     usage: Usage
@@ -51,8 +65,9 @@ class OpenNetwork(NamedTuple):
 
 
 class OpenNetworks:
-    """Networks of the same products that are not timed yet, and what each of them takes at least: there are thousands
-    of a size, and most cases want none of them."""
+    """Networks of the same products that are not timed yet, and what each of them takes at least:
+    there are thousands of a size, and most cases want none of them.
+    """
 
     def __init__(self) -> None:
         self.networks, self.usage = list[OpenNetwork](), Usage({}, frozenset())
@@ -63,7 +78,9 @@ class OpenNetworks:
         if self.networks:
             # what one network lacks all of them take none of at least
             fewer = {
-                measure: min(n, amounts[measure]) for measure, n in self.usage.amounts.items() if measure in amounts
+                measure: min(n, amounts[measure])
+                for measure, n in self.usage.amounts.items()
+                if measure in amounts
             }
             usage = Usage(fewer, usage.uses)
         self.usage = usage
@@ -83,13 +100,19 @@ class SizeMenu:
     @property
     def is_empty(self) -> bool:
         """Whether there is no island, and none can come."""
-        return not (any(domains.families for domains in self.domains) or self.networks or self.islands)
+        return not (
+            any(domains.families for domains in self.domains) or self.networks or self.islands
+        )
 
     def add(self, network: OpenNetwork) -> None:
         """Add a network that is not timed yet."""
         self.networks.setdefault(network.usage.uses, OpenNetworks()).add(network)
 
-    def drop(self, is_needless: Callable[[OpenNetwork], bool], groups: Iterable[OpenNetworks] | None = None) -> None:
+    def drop(
+        self,
+        is_needless: Callable[[OpenNetwork], bool],
+        groups: Iterable[OpenNetworks] | None = None,
+    ) -> None:
         """Drop networks: all of those that use the same products as some, or of every kind."""
         for group in list(self.networks.values()) if groups is None else groups:
             group.networks = [network for network in group.networks if not is_needless(network)]
@@ -107,12 +130,16 @@ class Selection(Protocol):
 
 
 class IslandMenu:
-    """The islands of a workload, or of the network that all have in turn, with their GPUs in the end ascending.
+    """The islands of a workload, or of the network that all have in turn, with their GPUs in the
+    end ascending.
 
-    Networks are listed, and timed, when somebody wants an island that takes at least what they take.
+    Networks are listed, and timed, when somebody wants an island that takes at least what they
+    take.
     """
 
-    def __init__(self, fleet: Fleet, paths: IslandPaths, name: str, rivals: UnbeatenIslands) -> None:
+    def __init__(
+        self, fleet: Fleet, paths: IslandPaths, name: str, rivals: UnbeatenIslands
+    ) -> None:
         self.name, sizes = name, paths.sizes(name)
         start = next((n for n, gpus in enumerate(sizes) if paths.fits(name, gpus)), len(sizes) - 1)
         self.sizes, self.fewest = sizes[start:], sizes[start]
@@ -126,16 +153,23 @@ class IslandMenu:
         """From how many GPUs on every network on HB domains with a gear, by its `id`, is beaten."""
 
     def of_size(self, gpus: int, selection: Selection) -> Iterator[MenuIsland]:
-        """The islands with so many GPUs in the end that are wanted and that none listed before beats."""
+        """The islands with so many GPUs in the end that are wanted and that none listed before
+        beats.
+        """
         if gpus not in self._menus:
             self._menus[gpus] = SizeMenu(self._domains(gpus))
         menu = self._menus[gpus]
         yield from (island for island in menu.islands if selection(island.usage))
         self._open_families(menu, selection)
-        if not self._grows and self._rivals.count > 2 * menu.rivals:  # not for each new rival, as passes are long
+        if (
+            not self._grows and self._rivals.count > 2 * menu.rivals
+        ):  # not for each new rival, as passes are long
             menu.drop(lambda network: self._rivals.beat(network.usage))
             menu.rivals = self._rivals.count
-        groups, looked_at = [group for group in menu.networks.values() if selection(group.usage)], set[int]()
+        groups, looked_at = (
+            [group for group in menu.networks.values() if selection(group.usage)],
+            set[int](),
+        )
         networks = (network for group in groups for network in group.networks)
         # cheap ones first: most others need no timing
         for network in sorted(networks, key=lambda network: network.usd):
@@ -160,14 +194,22 @@ class IslandMenu:
         return self._paths.gears
 
     def _domains(self, gpus: int) -> list[OpenDomains]:
-        """The HB domains that islands of a size may have; none where compute alone takes too long."""
+        """The HB domains that islands of a size may have; none where compute alone takes too
+        long.
+        """
         open_domains = dict[tuple[str, int], OpenDomains]()
-        families = [family for family in self._paths.families(self.name, gpus) if not self._is_closed(family)]
+        families = [
+            family
+            for family in self._paths.families(self.name, gpus)
+            if not self._is_closed(family)
+        ]
         for family in families if families and self._paths.fits(self.name, gpus) else ():
             key = family.hb.name, family.domains
             if key not in open_domains:
                 installed = family.domains * family.hb.size
-                racks = 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+                racks = (
+                    0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+                )
                 products = Counter[ProductKey]({("hb", family.hb.name): installed})
                 counts = UnitCounts(products, gpus, installed - gpus)
                 open_domains[key] = OpenDomains(installed, self._usage_at_last(counts, racks), {})
@@ -176,12 +218,15 @@ class IslandMenu:
         return list(open_domains.values())
 
     def _is_closed(self, family: DesignFamily) -> bool:
-        """Whether networks of the gear of a family with no more GPUs on its HB domains are known to be beaten."""
+        """Whether networks of the gear of a family with no more GPUs on its HB domains are known to
+        be beaten.
+        """
         return family.gpus >= self._closed.get((family.hb.name, id(family.gear)), math.inf)
 
     def _close(self, family: DesignFamily) -> bool:
-        """Whether an island that is kept beats what a network of a family takes at least; the same then holds of those
-        with more GPUs, which take no less of anything."""
+        """Whether an island that is kept beats what a network of a family takes at least; the same
+        then holds of those with more GPUs, which take no less of anything.
+        """
         if family.gear is None or self._grows or self._is_closed(family):
             return self._is_closed(family)
         beaten = self._rivals.beat(self._least_of(family, family.gear))
@@ -190,10 +235,15 @@ class IslandMenu:
         return beaten
 
     def _least_of(self, family: DesignFamily, gear: NetworkGear) -> Usage:
-        """What every network of a family takes at least: domains that are full, their NICs, and leaves."""
+        """What every network of a family takes at least: domains that are full, their NICs, and
+        leaves.
+        """
         hb, gpus = family.hb, family.gpus
         # where GPUs of domains stay idle, there are more domains, with more of all this
-        domains, ports = ceil_ratio(gpus, hb.size), gpus * gear.per_gpu * gear.nic_planes // gear.gpus_per_nic
+        domains, ports = (
+            ceil_ratio(gpus, hb.size),
+            gpus * gear.per_gpu * gear.nic_planes // gear.gpus_per_nic,
+        )
         units: dict[ProductKey, int] = {("hb", hb.name): domains * hb.size}
         units |= {
             ("nic", gear.nic.name): domains * family.rails,
@@ -204,7 +254,9 @@ class IslandMenu:
         return usage._replace(uses=frozenset(map(product_name, units)))
 
     def _open_families(self, menu: SizeMenu, selection: Selection) -> None:
-        """List the networks of the families that are wanted, if they are in time where no switch slows them down."""
+        """List the networks of the families that are wanted, if they are in time where no switch
+        slows them down.
+        """
         for domains in menu.domains:
             if domains.families:
                 for gear in selection.gears(domains):
@@ -217,7 +269,9 @@ class IslandMenu:
 
     def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
         (stage,) = stages[self._last]
-        joint = None if stage.family.gear is None else self._fleet.joint(stage, stage.family.gear.nic)
+        joint = (
+            None if stage.family.gear is None else self._fleet.joint(stage, stage.family.gear.nic)
+        )
         island = StandingIsland(stage, stage.uplinks[0], joint)
         units = self._fleet.priced_units(island.counts)
         usd = math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
@@ -253,7 +307,11 @@ class IslandMenu:
         return Usage(amounts, _products(last_state.counts))
 
     def _amounts(self, phase: int, counts: UnitCounts, racks: int) -> dict[Measure, int]:
-        units = {(phase, product_name(product)): n for product, n in self._fleet.priced_units(counts).items() if n}
+        units = {
+            (phase, product_name(product)): n
+            for product, n in self._fleet.priced_units(counts).items()
+            if n
+        }
         other_amounts = {GPUS: counts.active_gpus, RACKS: racks, LINKS: counts.core_ports}
         return units | {(phase, name): n for name, n in other_amounts.items() if n}
 
@@ -263,9 +321,10 @@ def _products(counts: UnitCounts) -> frozenset[str]:
 
 
 class PriceFloors(NamedTuple):
-    """The least price of a GPU that an island has in the end, with its domain alone and with a network it may have;
-    and at each site the least price of the network of a GPU of a domain, idle or not, ascending, with the `id` of its
-    gear."""
+    """The least price of a GPU that an island has in the end, with its domain alone and with a
+    network it may have; and at each site the least price of the network of a GPU of a domain, idle
+    or not, ascending, with the `id` of its gear.
+    """
 
     domain: float
     with_network: float
@@ -275,15 +334,17 @@ class PriceFloors(NamedTuple):
 class FloorPrices:
     """The least price of a GPU of an island, whatever its network.
 
-    Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port there and its
-    share of the modules at both ends.
+    Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port
+    there and its share of the modules at both ends.
     """
 
     def __init__(self, fleet: Fleet, parts: Sequence[NetworkGear]) -> None:
         self._fleet, question = fleet, fleet.question
         self._gears = [(gear, candidate_ends(question, fleet.kind, gear, 1)) for gear in parts]
 
-    def floors(self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]) -> PriceFloors:
+    def floors(
+        self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]
+    ) -> PriceFloors:
         """The floors at the prices of each site."""
         gears = [self._of_gears(prices, barred) for prices in by_site]
         domain_prices = [self._domain_price(prices, barred) * ROUNDED for prices in by_site]
@@ -297,21 +358,32 @@ class FloorPrices:
         gpu = f"gpu {question.cluster.gpu.name}" if "gpu" in question.objective.include else ""
         return prices.get((last_phase, GPUS), 0) + min(hbs) + prices.get((last_phase, gpu), 0)
 
-    def _of_gears(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> list[tuple[float, int]]:
+    def _of_gears(
+        self, prices: Mapping[Measure, int], barred: frozenset[str]
+    ) -> list[tuple[float, int]]:
         priced_gears = (
             (self._of_network(prices, barred, *gear_and_ends) * ROUNDED, id(gear_and_ends[0]))
             for gear_and_ends in self._gears
         )
-        return sorted(gear_and_ends for gear_and_ends in priced_gears if gear_and_ends[0] < math.inf)
+        return sorted(
+            gear_and_ends for gear_and_ends in priced_gears if gear_and_ends[0] < math.inf
+        )
 
     def _price(self, prices: Mapping[Measure, int], barred: frozenset[str], name: str) -> float:
         return math.inf if name in barred else prices.get((self._fleet.phases[-1], name), 0)
 
     def _of_network(
-        self, prices: Mapping[Measure, int], barred: frozenset[str], gear: NetworkGear, ends: Sequence[OpticPair]
+        self,
+        prices: Mapping[Measure, int],
+        barred: frozenset[str],
+        gear: NetworkGear,
+        ends: Sequence[OpticPair],
     ) -> float:
         of_links = (
-            sum(self._price(prices, barred, f"optics {optic.name}") / gear.links_of(optic) for optic in pair)
+            sum(
+                self._price(prices, barred, f"optics {optic.name}") / gear.links_of(optic)
+                for optic in pair
+            )
             for pair in ends
         )
         switch = self._price(prices, barred, f"switch {gear.switch.name}") / gear.switch.radix

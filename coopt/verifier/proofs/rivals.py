@@ -1,12 +1,14 @@
 """Which islands a proof need not look at, since another of the same workload serves as well.
 
-An island beats another if it joins no further product of a kind of which few may be used, has no more GPUs, racks,
-links, labour and watts, and if the common bill is no higher with it, whatever else is bought. In a choice it may then
-stand in the other's place: no limit breaks, and the choice is worth no more. Islands that beat others are kept, so that
-every choice has one of kept islands that is worth no more; that one lies in some case of a proof, if in another one.
+An island beats another if it joins no further product of a kind of which few may be used, has no
+more GPUs, racks, links, labour and watts, and if the common bill is no higher with it, whatever
+else is bought. In a choice it may then stand in the other's place: no limit breaks, and the choice
+is worth no more. Islands that beat others are kept, so that every choice has one of kept islands
+that is worth no more; that one lies in some case of a proof, if in another one.
 
-One more unit of a product adds to the bill no more than its first price, as long as prices do not rise with quantity.
-One less saves no less than its last price, or nothing where a price holds for all units: a threshold may be missed.
+One more unit of a product adds to the bill no more than its first price, as long as prices do not
+rise with quantity. One less saves no less than its last price, or nothing where a price holds for
+all units: a threshold may be missed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.parts.bills import decimal
 
 Measure = tuple[int, str]
-"""A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour."""
+"""A phase, and what is measured there: a product by kind and name, GPUs, racks, links, or labour.
+"""
 
 GPUS, RACKS, LINKS, LABOUR = "gpus", "racks", "links", "labour"
 
@@ -33,14 +36,18 @@ def product_name(product: ProductKey) -> str:
 
 
 class Usage(NamedTuple):
-    """What an island takes over the phases, and the products that it uses, with and without a price."""
+    """What an island takes over the phases, and the products that it uses, with and without a
+    price.
+    """
 
     amounts: dict[Measure, int]
     uses: frozenset[str]
 
 
 class UnitWorth(NamedTuple):
-    """What a unit of a product adds to the bill at most, saves at least, and draws, as whole numbers of some unit."""
+    """What a unit of a product adds to the bill at most, saves at least, and draws, as whole
+    numbers of some unit.
+    """
 
     added: int
     saved: int
@@ -53,14 +60,16 @@ class UnbeatenIslands:
     Parameters
     ----------
     by_bill
-        Whether bills are compared by prices; else no product may be taken more of. It takes one phase and one way
-        prices turn out.
+        Whether bills are compared by prices; else no product may be taken more of. It takes one
+        phase and one way prices turn out.
     """
 
     def __init__(self, fleet: Fleet, *, by_bill: bool) -> None:
         self._worths = _worths(fleet) if by_bill and len(fleet.phases) == 1 else {}
         limited_kinds = fleet.question.sharing.most_products.given
-        self._few = {product_name(product) for product in fleet.prices if product[0] in limited_kinds}
+        self._few = {
+            product_name(product) for product in fleet.prices if product[0] in limited_kinds
+        }
         self._unbeaten: dict[frozenset[str], list[dict[Measure, int]]] = {}
         self.count = 0
 
@@ -106,8 +115,16 @@ def _worths(fleet: Fleet) -> dict[Measure, UnitWorth]:
         tariff = fleet.tariff(0, product)
         usd = [decimal(step_usd) for _, step_usd in tariff.steps]
         if all(a >= b for a, b in pairwise(usd)):
-            # one unit less may miss the threshold of a price that holds for all, and then saves nothing
+            # one unit less may miss the threshold of a price that holds for all, and then saves
+            # nothing
             spare = tariff.all_units and len(usd) > 1
-            values_of[0, product_name(product)] = usd[0], Fraction(0 if spare else usd[-1]), decimal(price.w)
+            values_of[0, product_name(product)] = (
+                usd[0],
+                Fraction(0 if spare else usd[-1]),
+                decimal(price.w),
+            )
     scale = math.lcm(*(value.denominator for values in values_of.values() for value in values))
-    return {measure: UnitWorth(*(int(value * scale) for value in values)) for measure, values in values_of.items()}
+    return {
+        measure: UnitWorth(*(int(value * scale) for value in values))
+        for measure, values in values_of.items()
+    }

@@ -1,1 +1,3 @@
-"""Simulate one iteration of a plan: passes and messages as events, traffic as flows on the network that is built."""
+"""Simulate one iteration of a plan: passes and messages as events, traffic as flows on the network
+that is built.
+"""

@@ -1,10 +1,12 @@
-"""A clock that works through events, and transfers whose pace changes with whatever else is under way.
+"""A clock that works through events, and transfers whose pace changes with whatever else is under
+way.
 
 Flows that share resources get max-min fair rates, by progressive filling.
 
-The flows of a phase start together, and the phase lasts until its slowest flow has arrived. Flows and resources that
-nothing tells apart are filled once: the groups are those of the coarsest equitable partition, in which every flow of a
-group meets as many resources of each other group, and the reverse, so that all of a group rise alike.
+The flows of a phase start together, and the phase lasts until its slowest flow has arrived. Flows
+and resources that nothing tells apart are filled once: the groups are those of the coarsest
+equitable partition, in which every flow of a group meets as many resources of each other group, and
+the reverse, so that all of a group rise alike.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ Resource = Hashable
 
 @dataclass
 class _Transfer:
-    """What remains of a phase, in units of its volume, as of the time `since`; `turn` counts changes of its pace."""
+    """What remains of a phase, in units of its volume, as of the time `since`; `turn` counts
+    changes of its pace.
+    """
 
     remainder: float
     pace: float
@@ -33,7 +37,9 @@ class _Transfer:
 
 
 class EventClock:
-    """Events in the order of time; those of one moment in the order in which they were asked for."""
+    """Events in the order of time; those of one moment in the order in which they were asked
+    for.
+    """
 
     def __init__(self, rates: FairRates | None) -> None:
         self.now = 0.0
@@ -49,7 +55,9 @@ class EventClock:
         heapq.heappush(self._queue, (self.now + delay_s, next(self._order), action))
 
     def transfer(self, phase: str, volume: float, done: Action) -> None:
-        """Carry the volume of a phase at the pace it gets, then go on; no phase is under way twice."""
+        """Carry the volume of a phase at the pace it gets, then go on; no phase is under way
+        twice.
+        """
         assert self._rates is not None
         number = self._rates.number[phase]
         assert number not in self._transfers, phase
@@ -63,7 +71,8 @@ class EventClock:
     def run(self) -> None:
         """Work through everything."""
         while self._queue or self._transfers:
-            # only once all events of a moment are done: a phase that ends as another begins changes no pace
+            # only once all events of a moment are done: a phase that ends as another begins changes
+            # no pace
             if self._is_stale and (not self._queue or self._queue[0][0] > self.now):
                 self._set_paces()
             time, _, action = heapq.heappop(self._queue)
@@ -71,7 +80,9 @@ class EventClock:
             action()
 
     def _set_paces(self) -> None:
-        """Give every transfer the pace that it has beside the others, and tell when it will be done."""
+        """Give every transfer the pace that it has beside the others, and tell when it will be
+        done.
+        """
         assert self._rates is not None
         self._is_stale = False
         paces = self._rates.paces(self._under_way)
@@ -82,7 +93,9 @@ class EventClock:
                 continue
             transfer.remainder -= (self.now - transfer.since) * transfer.pace
             transfer.since, transfer.pace, transfer.turn = self.now, pace, transfer.turn + 1
-            self.after(max(transfer.remainder, 0.0) / pace, self._end_of(number, transfer, transfer.turn))
+            self.after(
+                max(transfer.remainder, 0.0) / pace, self._end_of(number, transfer, transfer.turn)
+            )
 
     def _end_of(self, number: int, transfer: _Transfer, turn: int) -> Action:
         def end() -> None:
@@ -99,7 +112,8 @@ class EventClock:
 class Flow(NamedTuple):
     """What one sender sends to one receiver in a phase.
 
-    `volume` is in units of the phase, `uses` the share of each resource that the flow takes at rate 1.
+    `volume` is in units of the phase, `uses` the share of each resource that the flow takes at rate
+    1.
     """
 
     phase: str
@@ -123,8 +137,8 @@ LEAST_FREE = 1e-9
 class FairRates:
     """Paces of phases for any set of them that is under way.
 
-    A pace is how many units of its volume a phase gets through in a unit of time. A set of phases is a number with a
-    bit for each of them; what was filled once is kept.
+    A pace is how many units of its volume a phase gets through in a unit of time. A set of phases
+    is a number with a bit for each of them; what was filled once is kept.
     """
 
     def __init__(self, flows: Iterable[Flow]) -> None:
@@ -152,10 +166,13 @@ class FairRates:
         return min(self.paces(sum(1 << self.number[phase] for phase in phases)).values())
 
     def paces(self, under_way: int) -> dict[int, float]:
-        """The pace of each phase of a set; phases that share nothing, directly or by others, do not matter."""
+        """The pace of each phase of a set; phases that share nothing, directly or by others, do not
+        matter.
+        """
         paces: dict[int, float] = {}
         while under_way:
-            # phases that resources join are filled by themselves, so that their paces are known whatever else is on
+            # phases that resources join are filled by themselves, so that their paces are known
+            # whatever else is on
             component, added = 0, under_way & -under_way
             while added:
                 component |= added
@@ -214,7 +231,9 @@ def _bits(number: int) -> list[int]:
 
 
 def _without_idle(flows: list[Flow]) -> list[Flow]:
-    """The flows without resources that cannot be full even when every flow is as fast as if it were alone."""
+    """The flows without resources that cannot be full even when every flow is as fast as if it were
+    alone.
+    """
     loads: defaultdict[Resource, float] = defaultdict(float)
     for flow in flows:
         largest_rate = 1 / max(flow.uses.values())
@@ -222,14 +241,22 @@ def _without_idle(flows: list[Flow]) -> list[Flow]:
             loads[resource] += share * largest_rate
     return [
         flow._replace(
-            uses={resource: share for resource, share in flow.uses.items() if loads[resource] > 1 - LEAST_FREE}
+            uses={
+                resource: share
+                for resource, share in flow.uses.items()
+                if loads[resource] > 1 - LEAST_FREE
+            }
         )
         for flow in flows
     ]
 
 
-def _grouped(flows: list[Flow], number: Mapping[str, int]) -> tuple[list[_Group], list[dict[int, float]]]:
-    """Groups of flows, and for one resource of each group of resources the share it gives each group of flows."""
+def _grouped(
+    flows: list[Flow], number: Mapping[str, int]
+) -> tuple[list[_Group], list[dict[int, float]]]:
+    """Groups of flows, and for one resource of each group of resources the share it gives each
+    group of flows.
+    """
     users: defaultdict[Resource, list[tuple[int, float]]] = defaultdict(list)
     for i, flow in enumerate(flows):
         for resource, share in flow.uses.items():
@@ -245,13 +272,22 @@ def _grouped(flows: list[Flow], number: Mapping[str, int]) -> tuple[list[_Group]
     while moved_flows:
         touched = sorted({r for i in moved_flows for r, _ in uses[i]})
         changed_resources = _split(
-            kinds, {r: tuple(sorted((colours[i], share) for i, share in resource_users[r])) for r in touched}
+            kinds,
+            {
+                r: tuple(sorted((colours[i], share) for i, share in resource_users[r]))
+                for r in touched
+            },
         )
         touched = sorted({i for r in changed_resources for i, _ in resource_users[r]})
-        moved_flows = _split(colours, {i: tuple(sorted((kinds[r], share) for r, share in uses[i])) for i in touched})
+        moved_flows = _split(
+            colours, {i: tuple(sorted((kinds[r], share) for r, share in uses[i])) for i in touched}
+        )
     colours = _numbered(colours)
     samples = {colour: flows[i] for i, colour in reversed(list(enumerate(colours)))}
-    groups = [_Group(number[samples[colour].phase], samples[colour].volume) for colour in range(len(samples))]
+    groups = [
+        _Group(number[samples[colour].phase], samples[colour].volume)
+        for colour in range(len(samples))
+    ]
     shares: dict[int, dict[int, float]] = {}
     for kind, flow_shares in zip(kinds, resource_users, strict=True):
         if kind not in shares:
@@ -263,7 +299,9 @@ def _grouped(flows: list[Flow], number: Mapping[str, int]) -> tuple[list[_Group]
 
 
 def _split(classes: list[int], signatures: Mapping[int, Hashable]) -> list[int]:
-    """Tell apart members of a class by their signatures; those without one stay as they are. Who is of a new class."""
+    """Tell apart members of a class by their signatures; those without one stay as they are. Who is
+    of a new class.
+    """
     sizes = Counter(classes)
     by_class: defaultdict[int, dict[Hashable, list[int]]] = defaultdict(dict)
     for member, signature in signatures.items():
@@ -272,7 +310,9 @@ def _split(classes: list[int], signatures: Mapping[int, Hashable]) -> list[int]:
     for name, parts in by_class.items():
         part_list = list(parts.values())
         if sum(map(len, part_list)) == sizes[name]:
-            part_list.remove(max(part_list, key=len))  # the largest part keeps the name of the class
+            part_list.remove(
+                max(part_list, key=len)
+            )  # the largest part keeps the name of the class
         for part in part_list:
             for member in part:
                 classes[member] = next_name

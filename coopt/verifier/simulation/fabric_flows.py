@@ -1,4 +1,6 @@
-"""The flows of an iteration on the graph of a fabric: who sends to whom, and which links carry how much of it."""
+"""The flows of an iteration on the graph of a fabric: who sends to whom, and which links carry how
+much of it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ Link = tuple[int, Node, Node]
 
 
 class LinkSharing(NamedTuple):
-    """How flows share links between switches: spread over all paths, pinned to one each, or at random on one each.
+    """How flows share links between switches: spread over all paths, pinned to one each, or at
+    random on one each.
 
     A link carries the share `capacity` of its rate.
     """
@@ -30,7 +33,8 @@ class LinkSharing(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """NICs of a domain that send alike: one stands for `copies` of them, with the number `rail` on its plane.
+    """NICs of a domain that send alike: one stands for `copies` of them, with the number `rail` on
+    its plane.
 
     Lanes of different `plane` share nothing.
     """
@@ -81,15 +85,20 @@ def along_trees(phase: str) -> str:
 
 
 TIED = "tied"
-"""The phase in which first and last stage add up gradients of the embedding, or GPUs with the same stages those."""
+"""The phase in which first and last stage add up gradients of the embedding, or GPUs with the same
+stages those.
+"""
 
 
-def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool) -> list[list[Lane]]:
+def lanes(
+    family: DesignFamily, ports: Ports, place: Placement, *, spread: bool
+) -> list[list[Lane]]:
     """The lanes of each stage inside a domain; rails that are alike are simulated once.
 
-    All domains count as filled as the fullest, as traffic is charged. All planes of a rail-only network are the same
-    network, and stages take as many of them each. Where a leaf of a
-    Clos network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows are spread.
+    All domains count as filled as the fullest, as traffic is charged. All planes of a rail-only
+    network are the same network, and stages take as many of them each. Where a leaf of a Clos
+    network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows
+    are spread.
     """
     gear = family.gear
     assert gear is not None
@@ -98,7 +107,10 @@ def lanes(family: DesignFamily, ports: Ports, place: Placement, *, spread: bool)
         return [[Lane(stage, 0, 1)] for stage in range(place.pp_in)]
     if ports.tiers == 1 or (spread and gear.kind == "clos" and ports.down % family.rails == 0):
         return [[Lane(0, stage, stage_nics)] for stage in range(place.pp_in)]
-    return [[Lane(0, stage * stage_nics + i, 1) for i in range(stage_nics)] for stage in range(place.pp_in)]
+    return [
+        [Lane(0, stage * stage_nics + i, 1) for i in range(stage_nics)]
+        for stage in range(place.pp_in)
+    ]
 
 
 class FlowGroups(NamedTuple):
@@ -129,15 +141,16 @@ def messages(
 ) -> Iterator[Message]:
     """Everything that one domain sends to another in an iteration.
 
-    TP ranks are numbered fastest, then CP, DP, PP, or PP right after TP. Gradients go round CP and DP ranks
-    together, and those of experts from one expert group to the next.
+    TP ranks are numbered fastest, then CP, DP, PP, or PP right after TP. Gradients go round CP and
+    DP ranks together, and those of experts from one expert group to the next.
 
     Parameters
     ----------
     goes_round
         Whether the pipeline passes through its stages several times.
     is_tied
-        Whether first and last stage hold the same embedding, or, of pipelines in two directions, what they all hold.
+        Whether first and last stage hold the same embedding, or, of pipelines in two directions,
+        what they all hold.
     ways
         What else than rings TP and gradients may take.
     """
@@ -161,30 +174,42 @@ def messages(
                 twin = place.pp_across - 1 - block
                 yield from _between(place, TIED, all_lanes, block, twin) if twin != block else ()
         elif is_tied:
-            yield from _between(place, TIED, _home(place, by_stage, last_stage), 0, place.pp_across - 1)
+            yield from _between(
+                place, TIED, _home(place, by_stage, last_stage), 0, place.pp_across - 1
+            )
             yield from _between(place, TIED, _home(place, by_stage, 0), place.pp_across - 1, 0)
 
 
 def _home(place: Placement, by_stage: list[list[Lane]], stage: int) -> list[Lane]:
-    """The lanes of a stage: stages run through one domain upwards and through the next one downwards."""
+    """The lanes of a stage: stages run through one domain upwards and through the next one
+    downwards.
+    """
     block, place_in_block = divmod(stage, place.pp_in)
     return by_stage[place_in_block if block % 2 == 0 else place.pp_in - 1 - place_in_block]
 
 
 def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:
-    """Between the last stage of a domain and the first one of the next, on rails of the receiver, which are the same.
+    """Between the last stage of a domain and the first one of the next, on rails of the receiver,
+    which are the same.
 
-    Those of the last stage of all and of the first may differ: hops there are passed on inside the sender's domain.
+    Those of the last stage of all and of the first may differ: hops there are passed on inside the
+    sender's domain.
     """
     block_stages, blocks = place.pp_in, place.pp_across
     for block in range(blocks if goes_round else blocks - 1):
         next_block = (block + 1) % blocks
         last_stage, next_stage = block * block_stages + block_stages - 1, next_block * block_stages
-        yield from _between(place, forward(last_stage), _home(place, by_stage, next_stage), block, next_block)
-        yield from _between(place, backward(next_stage), _home(place, by_stage, last_stage), next_block, block)
+        yield from _between(
+            place, forward(last_stage), _home(place, by_stage, next_stage), block, next_block
+        )
+        yield from _between(
+            place, backward(next_stage), _home(place, by_stage, last_stage), next_block, block
+        )
 
 
-def _between(place: Placement, phase: str, senders: list[Lane], source: int, target: int) -> Iterator[Message]:
+def _between(
+    place: Placement, phase: str, senders: list[Lane], source: int, target: int
+) -> Iterator[Message]:
     """From every domain of one block of stages to its peer in another."""
     for sender, receiver in zip(_domains(place, source), _domains(place, target), strict=True):
         yield from (Message(phase, lane, sender, receiver, 1.0) for lane in senders)
@@ -193,11 +218,15 @@ def _between(place: Placement, phase: str, senders: list[Lane], source: int, tar
 def _domains(place: Placement, block: int) -> list[int]:
     """The domains of a block of stages: one after the other, or a TP block of each pipeline."""
     t = place.tp_across
-    blocks = range(block * place.hop, block * place.hop + place.stage_across * place.step, t * place.step)
+    blocks = range(
+        block * place.hop, block * place.hop + place.stage_across * place.step, t * place.step
+    )
     return [start + i for start in blocks for i in range(t)]
 
 
-def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterable[int]) -> Iterator[Message]:
+def _rings(
+    phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterable[int]
+) -> Iterator[Message]:
     """Every member of a ring sends to the next one."""
     for source in domains if groups.members > 1 else ():
         target = groups.successor(source)
@@ -205,7 +234,11 @@ def _rings(phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterabl
 
 
 def _gathers(
-    phase: str, groups: FlowGroups, senders: list[Lane], domains: Sequence[int], ways: Collection[Flows]
+    phase: str,
+    groups: FlowGroups,
+    senders: list[Lane],
+    domains: Sequence[int],
+    ways: Collection[Flows],
 ) -> Iterator[Message]:
     """Rings, and what takes their place by other ways, each in phases of its own."""
     yield from _rings(phase, groups, senders, domains)
@@ -213,17 +246,27 @@ def _gathers(
     for number in range((count - 1).bit_length() if "halving" in ways and count > 2 else 0):
         distance, paired = 2**number, FlowGroups(2, stride * 2**number)
         for source in domains:
-            # among 2^i members partners swap; else each sends to the one so far ahead, as in the gather of Bruck et al.
-            target = groups.successor(source, distance) if count & (count - 1) else paired.successor(source)
-            yield from (Message(halving(phase, number), lane, source, target, 1.0) for lane in senders)
+            # among 2^i members partners swap; else each sends to the one so far ahead, as in the
+            # gather of Bruck et al.
+            target = (
+                groups.successor(source, distance)
+                if count & (count - 1)
+                else paired.successor(source)
+            )
+            yield from (
+                Message(halving(phase, number), lane, source, target, 1.0) for lane in senders
+            )
     if "trees" in ways and count > 3:
         firsts = [domain for domain in domains if groups.of(domain)[0] == domain]
         for members in map(groups.of, firsts):
-            # each of two trees carries half of the data, up and down in the two halves of a sum together
+            # each of two trees carries half of the data, up and down in the two halves of a sum
+            # together
             for child, parent in tree_edges(count):
                 ends = members[child], members[parent]
                 for source, target in (ends, ends[::-1]):
-                    yield from (Message(along_trees(phase), lane, source, target, 1 / 4) for lane in senders)
+                    yield from (
+                        Message(along_trees(phase), lane, source, target, 1 / 4) for lane in senders
+                    )
 
 
 def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterator[Message]:
@@ -236,7 +279,11 @@ def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterato
 
 
 def fabric_rates(
-    family: DesignFamily, ports: Ports, wiring: WiredGraph | None, traffic: list[Message], sharing: LinkSharing
+    family: DesignFamily,
+    ports: Ports,
+    wiring: WiredGraph | None,
+    traffic: list[Message],
+    sharing: LinkSharing,
 ) -> FairRates:
     """Rates of messages whose NICs send one unit each in a unit of time at most.
 
@@ -259,19 +306,29 @@ def fabric_rates(
     if sharing.routing != "spray":
         paths = _whole_paths(WholePaths(wiring, sharing.routing), traffic, ends)
         return FairRates(
-            Flow(message.phase, message.volume, _nics(message) | dict.fromkeys(path, 1.0 / sharing.capacity))
+            Flow(
+                message.phase,
+                message.volume,
+                _nics(message) | dict.fromkeys(path, 1.0 / sharing.capacity),
+            )
             for message, path in zip(traffic, paths, strict=True)
         )
     shares = link_shares(wiring, ports, sorted({pair for pair in ends if pair[1] != pair[2]}))
     flows = (
-        Flow(message.phase, message.volume, _nics(message) | {link: copies * share for link, share in carried})
+        Flow(
+            message.phase,
+            message.volume,
+            _nics(message) | {link: copies * share for link, share in carried},
+        )
         for message, pair in zip(traffic, ends, strict=True)
         for copies, carried in [(message.lane.copies / sharing.capacity, shares.get(pair, ()))]
     )
     return FairRates(flows)
 
 
-def _whole_paths(router: WholePaths, traffic: list[Message], ends: list[LeafPair]) -> list[tuple[SingleLink, ...]]:
+def _whole_paths(
+    router: WholePaths, traffic: list[Message], ends: list[LeafPair]
+) -> list[tuple[SingleLink, ...]]:
     """One path for each message that leaves its leaf, kind by kind; hops one way at a time."""
     paths: list[tuple[SingleLink, ...]] = [()] * len(traffic)
     kinds: defaultdict[str, list[int]] = defaultdict(list)
@@ -279,13 +336,17 @@ def _whole_paths(router: WholePaths, traffic: list[Message], ends: list[LeafPair
         if source != target:
             kinds[_kind_of(message.phase)].append(number)
     for numbers in kinds.values():
-        for number, path in zip(numbers, router.of_kind([ends[number] for number in numbers]), strict=True):
+        for number, path in zip(
+            numbers, router.of_kind([ends[number] for number in numbers]), strict=True
+        ):
             paths[number] = path
     return paths
 
 
 def _kind_of(phase: str) -> str:
-    """What is under way together in all stages: a kind of traffic, or a round or the trees of it."""
+    """What is under way together in all stages: a kind of traffic, or a round or the trees of
+    it.
+    """
     words = phase.split()
     return " ".join(words[: words.index("of") + 2 if "of" in words else 1])
 
@@ -293,7 +354,10 @@ def _kind_of(phase: str) -> str:
 def _nics(message: Message) -> dict[Resource, float]:
     """The NIC that sends and the one that receives."""
     lane = message.lane
-    return {("out", lane.plane, lane.rail, message.source): 1.0, ("in", lane.plane, lane.rail, message.target): 1.0}
+    return {
+        ("out", lane.plane, lane.rail, message.source): 1.0,
+        ("in", lane.plane, lane.rail, message.target): 1.0,
+    }
 
 
 def link_shares(
@@ -319,13 +383,14 @@ def link_shares(
 
 
 class _SpreadPaths:
-    """Flows spread over all shortest paths: every switch divides what it holds over its links towards the end.
+    """Flows spread over all shortest paths: every switch divides what it holds over its links
+    towards the end.
 
-    On the way up a switch above gets as much as its links on towards the end can take: of two links to it that are
-    followed by one, one counts.
+    On the way up a switch above gets as much as its links on towards the end can take: of two links
+    to it that are followed by one, one counts.
 
-    On three tiers the links of a leaf to each aggregation switch lead into a slice of its own, and all slices are the
-    same network: the first one is walked for all of them.
+    On three tiers the links of a leaf to each aggregation switch lead into a slice of its own, and
+    all slices are the same network: the first one is walked for all of them.
     """
 
     def __init__(self, wiring: WiredGraph, ports: Ports) -> None:
@@ -337,7 +402,11 @@ class _SpreadPaths:
     def uplinks(self, node: Node) -> dict[Node, int]:
         """Switches of the next level, with the links there."""
         if node not in self._uplinks:
-            links = {upper: data["links"] for upper, data in self._graph[node].items() if upper[0] > node[0]}
+            links = {
+                upper: data["links"]
+                for upper, data in self._graph[node].items()
+                if upper[0] > node[0]
+            }
             if self._one_slice and node[0] == 1:
                 links = {upper: count for upper, count in links.items() if upper[3] == 0}
             self._uplinks[node] = links
@@ -356,11 +425,16 @@ class _SpreadPaths:
         amounts = {source: 1.0 / self._slices}
         for height in range(1, len(levels)):
             ups = [self._towards(node, levels, height) for node in amounts]
-            onward = {upper: self._onward(upper, levels, height + 1) for ways in ups for upper in ways}
+            onward = {
+                upper: self._onward(upper, levels, height + 1) for ways in ups for upper in ways
+            }
             amounts = self._hand_on(shares, amounts, ups, onward)
         for nodes in reversed(levels[:-1]):
             links_up = {node: self.uplinks(node) for node in nodes}
-            down = [{node: links[upper] for node, links in links_up.items() if upper in links} for upper in amounts]
+            down = [
+                {node: links[upper] for node, links in links_up.items() if upper in links}
+                for upper in amounts
+            ]
             amounts = self._hand_on(shares, amounts, down)
         return shares
 
@@ -373,7 +447,11 @@ class _SpreadPaths:
     def _towards(self, node: Node, levels: list[set[Node]], height: int) -> dict[Node, int]:
         """The switches above from which one that leads down to the end can be reached."""
         climbs = len(levels) - 1 - height
-        return {upper: n for upper, n in self.uplinks(node).items() if self._switches_above(upper, climbs) & levels[-1]}
+        return {
+            upper: n
+            for upper, n in self.uplinks(node).items()
+            if self._switches_above(upper, climbs) & levels[-1]
+        }
 
     def _onward(self, node: Node, levels: list[set[Node]], height: int) -> int:
         """Links of a switch on the way up that lead on towards the end."""
@@ -391,7 +469,10 @@ class _SpreadPaths:
         """Hand on what each switch holds over its links, of which no more count than lead on."""
         arrived: defaultdict[Node, float] = defaultdict(float)
         for (node, amount), ways in zip(amounts.items(), links, strict=True):
-            weights = {neighbour: min(count, (onward or ways)[neighbour]) for neighbour, count in ways.items()}
+            weights = {
+                neighbour: min(count, (onward or ways)[neighbour])
+                for neighbour, count in ways.items()
+            }
             total = sum(weights.values())
             for neighbour, count in ways.items():
                 shares[node, neighbour] = amount * weights[neighbour] / total / count

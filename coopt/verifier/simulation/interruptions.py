@@ -1,9 +1,11 @@
-"""A training run event by event: failures, lost work, restarts, domains under repair and those that stand by.
+"""A training run event by event: failures, lost work, restarts, domains under repair and those that
+stand by.
 
-It draws what closed forms add up, so that neither can be wrong alone. A failure at any moment, in a checkpoint or a
-restart as well, sets training back to the last checkpoint. A lost domain is replaced by one that stands by; where none
-does, training waits until one is repaired. While it waits, other domains may be lost and nothing else fails. Ports of
-NICs that are out slow each run by as much as on average.
+It draws what closed forms add up, so that neither can be wrong alone. A failure at any moment, in a
+checkpoint or a restart as well, sets training back to the last checkpoint. A lost domain is
+replaced by one that stands by; where none does, training waits until one is repaired. While it
+waits, other domains may be lost and nothing else fails. Ports of NICs that are out slow each run by
+as much as on average.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from coopt.verifier.parts.uptime import interrupted, lost_of
 class RunTerms(NamedTuple):
     """What a run is made of.
 
-    Failures in a second, those that take a domain away among them; seconds between checkpoints, of a checkpoint and of
-    a restart; losses of each domain in a second and seconds of a repair; domains that train, and that stand by.
+    Failures in a second, those that take a domain away among them; seconds between checkpoints, of
+    a checkpoint and of a restart; losses of each domain in a second and seconds of a repair;
+    domains that train, and that stand by.
     """
 
     per_s: float
@@ -43,13 +46,19 @@ class RunTerms(NamedTuple):
 
 
 def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
-    """How long it takes once to train `work_s` seconds (s); from the start all domains are whole."""
+    """How long it takes once to train `work_s` seconds (s); from the start all domains are
+    whole.
+    """
     clock = ready_s = done_s = 0.0
     down, domains = 0, terms.domains + terms.spares
     other_per_s = terms.per_s - terms.domains * terms.domain_per_s
     while True:
         trains = down <= terms.spares
-        fails, losses, repaired = other_per_s * trains, (domains - down) * terms.domain_per_s, down / terms.repair_s
+        fails, losses, repaired = (
+            other_per_s * trains,
+            (domains - down) * terms.domain_per_s,
+            down / terms.repair_s,
+        )
         total = fails + losses + repaired
         step_s = draw.expovariate(total) if total > 0 else math.inf
         if trains and clock + step_s >= (end_s := ready_s + _span_s(terms, work_s - done_s)):
@@ -65,7 +74,10 @@ def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
         stops = trains and (not is_domain or draw.random() * (domains - down) < terms.domains)
         down += is_domain
         if stops:
-            done_s += max(math.floor((clock - ready_s) / (terms.interval_s + terms.checkpoint_s)), 0) * terms.interval_s
+            done_s += (
+                max(math.floor((clock - ready_s) / (terms.interval_s + terms.checkpoint_s)), 0)
+                * terms.interval_s
+            )
             ready_s = clock + terms.restart_s
 
 
@@ -77,17 +89,25 @@ def _span_s(terms: RunTerms, work_s: float) -> float:
 
 MOST_EVENTS, FEWEST_RUNS, MOST_RUNS = 1_000_000, 50, 400
 DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as promised
-MANY_FAILURES, SKEW, ROUGH_SKEW = 25, 0.03, 0.12  # how far laws of many and of few failures may be from a normal law
+MANY_FAILURES, SKEW, ROUGH_SKEW = (
+    25,
+    0.03,
+    0.12,
+)  # how far laws of many and of few failures may be from a normal law
 
 
 def check_promises(ledger: Ledger, availability: Availability, part: CountedPart, gpu: Gpu) -> None:
-    """Check by drawing runs that days are kept as often as promised, where a probability is asked for."""
+    """Check by drawing runs that days are kept as often as promised, where a probability is asked
+    for.
+    """
     for run in part.runs:
         workload, confidence = run.workload, availability.confidence
         if confidence is None or workload.train_days is None or workload.train_tokens is None:
             continue
         terms = terms_of(availability, workload, part.family, part.levels)
-        pace = pace_of(availability, run, part.family, reach_of(part.family, part.ports), part.levels, gpu)
+        pace = pace_of(
+            availability, run, part.family, reach_of(part.family, part.ports), part.levels, gpu
+        )
         if pace == 0.0:
             continue  # no run ever ends, and no bound on days is met
         work_s = workload.iterations * run.claim.iteration_time_s / pace
@@ -100,11 +120,16 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
         doubt = DEVIATIONS * math.sqrt(confidence * (1 - confidence) / count) + skew
         runs_text = f"Of {count} runs of {workload.name!r} drawn, {kept_share:.1%} keep their days"
         sentence = f"{runs_text}, {confidence:.1%} are promised."
-        ledger.holds("promise", kept_share >= confidence - doubt, confidence, kept_share, sentence, doubt)
+        ledger.holds(
+            "promise", kept_share >= confidence - doubt, confidence, kept_share, sentence, doubt
+        )
 
 
 def terms_of(
-    availability: Availability, workload: Workload, family: DesignFamily, levels: Sequence[SwitchLevel]
+    availability: Availability,
+    workload: Workload,
+    family: DesignFamily,
+    levels: Sequence[SwitchLevel],
 ) -> RunTerms:
     """What a run of a workload on a design is made of."""
     interruptions = interrupted(availability, workload, family, levels)

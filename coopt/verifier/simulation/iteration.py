@@ -1,4 +1,6 @@
-"""One iteration, event by event: passes and hops of all stages, gradients, tied embedding, optimizer."""
+"""One iteration, event by event: passes and hops of all stages, gradients, tied embedding,
+optimizer.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,21 @@ from coopt.verifier.simulation.fabric_flows import (
     halving,
     replicas,
 )
-from coopt.verifier.simulation.passes import LayerSpeeds, PassParts, PassSegment, PassTimes, gradient_segments
-from coopt.verifier.simulation.pipeline import Channel, Observer, PipelineRun, PipelineShape, StageHop, StagePass
+from coopt.verifier.simulation.passes import (
+    LayerSpeeds,
+    PassParts,
+    PassSegment,
+    PassTimes,
+    gradient_segments,
+)
+from coopt.verifier.simulation.pipeline import (
+    Channel,
+    Observer,
+    PipelineRun,
+    PipelineShape,
+    StageHop,
+    StagePass,
+)
 from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
 from coopt.verifier.training.gathers import Group, gather_s, halving_shares
 from coopt.verifier.training.iteration import replica_groups, twins_at_s
@@ -28,7 +43,8 @@ from coopt.verifier.training.work import Work
 
 
 class Carrier(NamedTuple):
-    """What carries traffic: inside the domain at so many byte/s, across at `pace_byte_s` of a GPU at pace 1.
+    """What carries traffic: inside the domain at so many byte/s, across at `pace_byte_s` of a GPU
+    at pace 1.
 
     `rates` is None where nothing crosses domains.
     """
@@ -42,20 +58,27 @@ class Carrier(NamedTuple):
         return self.rates is not None and phase in self.rates.number
 
     def s_byte(self, *phases: str) -> float:
-        """Seconds a byte takes while some phases are under way and nothing else is; 0 where nothing crosses."""
+        """Seconds a byte takes while some phases are under way and nothing else is; 0 where nothing
+        crosses.
+        """
         crossing = [phase for phase in phases if self.has(phase)]
         if self.rates is None or not crossing:
             return 0.0
         return 1 / (self.rates.pace(*crossing) * self.pace_byte_s)
 
     def other_ways(self, phases: Sequence[str], members: int) -> OtherWays:
-        """Seconds a byte of so many domains takes by halving and doubling, and by trees; infinite where closed."""
+        """Seconds a byte of so many domains takes by halving and doubling, and by trees; infinite
+        where closed.
+        """
         if members == 1:
             return OtherWays(0.0, 0.0)
         if not self.has(halving(phases[0], 0)):
             return OtherWays(math.inf, math.inf)
         rounds = enumerate(halving_shares(members))
-        halved = sum(share * self.s_byte(*(halving(phase, number) for phase in phases)) for number, share in rounds)
+        halved = sum(
+            share * self.s_byte(*(halving(phase, number) for phase in phases))
+            for number, share in rounds
+        )
         trees = [along_trees(phase) for phase in phases]
         return OtherWays(halved, self.s_byte(*trees) if self.has(trees[0]) else math.inf)
 
@@ -68,7 +91,9 @@ class IterationRecord(Observer, Protocol):
 
 
 class SimulatedParts(NamedTuple):
-    """Seconds of an iteration by what they are spent on; what runs behind something earlier is not counted."""
+    """Seconds of an iteration by what they are spent on; what runs behind something earlier is not
+    counted.
+    """
 
     pipeline: float
     gradients: float
@@ -92,12 +117,16 @@ class Departure(NamedTuple):
 class IterationSimulation:
     """A workload on what carries its traffic."""
 
-    def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, carrier: Carrier) -> None:
+    def __init__(
+        self, workload: Workload, gpu: Gpu, work: Work, place: Placement, carrier: Carrier
+    ) -> None:
         self.work, self.place, self.carrier = work, place, carrier
         split = work.split
         self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches, work.schedule)
         tp, cp, ep = (carrier.s_byte(name) for name in ("tp", "cp", "ep"))
-        speed = LayerSpeeds(carrier.inside_byte_s, tp, cp, ep, carrier.other_ways(["tp"], place.tp_across))
+        speed = LayerSpeeds(
+            carrier.inside_byte_s, tp, cp, ep, carrier.other_ways(["tp"], place.tp_across)
+        )
         self._times = PassTimes(workload, gpu, work, place, speed)
         self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
         self._parts_of_pass: dict[tuple[int, int, bool, str], PassParts] = {}
@@ -122,21 +151,30 @@ class IterationSimulation:
         return self.pass_parts(stage, stage_pass).whole_s
 
     def _hop(self, stage: int, step: int) -> StageHop:
-        """A message to the next stage (step 1) or the one before; the network carries those that leave their domain."""
+        """A message to the next stage (step 1) or the one before; the network carries those that
+        leave their domain.
+        """
         traffic, links, cost = self.work.traffic, self.work.links, self.work.traffic.hop_cost
         phase = (forward if step > 0 else backward)(stage)
         fixed_s = links.send_s + self._times.hop_gather_s
         if not self.carrier.has(phase):
             fixed_s += traffic.sent_bytes / (links.hb * self.carrier.inside_byte_s)
             return StageHop(cost * fixed_s, None, 0.0)
-        return StageHop(cost * fixed_s, phase, cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s))
+        return StageHop(
+            cost * fixed_s,
+            phase,
+            cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s),
+        )
 
     def _segments(self, stage: int) -> list[PassSegment]:
         phases, carrier = {"dp": replicas(stage), "edp": expert_copies(stage)}, self.carrier
         place = self.place
         members = {"dp": place.dp_across * place.cp_across, "edp": place.copies_across}
         stages = range(self.shape.stages)  # ways are chosen for all stages, which share links
-        all_phases = {"dp": [replicas(i) for i in stages], "edp": [expert_copies(i) for i in stages]}
+        all_phases = {
+            "dp": [replicas(i) for i in stages],
+            "edp": [expert_copies(i) for i in stages],
+        }
         s_byte = {kind: carrier.s_byte(*kind_phases) for kind, kind_phases in all_phases.items()}
         groups = replica_groups(
             self.work,
@@ -151,13 +189,15 @@ class IterationSimulation:
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.
 
-        While traffic of layers crosses domains, NICs are busy: gradients set out as much later. Inside a domain each
-        waits for the other on its links: of the time that gradients need there, they give way in the share of it that
-        traffic has.
+        While traffic of layers crosses domains, NICs are busy: gradients set out as much later.
+        Inside a domain each waits for the other on its links: of the time that gradients need
+        there, they give way in the share of it that traffic has.
         """
         inside_s = sum(segment.inside_s for segment in self.gradients[stage])
         busy_share = min(1.0, inside_s / self.work.window_s) if self.work.window_s else 1.0
-        shares = {kind: 1.0 if kind in self._crossing else busy_share for kind in ("tp", "cp", "ep")}
+        shares = {
+            kind: 1.0 if kind in self._crossing else busy_share for kind in ("tp", "cp", "ep")
+        }
         passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
         # of a pass only that share hides gradients: the core is for keys and values
         hiding = (self.work.layer_s - self.work.core_s) / self.work.layer_s
@@ -177,7 +217,9 @@ class IterationSimulation:
 
 
 class _Run:
-    """One run of the clock, with its own eye on the passes: gradients that hide set out during one of them."""
+    """One run of the clock, with its own eye on the passes: gradients that hide set out during one
+    of them.
+    """
 
     def __init__(self, of: IterationSimulation, record: IterationRecord | None) -> None:
         self._of, self._record, self._work, self._carrier = of, record, of.work, of.carrier
@@ -185,7 +227,9 @@ class _Run:
         self.clock = EventClock(self._carrier.rates)
         self._finished_s, self._start_s, self._end_s = ([0.0] * len(stages) for _ in range(3))
         self._passes = [0] * len(stages)
-        self._departures = [of.departure(stage) for stage in stages] if of.work.mode == "overlap" else []
+        self._departures = (
+            [of.departure(stage) for stage in stages] if of.work.mode == "overlap" else []
+        )
         # one step late: gradients of the iteration before are under way from its beginning
         if of.work.mode == "stale-1":
             for stage in stages:
@@ -247,7 +291,9 @@ class _Run:
             self.clock.after(segment.fixed_s, lambda: self.clock.transfer(phase, volume, carried))
 
     def _ready_s(self, stage: int) -> float:
-        """When a stage has its gradients; a transfer behind compute still costs a share of its time."""
+        """When a stage has its gradients; a transfer behind compute still costs a share of its
+        time.
+        """
         exchange_s = self._end_s[stage] - self._start_s[stage]
         behind_s = OVERLAP_COST * exchange_s if self._work.mode == "overlap" else 0.0
         return max(self._end_s[stage], self._finished_s[stage] + behind_s)
@@ -263,16 +309,26 @@ class _Run:
             embedded_s = max(gathered_s, start_s + self._embedding_s())
             if self._record is not None:
                 for stage in (0, last_stage):
-                    self._record.exchanged(stage, "embedding", start_s, start_s + self._embedding_s())
+                    self._record.exchanged(
+                        stage, "embedding", start_s, start_s + self._embedding_s()
+                    )
         if self._record is not None:
             for stage in range(last_stage + 1):
-                self._record.exchanged(stage, "optimizer", embedded_s, embedded_s + work.optimizer_s)
+                self._record.exchanged(
+                    stage, "optimizer", embedded_s, embedded_s + work.optimizer_s
+                )
         typical = (passed_s, gathered_s - passed_s, embedded_s - gathered_s, work.optimizer_s)
         return SimulatedParts(*typical, (work.factor - 1) * sum(typical))
 
     def _embedding_s(self) -> float:
-        """First and last stage add up the gradients of the tied embedding, when everybody else is done."""
-        carrier, links, size_bytes = self._carrier, self._work.links, self._work.traffic.embedding_bytes
+        """First and last stage add up the gradients of the tied embedding, when everybody else is
+        done.
+        """
+        carrier, links, size_bytes = (
+            self._carrier,
+            self._work.links,
+            self._work.traffic.embedding_bytes,
+        )
         ends = (1, 2) if self._of.place.pp_across > 1 else (2, 1)
         pair = Group(*ends, carrier.inside_byte_s, carrier.s_byte(TIED))
         return 2 * gather_s(size_bytes, pair, links, "activations")

@@ -51,14 +51,22 @@ class FabricNetwork(NamedTuple):
     wiring: WiredGraph | None
     sharing: LinkSharing = LinkSharing()
 
-    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False) -> Carrier:
-        """What carries the traffic of a mapping, with the tied embedding or without, by rings or the best ways."""
+    def carrier(
+        self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False
+    ) -> Carrier:
+        """What carries the traffic of a mapping, with the tied embedding or without, by rings or
+        the best ways.
+        """
         inside_byte_s = self.family.hb.gbyte_s * 1e9
         if self.family.gear is None:
             return Carrier(inside_byte_s, 0.0, None)
         by_stage = self._lanes(place)
         ways, loops = WAYS if has_choice else (), split.interleave > 1
-        traffic = list(messages(place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways))
+        traffic = list(
+            messages(
+                place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways
+            )
+        )
         rates = fabric_rates(self.family, self.ports, self.wiring, traffic, self.sharing)
         return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
 
@@ -73,7 +81,9 @@ class FabricNetwork(NamedTuple):
             return "one HB domain, in which nothing is shared"
         by_stage = self._lanes(place)
         remarks = (
-            ", with one draw of random paths" if self.sharing.routing == "ecmp" and self.wiring is not None else ""
+            ", with one draw of random paths"
+            if self.sharing.routing == "ecmp" and self.wiring is not None
+            else ""
         )
         remarks += "; each domain counts as the fullest" if family.rooms else ""
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
@@ -90,7 +100,9 @@ class DirectNetwork(NamedTuple):
     hb: HbDomain
     nic: Nic
 
-    def carrier(self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False) -> Carrier:
+    def carrier(
+        self, place: Placement, split: ScalarMapping, *, is_tied: bool, has_choice: bool = False
+    ) -> Carrier:
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
         flows = list(self._flows(place, split, is_tied=is_tied))
         # bytes are counted a GPU, and a link carries what all GPUs of a domain send
@@ -103,7 +115,11 @@ class DirectNetwork(NamedTuple):
 
     def _flows(self, place: Placement, split: ScalarMapping, *, is_tied: bool) -> Iterator[Flow]:
         """What every kind of traffic sends, over the routes of its phase."""
-        both_ways = ((bundle, pair) for bundle in self.links.bundles for pair in (bundle.between, bundle.between[::-1]))
+        both_ways = (
+            (bundle, pair)
+            for bundle in self.links.bundles
+            for pair in (bundle.between, bundle.between[::-1])
+        )
         capacity = {pair: bundle.links for bundle, pair in both_ways}
         ways: defaultdict[tuple[str, int, int], dict[Resource, float]] = defaultdict(dict)
         for phase in self.links.phases:
@@ -112,7 +128,8 @@ class DirectNetwork(NamedTuple):
                 for step in zip(route.path, route.path[1:], strict=False):
                     carried[step] = carried.get(step, 0.0) + route.share / capacity[step]
         grid = grid_of(split, place)
-        # the grid has what replicas share under these names too, whether or not there are contexts or experts
+        # the grid has what replicas share under these names too, whether or not there are contexts
+        # or experts
         across = {"cp": place.cp_across, "edp": place.copies_across}
         for kind, sends in sends_by_kind(grid).items():
             if across.get(kind) == 1:
@@ -123,12 +140,16 @@ class DirectNetwork(NamedTuple):
                     yield Flow(name, float(volume) * part, ways[phase_name, source, target])
 
     @staticmethod
-    def _phases(grid: StageGrid, kind: str, source: int, target: int, *, is_tied: bool) -> Iterator[tuple[str, float]]:
-        """The phases of an iteration in which one domain sends to another, and the part of its traffic in each: what
-        replicas share belongs to a stage."""
+    def _phases(
+        grid: StageGrid, kind: str, source: int, target: int, *, is_tied: bool
+    ) -> Iterator[tuple[str, float]]:
+        """The phases of an iteration in which one domain sends to another, and the part of its
+        traffic in each: what replicas share belongs to a stage.
+        """
         block, target_block = source // grid.replicas, target // grid.replicas
         first_stage, last_stage = block * grid.inner, block * grid.inner + grid.inner - 1
-        # a block of stages passes activations on from its last stage, and gradients back from its first
+        # a block of stages passes activations on from its last stage, and gradients back from its
+        # first
         if kind == "pp":
             if target_block == (block + 1) % grid.stages and (grid.closed or target_block > block):
                 yield forward(last_stage), 1.0
@@ -136,18 +157,28 @@ class DirectNetwork(NamedTuple):
                 yield backward(first_stage), 1.0
         elif kind in ("dp", "edp"):
             name = replicas if kind == "dp" else expert_copies
-            yield from ((name(stage), 1 / grid.inner) for stage in range(first_stage, last_stage + 1))
+            yield from (
+                (name(stage), 1 / grid.inner) for stage in range(first_stage, last_stage + 1)
+            )
         elif kind != "tied" or (is_tied and grid.stages == 2):
             yield (TIED if kind == "tied" else kind), 1.0
 
 
 def link_sharing(network: Network) -> LinkSharing:
-    """How flows share links under the discipline of the instance; by a factor they are spread over slower links."""
+    """How flows share links under the discipline of the instance; by a factor they are spread over
+    slower links.
+    """
     _, routing, efficiency = network.discipline
-    return LinkSharing(routing, efficiency) if isinstance(routing, str) else LinkSharing("spray", 1 / routing)
+    return (
+        LinkSharing(routing, efficiency)
+        if isinstance(routing, str)
+        else LinkSharing("spray", 1 / routing)
+    )
 
 
-def network_of(question: Instance, name: str, network: Design | DirectLinks) -> FabricNetwork | DirectNetwork:
+def network_of(
+    question: Instance, name: str, network: Design | DirectLinks
+) -> FabricNetwork | DirectNetwork:
     """The network of a part.
 
     Raises
@@ -159,11 +190,19 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     hb = _picked(question, name, question.network.hb_domains, choice.name)
     is_even = choice.active * choice.count == network.gpus
     # of domains that are not filled alike the plan has the mean, rounded up
-    is_uneven = isinstance(network, Design) and -(-network.gpus // max(choice.active, 1)) == choice.count
+    is_uneven = (
+        isinstance(network, Design) and -(-network.gpus // max(choice.active, 1)) == choice.count
+    )
     if not (1 <= choice.active <= hb.size and (is_even or is_uneven)):
-        raise _unsound(question, name, f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}")
+        raise _unsound(
+            question,
+            name,
+            f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}",
+        )
     if isinstance(network, DirectLinks):
-        return DirectNetwork(network, hb, _picked(question, name, question.network.nics, network.nic.name))
+        return DirectNetwork(
+            network, hb, _picked(question, name, question.network.nics, network.nic.name)
+        )
     family = DesignFamily(network.gpus, hb, choice.count, None)
     if choice.count == 1:
         return FabricNetwork(family, Ports(0, 0), None)
@@ -176,13 +215,16 @@ def network_of(question: Instance, name: str, network: Design | DirectLinks) -> 
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
         raise InstanceError(
-            f"{question.name}: a plane of {name} has {family.ends:,} NICs, of which one slice is simulated, where "
-            'flows have no paths of their own, needs network.routing = "spray" or a number'
+            f"{question.name}: a plane of {name} has {family.ends:,} NICs, of which one slice is"
+            ' simulated, where flows have no paths of their own, needs network.routing = "spray"'
+            " or a number"
         )
     return FabricNetwork(family, ports, wiring, sharing)
 
 
-def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) -> tuple[Ports, WiredGraph | None]:
+def _wired(
+    question: Instance, name: str, family: DesignFamily, fabric: Fabric
+) -> tuple[Ports, WiredGraph | None]:
     """Ports and graph of a fabric whose levels are counted as the plan says."""
     assert family.gear is not None
     tier = fabric.tier
@@ -201,22 +243,31 @@ def _wired(question: Instance, name: str, family: DesignFamily, fabric: Fabric) 
         raise _unsound(question, name, "leaves without links up or down")
     if len(tier) == 3:
         ports = ports._replace(
-            pod_down=tier[1].down_ports, pod_up=tier[1].uplinks_per_switch, pod_each=fabric.pod_bundle
+            pod_down=tier[1].down_ports,
+            pod_up=tier[1].uplinks_per_switch,
+            pod_each=fabric.pod_bundle,
         )
     if len(tier) == 3 and min(ports.pod_down, ports.pod_up) < 1:
         raise _unsound(question, name, "aggregation switches without links up or down")
     if len(tier) == 3 and (ports.up % ports.pod_each or ports.pod_down % ports.pod_each):
-        raise _unsound(question, name, f"bundles of {ports.pod_each} links that do not divide those of a leaf or pod")
+        raise _unsound(
+            question,
+            name,
+            f"bundles of {ports.pod_each} links that do not divide those of a leaf or pod",
+        )
     ports = _bundled(family, ports, fabric)
     wiring = wire(family, ports)
     level_counts = [(level.switches, level.links) for level in count_levels(wiring, family, ports)]
     if level_counts != [(level.switches, level.links) for level in tier]:
-        raise _unsound(question, name, f"ports that wire to {level_counts} switches and links, level by level")
+        raise _unsound(
+            question, name, f"ports that wire to {level_counts} switches and links, level by level"
+        )
     return ports, wiring
 
 
 def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:
-    """The ports with the size of bundles where these are even, which takes more top switches than ports would.
+    """The ports with the size of bundles where these are even, which takes more top switches than
+    ports would.
 
     So does a pod that waits for its cores: it has an aggregation switch for each uplink.
     """
@@ -224,7 +275,9 @@ def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:
     if top == levels(family, ports)[-1].switches:
         return ports
     groups, links = (ports.slices, ports.pod_up) if ports.tiers == 3 else (1, ports.up)
-    return ports._replace(bundle=max(1, links // max(1, top // (family.planes * family.copies * groups))))
+    return ports._replace(
+        bundle=max(1, links // max(1, top // (family.planes * family.copies * groups)))
+    )
 
 
 def _picked(question: Instance, name: str, products: Iterable[T], product_name: str) -> T:
@@ -236,6 +289,6 @@ def _picked(question: Instance, name: str, products: Iterable[T], product_name: 
 
 def _unsound(question: Instance, name: str, fault: str) -> InstanceError:
     return InstanceError(
-        f"{question.name}: the network of {name} in the plan has {fault.rstrip('.')}, needs a plan that `coopt verify` "
-        "accepts"
+        f"{question.name}: the network of {name} in the plan has {fault.rstrip('.')}, needs a plan"
+        " that `coopt verify` accepts"
     )

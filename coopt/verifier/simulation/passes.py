@@ -27,7 +27,9 @@ from coopt.verifier.training.work import Work
 
 
 class LayerSpeeds(NamedTuple):
-    """How fast the traffic of layers travels while all stages send it: inside (byte/s), across (s/byte)."""
+    """How fast the traffic of layers travels while all stages send it: inside (byte/s), across
+    (s/byte).
+    """
 
     inside_byte_s: float
     tp_s_byte: float
@@ -51,14 +53,17 @@ class PassParts(NamedTuple):
 
 
 class PassTimes:
-    """Seconds of every pass of an iteration; stages and chunks have the layers that they really have.
+    """Seconds of every pass of an iteration; stages and chunks have the layers that they really
+    have.
 
-    Traffic inside layers is waited for, but for keys and values, which go round behind the attention core of the same
-    pass and while it waits for the host, and cost the share of themselves that hidden transfers do, and for exchanges
-    that hide as in the closed form.
+    Traffic inside layers is waited for, but for keys and values, which go round behind the
+    attention core of the same pass and while it waits for the host, and cost the share of
+    themselves that hidden transfers do, and for exchanges that hide as in the closed form.
     """
 
-    def __init__(self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds) -> None:
+    def __init__(
+        self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds
+    ) -> None:
         machine, split = machine_of(workload, gpu), work.split
         self._work, self._model = work, workload.model
         layers = LayerTimes(workload, machine)
@@ -68,7 +73,9 @@ class PassTimes:
         self._predicting = layer_pass(further_workload, machine_of(further_workload, gpu), split)
         added_s = work.stage_s - work.layers * work.layer_s
         self._added_s = added_s / work.layers
-        over_tp = tp_group(work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_other_ways)
+        over_tp = tp_group(
+            work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_other_ways
+        )
         size_bytes = work.traffic.gathered_bytes
         self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
         self._received_s = gather_s(size_bytes, over_tp, work.links)
@@ -77,26 +84,39 @@ class PassTimes:
         forward_gathers = layer_gathers * forward_cost(workload, split) if split.tp > 1 else 0.0
         self._gathers = Pass(forward_gathers, work.traffic.gathers - forward_gathers)
         further_forward = (
-            layer_shares(further_workload.model).blocks / layer_shares(workload.model).blocks * forward_gathers
+            layer_shares(further_workload.model).blocks
+            / layer_shares(workload.model).blocks
+            * forward_gathers
         )
         j = max(work.traffic.further_layers, 1)
-        # `logits_gathers` are 2 for the logits of each prediction, and those of a layer for each further one
-        self._further_gathers = Pass(further_forward, (work.traffic.logits_gathers - 2) / j - 2 - further_forward)
+        # `logits_gathers` are 2 for the logits of each prediction, and those of a layer for each
+        # further one
+        self._further_gathers = Pass(
+            further_forward, (work.traffic.logits_gathers - 2) / j - 2 - further_forward
+        )
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
         # two of all exchanges, dispatch and combine, belong to the pass forward
         ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
         self._experts = Pass(ahead_s, of_experts_s - ahead_s)
-        # of all rounds the first is forward, and hides behind the core and the waits of its own pass
+        # of all rounds the first is forward, and hides behind the core and the waits of its own
+        # pass
         hidden_by = zip(layers.core_pass(split), waits, strict=True)
         behind_s = [sum(parts_s) if split.cp > 1 else 0.0 for parts_s in hidden_by]
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
         ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)
         rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
-        self._ring = Pass(*(_exposed_s(count * ring_s, behind) for count, behind in zip(rings, behind_s, strict=True)))
+        self._ring = Pass(
+            *(
+                _exposed_s(count * ring_s, behind)
+                for count, behind in zip(rings, behind_s, strict=True)
+            )
+        )
 
     def layers_of(self, stage: int, chunk: int) -> int:
-        """Layers of a chunk: the last one of all lacks what its stage does, the first one the others."""
+        """Layers of a chunk: the last one of all lacks what its stage does, the first one the
+        others.
+        """
         split, layers = self._work.split, self._model.layers
         stage, chunk = self._on_model(stage, chunk)
         lacks = 0
@@ -111,7 +131,9 @@ class PassTimes:
         split, side = self._work.split, int(stage_pass.is_backward)
         layers = self.layers_of(stage, stage_pass.chunk)
         is_last = self._on_model(stage, stage_pass.chunk) == (split.pp - 1, split.interleave - 1)
-        weights = layers * (self._work.weights_s + self._added_s) + self._work.further_weights_s * is_last
+        weights = (
+            layers * (self._work.weights_s + self._added_s) + self._work.further_weights_s * is_last
+        )
         if stage_pass.gives == "weights":
             return PassParts(weights, 0.0, 0.0, 0.0)
         compute = layers * (self._layer[side] + (self._added_s if stage_pass.is_backward else 0.0))
@@ -122,12 +144,20 @@ class PassTimes:
             compute += (1 + further) * self._logits[side] + further * self._predicting[side]
             rings += further
             exchanges += self._work.traffic.further_exchanges
-            gathers += (1 + further + further * self._further_gathers[side]) if split.tp > 1 else 0.0
-        return PassParts(compute, gathers * self._gather_s, rings * self._ring[side], exchanges * self._experts[side])
+            gathers += (
+                (1 + further + further * self._further_gathers[side]) if split.tp > 1 else 0.0
+            )
+        return PassParts(
+            compute,
+            gathers * self._gather_s,
+            rings * self._ring[side],
+            exchanges * self._experts[side],
+        )
 
     def _on_model(self, stage: int, chunk: int) -> tuple[int, int]:
-        """The stage of the model and its chunk; of two pipelines in opposite directions the second counts from the
-        other end."""
+        """The stage of the model and its chunk; of two pipelines in opposite directions the second
+        counts from the other end.
+        """
         turned = self._work.schedule == "dualpipe" and chunk == 1
         return (self._work.split.pp - 1 - stage, 0) if turned else (stage, chunk)
 
@@ -143,10 +173,11 @@ def _exposed_s(transfer_s: float, behind_s: float) -> float:
 
 
 class PassSegment(NamedTuple):
-    """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of the network.
+    """A part of an exchange: seconds whatever the network does, then bytes of a GPU in a phase of
+    the network.
 
-    The phase takes `beside_s` at least, which is what a domain needs for what the network carries meanwhile. For
-    `inside_s` of all that links of a domain are busy.
+    The phase takes `beside_s` at least, which is what a domain needs for what the network carries
+    meanwhile. For `inside_s` of all that links of a domain are busy.
     """
 
     name: str
@@ -160,15 +191,21 @@ class PassSegment(NamedTuple):
 def _segments(
     name: str, phase: str, across: int, ways: list[tuple[float, GatherWay]], links: LinkShares
 ) -> Iterator[PassSegment]:
-    """Start and steps of collectives that all take the same way, then what the network carries, round by round."""
+    """Start and steps of collectives that all take the same way, then what the network carries,
+    round by round.
+    """
     at_once, flows = ways[0][1].at_once, ways[0][1].flows
     inside_s = sum(times * way.inside_s for times, way in ways)
-    fixed_s = sum(times * way.start_s(links) for times, way in ways) + (0.0 if at_once else inside_s)
+    fixed_s = sum(times * way.start_s(links) for times, way in ways) + (
+        0.0 if at_once else inside_s
+    )
     size_bytes = sum(times * way.across_bytes for times, way in ways)
     if flows != "halving":
         carried = along_trees(phase) if flows == "trees" else phase
         beside_s = inside_s if at_once else 0.0
-        yield PassSegment(name, fixed_s, carried if across > 1 else None, size_bytes, beside_s, inside_s)
+        yield PassSegment(
+            name, fixed_s, carried if across > 1 else None, size_bytes, beside_s, inside_s
+        )
         return
     yield PassSegment(name, fixed_s, None, 0.0, 0.0, inside_s)
     for number, share in enumerate(halving_shares(across)):
@@ -178,12 +215,14 @@ def _segments(
 def gradient_segments(
     work: Work, groups: Mapping[str, Group], phases: Mapping[str, str], twins_s: float = 0.0
 ) -> list[PassSegment]:
-    """What a stage exchanges among the ranks that share its parameters, then what it waits for from other sites.
+    """What a stage exchanges among the ranks that share its parameters, then what it waits for from
+    other sites.
 
     Parameters
     ----------
     groups, phases
-        The ranks, and their phase on the network, of `dp` (parameters outside experts) and of `edp` (experts).
+        The ranks, and their phase on the network, of `dp` (parameters outside experts) and of `edp`
+        (experts).
     twins_s
         What two GPUs of a pipeline exchange that hold the same stages.
     """
@@ -194,7 +233,9 @@ def gradient_segments(
         if collectives and number and group.inside * group.across > 1:
             ways = taken_ways(collectives, group, work.links, summed)
             rounds = [collective.times for collective in collectives]
-            segments += _segments(name, phases[name], group.across, list(zip(rounds, ways, strict=True)), work.links)
+            segments += _segments(
+                name, phases[name], group.across, list(zip(rounds, ways, strict=True)), work.links
+            )
     if work.wait_s:
         segments.append(PassSegment("wan", work.wait_s, None, 0.0))
     return segments

@@ -2,9 +2,9 @@
 
 Messages between stages wait for both ends and for free ports.
 
-One forward, one backward (1F1B), and its interleaved form, as Megatron-LM runs them: a stage goes on when all messages
-of an exchange have arrived. ZB-H1 and DualPipe, which split the backward pass: nobody waits to send, and receivers are
-ready all along.
+One forward, one backward (1F1B), and its interleaved form, as Megatron-LM runs them: a stage goes
+on when all messages of an exchange have arrived. ZB-H1 and DualPipe, which split the backward pass:
+nobody waits to send, and receivers are ready all along.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Channel(NamedTuple):
 
 
 class StagePass(NamedTuple):
-    """One micro-batch through one chunk; of DualPipe chunk 1 is the stage of the pipeline that goes the other way."""
+    """One micro-batch through one chunk; of DualPipe chunk 1 is the stage of the pipeline that goes
+    the other way.
+    """
 
     chunk: int
     micro_batch: int
@@ -66,7 +68,9 @@ class PipelineShape(NamedTuple):
         return self._interleaved(stage) if self.chunks > 1 else self._one_each(stage)
 
     def _one_each(self, stage: int) -> Iterator[Step]:
-        """1F1B: as many forward passes ahead as stages follow, then one forward and one backward in turn."""
+        """1F1B: as many forward passes ahead as stages follow, then one forward and one backward in
+        turn.
+        """
         is_last, m = stage == self.stages - 1, self.micro_batches
         ahead = min(self.stages - stage - 1, m)
         down = () if is_last else (Channel(stage, stage + 1, False),)
@@ -89,20 +93,28 @@ class PipelineShape(NamedTuple):
             yield GradientExchange(up, ())
 
     def _with_messages(self, stage: int, group: tuple[StagePass, ...]) -> Iterator[Step]:
-        """Passes that begin when all of their inputs are there, and whose results leave together."""
+        """Passes that begin when all of their inputs are there, and whose results leave
+        together.
+        """
         sends: list[Channel] = []
         receives: list[Channel] = []
         for stage_pass in group:
             step = 1 if stage_pass.is_backward == (stage_pass.chunk == 1) else -1
             if stage_pass.gives != "weights":
-                sends += [Channel(stage, stage + step, stage_pass.is_backward)] * (0 <= stage + step < self.stages)
-                receives += [Channel(stage - step, stage, stage_pass.is_backward)] * (0 <= stage - step < self.stages)
+                sends += [Channel(stage, stage + step, stage_pass.is_backward)] * (
+                    0 <= stage + step < self.stages
+                )
+                receives += [Channel(stage - step, stage, stage_pass.is_backward)] * (
+                    0 <= stage - step < self.stages
+                )
         yield GradientExchange((), tuple(receives))
         yield from group
         yield GradientExchange(tuple(sends), ())
 
     def _put_off(self, stage: int) -> Iterator[tuple[StagePass, ...]]:
-        """ZB-H1: 1F1B, in which stage i, counted from 0, takes gradients of weights i micro-batches late."""
+        """ZB-H1: 1F1B, in which stage i, counted from 0, takes gradients of weights i micro-batches
+        late.
+        """
         m = self.micro_batches
         ahead = min(self.stages - stage - 1, m)
         yield from ((StagePass(0, i, False),) for i in range(ahead))
@@ -115,7 +127,9 @@ class PipelineShape(NamedTuple):
                 yield (StagePass(0, i - stage, True, "weights"),)
 
     def _two_way(self, stage: int) -> Iterator[tuple[StagePass, ...]]:
-        """DualPipe: half of the micro-batches each way; `near_way` is the way that begins at the nearer end."""
+        """DualPipe: half of the micro-batches each way; `near_way` is the way that begins at the
+        nearer end.
+        """
         near_way = int(stage >= self.stages // 2)
         from_end = min(stage, self.stages - 1 - stage)
         to_middle, half = self.stages // 2 - 1 - from_end, self.micro_batches // 2
@@ -164,10 +178,13 @@ class PipelineShape(NamedTuple):
             yield (put_off_passes.popleft(),)
 
     def _interleaved(self, stage: int) -> Iterator[Step]:
-        """Micro-batches go through the first chunks in groups of as many as there are stages, then the next chunks."""
+        """Micro-batches go through the first chunks in groups of as many as there are stages, then
+        the next chunks.
+        """
         p, total = self.stages, self.micro_batches * self.chunks
         is_all_ahead = self.micro_batches == p
-        # as many chunks ahead as Megatron-LM: two for each stage that follows, and all chunks but the last of one group
+        # as many chunks ahead as Megatron-LM: two for each stage that follows, and all chunks but
+        # the last of one group
         ahead = total if is_all_ahead else min((p - stage - 1) * 2 + (self.chunks - 1) * p, total)
         yield GradientExchange((), self._receives_of(stage, 0, is_backward=False))
         for k in range(ahead):
@@ -176,14 +193,22 @@ class PipelineShape(NamedTuple):
             turns = k == ahead - 1 and not is_all_ahead
             first_back = self._receives_of(stage, 0, is_backward=True) if turns else ()
             receives = self._receives_of(stage, k + 1, is_backward=False)
-            yield GradientExchange(self._sends_of(stage, k, is_backward=False), receives + first_back)
+            yield GradientExchange(
+                self._sends_of(stage, k, is_backward=False), receives + first_back
+            )
         for k in range(total - ahead):
             yield self._pass(k + ahead, is_backward=False)
             yield self._pass(k, is_backward=True)
-            sends = self._sends_of(stage, k + ahead, is_backward=False) + self._sends_of(stage, k, is_backward=True)
+            sends = self._sends_of(stage, k + ahead, is_backward=False) + self._sends_of(
+                stage, k, is_backward=True
+            )
             receives = self._receives_of(stage, k + ahead + 1, is_backward=False)
-            yield GradientExchange(sends, receives + self._receives_of(stage, k + 1, is_backward=True))
-        yield GradientExchange((), self._receives_of(stage, 0, is_backward=True) if is_all_ahead else ())
+            yield GradientExchange(
+                sends, receives + self._receives_of(stage, k + 1, is_backward=True)
+            )
+        yield GradientExchange(
+            (), self._receives_of(stage, 0, is_backward=True) if is_all_ahead else ()
+        )
         for k in range(total - ahead, total):
             yield self._pass(k, is_backward=True)
             receives = self._receives_of(stage, k + 1, is_backward=True)
@@ -192,12 +217,18 @@ class PipelineShape(NamedTuple):
     def _pass(self, k: int, *, is_backward: bool) -> StagePass:
         group, place = divmod(k, self.stages * self.chunks)
         chunk, i = divmod(place, self.stages)
-        return StagePass(self.chunks - 1 - chunk if is_backward else chunk, group * self.stages + i, is_backward)
+        return StagePass(
+            self.chunks - 1 - chunk if is_backward else chunk, group * self.stages + i, is_backward
+        )
 
     def _sends_of(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
-        """Where the result of a pass goes: nowhere from the last chunk of all, or back from the first."""
+        """Where the result of a pass goes: nowhere from the last chunk of all, or back from the
+        first.
+        """
         step = -1 if is_backward else 1
-        is_end = self._is_end(stage, self._pass(k, is_backward=is_backward), forward_end=not is_backward)
+        is_end = self._is_end(
+            stage, self._pass(k, is_backward=is_backward), forward_end=not is_backward
+        )
         return () if is_end else (Channel(stage, (stage + step) % self.stages, is_backward),)
 
     def _receives_of(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
@@ -205,17 +236,22 @@ class PipelineShape(NamedTuple):
         if k >= self.micro_batches * self.chunks:
             return ()
         step = -1 if is_backward else 1
-        is_end = self._is_end(stage, self._pass(k, is_backward=is_backward), forward_end=is_backward)
+        is_end = self._is_end(
+            stage, self._pass(k, is_backward=is_backward), forward_end=is_backward
+        )
         return () if is_end else (Channel((stage - step) % self.stages, stage, is_backward),)
 
     def _is_end(self, stage: int, stage_pass: StagePass, *, forward_end: bool) -> bool:
-        """Whether a pass is through the last chunk of the last stage, or through the first of the first."""
+        """Whether a pass is through the last chunk of the last stage, or through the first of the
+        first.
+        """
         end = (self.stages - 1, self.chunks - 1) if forward_end else (0, 0)
         return (stage, stage_pass.chunk) == end
 
 
 class StageHop(NamedTuple):
-    """A message to the next stage or the one before: seconds whatever the network does, then a phase on the network.
+    """A message to the next stage or the one before: seconds whatever the network does, then a
+    phase on the network.
 
     `phase` is None where the message stays in the HB domain.
     """
@@ -239,7 +275,9 @@ class Observer(Protocol):
 
 
 class _ChannelEnds(NamedTuple):
-    """Ends of a channel at which a stage waits, sender's and receiver's, in the order in which they got there."""
+    """Ends of a channel at which a stage waits, sender's and receiver's, in the order in which they
+    got there.
+    """
 
     senders: deque[Action]
     receivers: deque[Action]
@@ -248,9 +286,9 @@ class _ChannelEnds(NamedTuple):
 class PipelineRun:
     """One iteration of a pipeline. A port carries one message at a time in each direction.
 
-    The message that has waited longest goes first; of those that can leave at the same moment one is drawn, always in
-    the same way. With any fixed order among them, some rings of stages (eight of many chunks) fall into a rhythm in
-    which messages wait for each other for ever.
+    The message that has waited longest goes first; of those that can leave at the same moment one
+    is drawn, always in the same way. With any fixed order among them, some rings of stages (eight
+    of many chunks) fall into a rhythm in which messages wait for each other for ever.
     """
 
     def __init__(
@@ -267,7 +305,9 @@ class PipelineRun:
         self._steps = [shape.steps(stage) for stage in range(shape.stages)]
         self._waits_to_send = shape.waits_to_send
         self._arrivals: defaultdict[Channel, int] = defaultdict(int)
-        self._ends: defaultdict[Channel, _ChannelEnds] = defaultdict(lambda: _ChannelEnds(deque(), deque()))
+        self._ends: defaultdict[Channel, _ChannelEnds] = defaultdict(
+            lambda: _ChannelEnds(deque(), deque())
+        )
         self._ready_messages: list[tuple[float, float, Channel]] = []
         self._draw = random.Random(0).random
         self._busy_ports: set[tuple[int, str]] = set()
@@ -332,7 +372,9 @@ class PipelineRun:
         if not awaited:
             self._go_on(stage)
 
-    def _check_ready(self, channel: Channel, other_end: deque[Action], this_end: deque[Action]) -> None:
+    def _check_ready(
+        self, channel: Channel, other_end: deque[Action], this_end: deque[Action]
+    ) -> None:
         """A message can leave when both ends have posted it."""
         # the other end has come to this message before
         if len(other_end) >= len(this_end):

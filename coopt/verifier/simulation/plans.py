@@ -1,6 +1,7 @@
 """Simulate the workloads of a plan, part by part.
 
-A Chrome trace, which Perfetto opens, holds what happens when: a process for each stage, a lane for each thing it does.
+A Chrome trace, which Perfetto opens, holds what happens when: a process for each stage, a lane for
+each thing it does.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from coopt.instance.variants import at_least_efficiency, phases_of
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question
-from coopt.plan.traffic import Cause, FlowRate, SimulatedWorkload, Simulation, SpentTime, TrafficKind
+from coopt.plan.traffic import (
+    Cause,
+    FlowRate,
+    SimulatedWorkload,
+    Simulation,
+    SpentTime,
+    TrafficKind,
+)
 from coopt.verifier.checks.verdict import TOLERANCE
 from coopt.verifier.simulation.iteration import Carrier, IterationSimulation, SimulatedParts
 from coopt.verifier.simulation.networks import DirectNetwork, FabricNetwork, network_of
@@ -38,13 +46,18 @@ CAUSES: dict[Cause, tuple[str, ...]] = {
 
 
 def simulate(
-    instance: Instance, plan: Plan, *, part: str | None = None, trace: list[TraceRecord] | None = None
+    instance: Instance,
+    plan: Plan,
+    *,
+    part: str | None = None,
+    trace: list[TraceRecord] | None = None,
 ) -> Simulation:
     """Simulate one iteration of every workload on the network that the plan builds.
 
-    Every stage works through its forward and backward passes, exchanges messages with its neighbours, adds up gradients
-    with its replicas and updates its parameters, as events; what crosses HB domains are flows on the graph of the
-    network, with max-min fair rates (docs/simulate.md).
+    Every stage works through its forward and backward passes, exchanges messages with its
+    neighbours, adds up gradients with its replicas and updates its parameters, as events; what
+    crosses HB domains are flows on the graph of the network, with max-min fair rates
+    (docs/simulate.md).
 
     Parameters
     ----------
@@ -56,7 +69,8 @@ def simulate(
     Raises
     ------
     InstanceError
-        When the plan is of another instance, builds nothing, has no such part, or does not hang together.
+        When the plan is of another instance, builds nothing, has no such part, or does not hang
+        together.
 
     Examples
     --------
@@ -69,7 +83,8 @@ def simulate(
     names = [each_part.name for each_part in plan.parts]
     if not names or plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that builds one"
+            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that"
+            " builds one"
         )
     if part in plan.couplings.shared_cores:
         raise InstanceError(
@@ -78,21 +93,31 @@ def simulate(
         )
     if part is not None and part not in names:
         raise InstanceError(
-            f"--part {part}: the plan has no part of this name, needs one of {', '.join(map(repr, names))}"
+            f"--part {part}: the plan has no part of this name, needs one of"
+            f" {', '.join(map(repr, names))}"
         )
     parts = [each_part for each_part in plan.parts if part in (None, each_part.name)]
-    simulated = [workload for each_part in parts for workload in _simulated(instance, plan, each_part, trace)]
-    return Simulation(instance=InstanceId(name=instance.name, sha256=instance.sha256), workloads=tuple(simulated))
+    simulated = [
+        workload for each_part in parts for workload in _simulated(instance, plan, each_part, trace)
+    ]
+    return Simulation(
+        instance=InstanceId(name=instance.name, sha256=instance.sha256), workloads=tuple(simulated)
+    )
 
 
-def _simulated(instance: Instance, plan: Plan, part: Part, trace: list[TraceRecord] | None) -> list[SimulatedWorkload]:
+def _simulated(
+    instance: Instance, plan: Plan, part: Part, trace: list[TraceRecord] | None
+) -> list[SimulatedWorkload]:
     """The workloads of a part."""
     network_plan = part.design or part.links
     assert network_plan is not None, "a part has a design or direct links"
     network = network_of(instance, part.name, network_plan)
     waits_s, gpu = plan.couplings.waits_s, at_least_efficiency(instance).cluster.gpu
     runs = placed_runs(instance, part)
-    return [_iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace) for run in runs]
+    return [
+        _iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace)
+        for run in runs
+    ]
 
 
 def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
@@ -108,19 +133,25 @@ def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
     workloads = workloads_of_part(instance, part, network_plan.gpus)
     rooms = _rooms(instance, network_plan) if isinstance(network_plan, Design) else None
     return [
-        _placed_run(instance, workload, claim, network_plan.hb_domain.active, rooms) for workload, claim in workloads
+        _placed_run(instance, workload, claim, network_plan.hb_domain.active, rooms)
+        for workload, claim in workloads
     ]
 
 
 def _rooms(instance: Instance, design: Design) -> Rooms | None:
     """The domains of a design, where they are not filled alike."""
     choice = design.hb_domain
-    size = next((product.size for product in instance.network.hb_domains if product.name == choice.name), 0)
+    size = next(
+        (product.size for product in instance.network.hb_domains if product.name == choice.name), 0
+    )
     return Rooms(choice.count, size) if design.gpus != choice.active * choice.count else None
 
 
-def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[Workload, WorkloadPlan]]:
-    """What trains on a part, as the instance asks for it in its phase and at its site, beside what the plan says.
+def workloads_of_part(
+    instance: Instance, part: Part, gpus: int
+) -> list[tuple[Workload, WorkloadPlan]]:
+    """What trains on a part, as the instance asks for it in its phase and at its site, beside what
+    the plan says.
 
     Raises
     ------
@@ -139,8 +170,9 @@ def workloads_of_part(instance: Instance, part: Part, gpus: int) -> list[tuple[W
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
-            f"{instance.name}: {part.name} in the plan trains {', '.join(map(repr, claimed_names)) or 'nothing'}, "
-            f"and the instance {names} there, needs the plan of this instance"
+            f"{instance.name}: {part.name} in the plan trains"
+            f" {', '.join(map(repr, claimed_names)) or 'nothing'}, and the instance {names} there,"
+            " needs the plan of this instance"
         )
     return list(zip(workloads, part.workloads, strict=True))
 
@@ -155,15 +187,23 @@ class PlacedRun(NamedTuple):
 
 
 def _placed_run(
-    instance: Instance, workload: Workload, claim: WorkloadPlan, active_gpus: int, rooms: Rooms | None
+    instance: Instance,
+    workload: Workload,
+    claim: WorkloadPlan,
+    active_gpus: int,
+    rooms: Rooms | None,
 ) -> PlacedRun:
     fault = mapping_fault(workload, claim.gpus, claim.mapping)
     place = None if fault else placement_of(workload, claim, active_gpus, rooms)
     if place is None:
-        reason = fault or f"Its placement does not multiply out to its mapping on {active_gpus} GPUs of a domain."
+        reason = (
+            fault
+            or f"Its placement does not multiply out to its mapping on {active_gpus} GPUs"
+            " of a domain."
+        )
         raise InstanceError(
-            f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan that "
-            f"`coopt verify` accepts. {reason}"
+            f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"
+            f" that `coopt verify` accepts. {reason}"
         )
     return PlacedRun(workload, claim, scalar_mapping(claim.mapping), place)
 
@@ -185,7 +225,10 @@ def _iteration(
         name, shape = run.workload.name, simulation.shape
         record = TraceRecord(name, shape.stages, shape.chunks, simulation.pass_parts, work.factor)
         trace.append(record)
-    parts, bound_s = simulation.run(record), min(run.workload.bound_s, run.claim.bound_s)  # less where days are bound
+    parts, bound_s = (
+        simulation.run(record),
+        min(run.workload.bound_s, run.claim.bound_s),
+    )  # less where days are bound
     return SimulatedWorkload(
         name=run.workload.name,
         part=part,
@@ -213,13 +256,20 @@ def _times(claim: WorkloadPlan, parts: SimulatedParts) -> tuple[SpentTime, ...]:
 
 
 PHASE_KINDS: dict[str, TrafficKind] = {
-    "tp": "tp", "cp": "cp", "ep": "ep", "dp": "dp", "edp": "edp", "forward": "pp", "backward": "pp",
+    "tp": "tp",
+    "cp": "cp",
+    "ep": "ep",
+    "dp": "dp",
+    "edp": "edp",
+    "forward": "pp",
+    "backward": "pp",
     "tied": "embedding",
-}  # fmt: skip
+}
 
 
 def _traffic(carrier: Carrier, *, two_way: bool) -> tuple[FlowRate, ...]:
-    """Every kind of traffic between domains, with all of it under way together; hops one way at a time.
+    """Every kind of traffic between domains, with all of it under way together; hops one way at a
+    time.
 
     What stages of `two_way` pipelines exchange that are the same is part of what replicas do.
     """
@@ -227,7 +277,11 @@ def _traffic(carrier: Carrier, *, two_way: bool) -> tuple[FlowRate, ...]:
     if carrier.rates is None:
         return ()
     flow_rates: dict[TrafficKind, FlowRate] = {}
-    words = [word for word in dict.fromkeys(phase.split()[0] for phase in carrier.rates.number) if word in kinds]
+    words = [
+        word
+        for word in dict.fromkeys(phase.split()[0] for phase in carrier.rates.number)
+        if word in kinds
+    ]
     for word in words:
         phases = [phase for phase in carrier.rates.number if phase.split()[0] == word]
         kind, slowdown = kinds[word], 1 / carrier.rates.pace(*phases)
@@ -258,10 +312,17 @@ Event = dict[str, Any]
 
 
 class TraceRecord:
-    """The events of one workload; times are in microseconds, with what stragglers and software add to each."""
+    """The events of one workload; times are in microseconds, with what stragglers and software add
+    to each.
+    """
 
     def __init__(
-        self, name: str, stages: int, chunks: int, parts: Callable[[int, StagePass], PassParts], factor: float
+        self,
+        name: str,
+        stages: int,
+        chunks: int,
+        parts: Callable[[int, StagePass], PassParts],
+        factor: float,
     ) -> None:
         self.name, self.stages = name, stages
         self._several_chunks, self._parts, self._scale = chunks > 1, parts, factor * 1e6
@@ -270,8 +331,13 @@ class TraceRecord:
     def passed(self, stage: int, stage_pass: StagePass, start_s: float) -> None:
         """A pass with the seconds of its parts, one after the other."""
         parts = self._parts(stage, stage_pass)
-        way = {"inputs": "gradients of inputs", "weights": "gradients of weights"}.get(stage_pass.gives, "backward")
-        name = f"{way if stage_pass.is_backward else 'forward'}, micro-batch {stage_pass.micro_batch + 1}"
+        way = {"inputs": "gradients of inputs", "weights": "gradients of weights"}.get(
+            stage_pass.gives, "backward"
+        )
+        name = (
+            f"{way if stage_pass.is_backward else 'forward'}, micro-batch"
+            f" {stage_pass.micro_batch + 1}"
+        )
         if self._several_chunks:
             name += f", chunk {stage_pass.chunk + 1}"
         self._add(stage, PASSES, name, start_s, start_s + parts.whole_s)
@@ -283,7 +349,9 @@ class TraceRecord:
     def sent(self, channel: Channel, start_s: float, end_s: float) -> None:
         """A message, on the lane of its sender."""
         content = "gradients" if channel.is_backward else "activations"
-        self._add(channel.sender, MESSAGES, f"{content} to stage {channel.receiver + 1}", start_s, end_s)
+        self._add(
+            channel.sender, MESSAGES, f"{content} to stage {channel.receiver + 1}", start_s, end_s
+        )
 
     def exchanged(self, stage: int, name: str, start_s: float, end_s: float) -> None:
         """An exchange of gradients, or the optimizer."""
@@ -312,11 +380,26 @@ def _events(records: list[TraceRecord]) -> Iterator[Event]:
     first_process = 0
     for record in records:
         for stage in range(record.stages):
-            name = f"{record.name}, stage {stage + 1} of {record.stages}" if record.stages > 1 else record.name
-            yield {"name": "process_name", "ph": "M", "pid": first_process + stage, "args": {"name": name}}
+            name = (
+                f"{record.name}, stage {stage + 1} of {record.stages}"
+                if record.stages > 1
+                else record.name
+            )
+            yield {
+                "name": "process_name",
+                "ph": "M",
+                "pid": first_process + stage,
+                "args": {"name": name},
+            }
             for lane, words in enumerate(LANES):
                 args = {"name": words}
-                yield {"name": "thread_name", "ph": "M", "pid": first_process + stage, "tid": lane, "args": args}
+                yield {
+                    "name": "thread_name",
+                    "ph": "M",
+                    "pid": first_process + stage,
+                    "tid": lane,
+                    "args": args,
+                }
         for event in record.events:
             yield event | {"pid": first_process + event["pid"]}
         first_process += record.stages

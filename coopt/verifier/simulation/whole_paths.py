@@ -1,4 +1,6 @@
-"""Flows that keep to one path each: pinned to links so that these are as even as whole flows can be, or at random."""
+"""Flows that keep to one path each: pinned to links so that these are as even as whole flows can
+be, or at random.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,10 @@ Classes = tuple[Hashable, ...]
 def even_colours(edges: Sequence[tuple[Classes, Classes]], colours: int) -> list[int]:
     """A colour for each edge, so that a class has each as often as any other, give or take one.
 
-    Two colours are made even at once: at either end edges of a class are paired, what is left over with what is left
-    over in the next larger class, and every other edge of the paths and rings that this makes gets the one colour. No
-    class becomes less even by that, so that going through all pairs of colours comes to an end.
+    Two colours are made even at once: at either end edges of a class are paired, what is left over
+    with what is left over in the next larger class, and every other edge of the paths and rings
+    that this makes gets the one colour. No class becomes less even by that, so that going through
+    all pairs of colours comes to an end.
     """
     # nearly even to begin with, so that few pairs of colours are left to mend
     colour_of = [number % colours for number in range(len(edges))]
@@ -34,7 +37,9 @@ def even_colours(edges: Sequence[tuple[Classes, Classes]], colours: int) -> list
     while is_changed:
         is_changed = False
         for colour_a, colour_b in combinations(range(colours), 2):
-            members = [number for number, colour in enumerate(colour_of) if colour in (colour_a, colour_b)]
+            members = [
+                number for number, colour in enumerate(colour_of) if colour in (colour_a, colour_b)
+            ]
             if _is_uneven(edges, members, colour_of, colour_a):
                 is_changed = True
                 for number, is_first in _halves(edges, members).items():
@@ -42,7 +47,9 @@ def even_colours(edges: Sequence[tuple[Classes, Classes]], colours: int) -> list
     return colour_of
 
 
-def _is_uneven(edges: Sequence[tuple[Classes, Classes]], members: list[int], colour_of: list[int], colour: int) -> bool:
+def _is_uneven(
+    edges: Sequence[tuple[Classes, Classes]], members: list[int], colour_of: list[int], colour: int
+) -> bool:
     """Whether some class has one of two colours twice more often than the other, or worse."""
     excess: Counter[tuple[int, Hashable]] = Counter()
     for number in members:
@@ -80,7 +87,9 @@ def _halves(edges: Sequence[tuple[Classes, Classes]], members: list[int]) -> dic
 
 
 class WholePaths:
-    """Single links that flows take; flows of different kinds, which are under way at different times, one by one."""
+    """Single links that flows take; flows of different kinds, which are under way at different
+    times, one by one.
+    """
 
     def __init__(self, wiring: WiredGraph, routing: WholeRouting, seed: int = 0) -> None:
         assert wiring.slices == 1, "every uplink of a leaf is drawn"
@@ -101,22 +110,32 @@ class WholePaths:
         return paths
 
     def _climb(self, plane: int, ends: list[tuple[Node, Node]]) -> list[tuple[SingleLink, ...]]:
-        """Paths between switches of one level: up by a link each, on from there if need be, and down."""
+        """Paths between switches of one level: up by a link each, on from there if need be, and
+        down.
+        """
         ups = [self._links_up(switch) for switch, _ in ends]
-        links = [up[choice] for up, choice in zip(ups, self._choices(ends, map(len, ups)), strict=True)]
+        links = [
+            up[choice] for up, choice in zip(ups, self._choices(ends, map(len, ups)), strict=True)
+        ]
         paths: list[tuple[SingleLink, ...]] = [()] * len(ends)
         farther: dict[int, tuple[Node, Node]] = {}
-        for number, ((switch, target), (upper_switch, index)) in enumerate(zip(ends, links, strict=True)):
+        for number, ((switch, target), (upper_switch, index)) in enumerate(
+            zip(ends, links, strict=True)
+        ):
             paths[number] = ((plane, switch, upper_switch, index),)
             if upper_switch in self._graph[target]:
-                paths[number] += ((plane, upper_switch, target, self._down(upper_switch, target, index)),)
+                paths[number] += (
+                    (plane, upper_switch, target, self._down(upper_switch, target, index)),
+                )
             else:
                 farther[number] = (upper_switch, self._counterpart(upper_switch, target))
         beyond = self._climb(plane, list(farther.values())) if farther else []
         for (number, (_, upper_switch)), path in zip(farther.items(), beyond, strict=True):
             target = ends[number][1]
             # `network.pod_bundles` is refused where flows keep to one path each
-            assert self._graph[upper_switch][target]["links"] == 1, "a leaf has one link to each switch of its pod"
+            assert self._graph[upper_switch][target]["links"] == 1, (
+                "a leaf has one link to each switch of its pod"
+            )
             paths[number] += (*path, (plane, upper_switch, target, 0))
         return paths
 
@@ -127,7 +146,9 @@ class WholePaths:
         (size,) = sizes
         if self._routing == "ecmp":
             return [self._draw.randrange(size) for _ in ends]
-        return even_colours([(self._classes(switch), self._classes(target)) for switch, target in ends], size)
+        return even_colours(
+            [(self._classes(switch), self._classes(target)) for switch, target in ends], size
+        )
 
     def _classes(self, switch: Node) -> Classes:
         """A switch, and the pod of a leaf."""
@@ -139,14 +160,20 @@ class WholePaths:
         if switch not in self._links:
             edges = self._graph[switch].items()
             counts = sorted((upper, edge["links"]) for upper, edge in edges if upper[0] > switch[0])
-            self._links[switch] = [(upper, index) for upper, count in counts for index in range(count)]
+            self._links[switch] = [
+                (upper, index) for upper, count in counts for index in range(count)
+            ]
         return self._links[switch]
 
     def _down(self, upper_switch: Node, target: Node, index: int) -> int:
-        """Which of the parallel links down: as on the way up where bundles are even, or at random."""
+        """Which of the parallel links down: as on the way up where bundles are even, or at
+        random.
+        """
         count = int(self._graph[upper_switch][target]["links"])
         return self._draw.randrange(count) if self._routing == "ecmp" else index % count
 
     def _counterpart(self, upper_switch: Node, target: Node) -> Node:
         """The aggregation switch of a slice in the pod of a leaf: of the same level and slice."""
-        return next(neighbour for neighbour in self._graph[target] if neighbour[::3] == upper_switch[::3])
+        return next(
+            neighbour for neighbour in self._graph[target] if neighbour[::3] == upper_switch[::3]
+        )

@@ -1,1 +1,3 @@
-"""How long an iteration takes and how much memory it needs, one mapping at a time, from docs/model.md."""
+"""How long an iteration takes and how much memory it needs, one mapping at a time, from
+docs/model.md.
+"""

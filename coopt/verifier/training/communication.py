@@ -1,4 +1,6 @@
-"""What one GPU sends and receives in an iteration, and the seconds of one collective on one network."""
+"""What one GPU sends and receives in an iteration, and the seconds of one collective on one
+network.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,25 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.training.kernels import predicting
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.placing import chunks_are_whole, expert_share, layer_shares, routed_width, widths_of
+from coopt.verifier.training.placing import (
+    chunks_are_whole,
+    expert_share,
+    layer_shares,
+    routed_width,
+    widths_of,
+)
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
 """What a transport other than RDMA reaches, collectives and sends alike."""
 
 
 class LinkShares(NamedTuple):
-    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α, λ_s.
+    """Shares of bandwidth a workload reaches, and start-up times (s); symbols env, eib, es, λ, α,
+    λ_s.
 
-    `overlap` says whether a collective may send inside domains and between them at the same time, `hb_sum` what
-    all-reduces inside a domain reach, and `rail_sums` whether the network's switches add up gradients.
+    `overlap` says whether a collective may send inside domains and between them at the same time,
+    `hb_sum` what all-reduces inside a domain reach, and `rail_sums` whether the network's switches
+    add up gradients.
     """
 
     hb: float
@@ -35,17 +45,21 @@ class LinkShares(NamedTuple):
 
 
 class OtherWays(NamedTuple):
-    """Seconds a byte takes between domains by ways that are no ring; infinite where one is closed."""
+    """Seconds a byte takes between domains by ways that are no ring; infinite where one is
+    closed.
+    """
 
     halving: float
     trees: float
 
 
 class Speeds(NamedTuple):
-    """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each kind of traffic).
+    """How fast bytes travel: inside the domain (byte/s), across it (s/byte of each kind of
+    traffic).
 
-    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last stage share. `ways`
-    says of a kind what ways take that are no ring; None where they are all as fast.
+    `edp` is that of copies of experts, `tied` that of the embedding that the first and the last
+    stage share. `ways` says of a kind what ways take that are no ring; None where they are all as
+    fast.
     """
 
     inside_byte_s: float
@@ -83,14 +97,22 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
 
 
 class SentShares(NamedTuple):
-    """u: how often a row is sent inside the domain and across, over the experts its token visits."""
+    """u: how often a row is sent inside the domain and across, over the experts its token
+    visits.
+    """
 
     inside: float
     across: float
 
 
 def exchange_s(
-    size_bytes: float, inside: int, across: int, copies: SentShares, byte_s: float, s_byte: float, links: LinkShares
+    size_bytes: float,
+    inside: int,
+    across: int,
+    copies: SentShares,
+    byte_s: float,
+    s_byte: float,
+    links: LinkShares,
 ) -> float:
     """A2A(D): seconds of an all-to-all by forwarding along the rails, then inside the domain.
 
@@ -105,7 +127,8 @@ def exchange_s(
 
 def places_visited(places: float, visits: int) -> float:
     """Places that hold some of the experts a token visits, over these."""
-    # experts are drawn evenly over the places: each is missed by all visits with the chance (1 - 1/places)^visits
+    # experts are drawn evenly over the places: each is missed by all visits with the chance (1 -
+    # 1/places)^visits
     return float(places * (1 - (1 - 1 / places) ** visits) / visits)
 
 
@@ -114,7 +137,8 @@ OVERLAP_COST = 0.33
 
 
 class PipelineHops(NamedTuple):
-    """Hops of an iteration where a middle stage sets the pace, and the last one: all, and those that fill and drain.
+    """Hops of an iteration where a middle stage sets the pace, and the last one: all, and those
+    that fill and drain.
 
     A middle stage also waits for the last one's logits, of `met_logits` micro-batches.
     """
@@ -135,7 +159,9 @@ class AheadShares(NamedTuple):
 
 
 class LayerTraffic(NamedTuple):
-    """Seconds of all TP collectives of a layer and micro-batch, of keys and values going round, and of experts."""
+    """Seconds of all TP collectives of a layer and micro-batch, of keys and values going round, and
+    of experts.
+    """
 
     gathers_s: float = 0.0
     ring_s: float = 0.0
@@ -143,7 +169,9 @@ class LayerTraffic(NamedTuple):
 
 
 class GpuTraffic(NamedTuple):
-    """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is said."""
+    """Collectives with their bytes; numbers are for a layer and micro-batch where nothing else is
+    said.
+    """
 
     gathers: float
     """n_AG: TP all-gathers; 0 without tensor parallelism"""
@@ -189,17 +217,23 @@ class GpuTraffic(NamedTuple):
     """gradient of the tied embedding; 0 where one stage holds both ends"""
     ahead: AheadShares = AheadShares(0.0, 0.0, 0.0)
     twin_bytes: float = 0.0
-    """of a parameter, sent to the GPU of a pipeline that holds the same stages; 0 where there is none"""
+    """of a parameter, sent to the GPU of a pipeline that holds the same stages; 0 where there is
+    none
+    """
 
 
 def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
-    """What is left to send of the copies of a token when it goes once to each domain and GPU that it visits."""
+    """What is left to send of the copies of a token when it goes once to each domain and GPU that
+    it visits.
+    """
     if not traffic.sends_once:
         return SentShares(1.0, 1.0)
     (groups, visited), domains = traffic.groups, float(across)
     if groups:  # a domain holds some groups, or a group lies in some domains
         domains = min(across, visited if across <= groups else visited * across / groups)
-    return SentShares(places_visited(inside * domains, traffic.visits), places_visited(domains, traffic.visits))
+    return SentShares(
+        places_visited(inside * domains, traffic.visits), places_visited(domains, traffic.visits)
+    )
 
 
 def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
@@ -209,7 +243,8 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     rows = split.micro_batch * model.seq // split.cp
     gathers = _layer_gathers(workload, split)
     routed = 2 * model.capacity * rows * model.top_k * routed_width(model)
-    # dispatch and combine, forward and backward, and forward once more where what follows attention is repeated
+    # dispatch and combine, forward and backward, and forward once more where what follows attention
+    # is repeated
     rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
     is_two_way = options.schedule == "dualpipe"
     # other chunks, or the other direction, have compute that a hop may hide behind
@@ -219,11 +254,16 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     return GpuTraffic(
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
-        logits_gathers=2 * (1 + j) + j * _layer_gathers(predicting(workload), split) if split.tp > 1 else 0.0,
+        logits_gathers=(
+            2 * (1 + j) + j * _layer_gathers(predicting(workload), split) if split.tp > 1 else 0.0
+        ),
         rings=(4 if full_recompute else 3) if split.cp > 1 else 0,
         ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
         exchanges=rounds if split.ep > 1 else 0.0,
-        exchanged_bytes=routed / split.tp * (options.dispatch_bytes + 2) / 4,  # half of the exchanges dispatch
+        exchanged_bytes=routed
+        / split.tp
+        * (options.dispatch_bytes + 2)
+        / 4,  # half of the exchanges dispatch
         row_gathers=rounds if options.expert_tp and split.tp > 1 else 0.0,
         row_bytes=routed,
         visits=model.top_k,
@@ -231,15 +271,21 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         sends_once=options.dispatch == "once",
         hides_exchanges=options.ep_overlap and split.micro_batches(workload.global_batch) > 1,
         further_layers=j,
-        further_exchanges=j * expert_share(model.prediction) / expert_share(model) if model.experts else 0.0,
+        further_exchanges=(
+            j * expert_share(model.prediction) / expert_share(model) if model.experts else 0.0
+        ),
         sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
         received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
         hop_cost=OVERLAP_COST if hidden_hop else 1.0,
-        waits=pipeline_waits(split.pp, split.interleave, split.micro_batches(workload.global_batch)),
+        waits=pipeline_waits(
+            split.pp, split.interleave, split.micro_batches(workload.global_batch)
+        ),
         gradient_bytes=options.software.gradient_bytes,
         reductions=reductions,
         refreshes=refreshes,
-        embedding_bytes=float(options.software.gradient_bytes * _vocabulary(workload, split)) if tied else 0.0,
+        embedding_bytes=(
+            float(options.software.gradient_bytes * _vocabulary(workload, split)) if tied else 0.0
+        ),
         ahead=_ahead(workload, split, gathers),
         twin_bytes=float(_twin_bytes(workload, split)),
     )
@@ -251,7 +297,8 @@ def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadSha
     repeated = split.recompute in ("full", "norm+ffn")
     return AheadShares(
         gathers=forward / gathers if gathers else 0.0,
-        # keys and values go round once forward, twice backward, and once more where the layer is repeated
+        # keys and values go round once forward, twice backward, and once more where the layer is
+        # repeated
         ring=1 / 4 if split.recompute == "full" else 1 / 3,
         # dispatch and combine: forward, backward, and where they are repeated
         experts=1 / 3 if repeated else 1 / 2,
@@ -259,7 +306,9 @@ def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadSha
 
 
 def _twin_bytes(workload: Workload, split: ScalarMapping) -> int:
-    """Gradients one way; then gradients the other way, or parameters of 16 bits from a sharded optimizer."""
+    """Gradients one way; then gradients the other way, or parameters of 16 bits from a sharded
+    optimizer.
+    """
     if workload.options.schedule != "dualpipe" or split.pp == 1:
         return 0
     gradient = workload.options.software.gradient_bytes
@@ -267,7 +316,9 @@ def _twin_bytes(workload: Workload, split: ScalarMapping) -> int:
 
 
 def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:
-    """The hops of p stages of v chunks, over m micro-batches of which p go round a ring of stages at a time."""
+    """The hops of p stages of v chunks, over m micro-batches of which p go round a ring of stages
+    at a time.
+    """
     if p == 1:
         return PipelineHops(0.0, 0, 0.0, 0, 0)
     if p == 2 and v == 1:
@@ -286,7 +337,9 @@ def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:
     met = 2 if p == 3 else turns + 1
     if p % 2 == 0:
         return PipelineHops(hops, filling, hops - turns * (p - 1) + 1, filling + 1, met)
-    hops += (turns - 1) * (2 * v * p / (p - 1) - 2)  # one stage of an odd ring has nobody to exchange with
+    hops += (turns - 1) * (
+        2 * v * p / (p - 1) - 2
+    )  # one stage of an odd ring has nobody to exchange with
     return PipelineHops(hops, filling, hops - m + 2, filling + 2, met)
 
 
@@ -302,11 +355,16 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     repeats = {"full": 4 * share.blocks, "norm+ffn": 2 * (share.experts + share.plain)}
     forward = forward_cost(workload, split)
     inputs = 2 * share.blocks * forward if split.sequence_parallel else 0.0
-    return sync_fraction * ((4 * share.blocks + repeats.get(split.recompute, 0)) * forward + backward) + inputs
+    return (
+        sync_fraction * ((4 * share.blocks + repeats.get(split.recompute, 0)) * forward + backward)
+        + inputs
+    )
 
 
 def forward_cost(workload: Workload, split: ScalarMapping) -> float:
-    """Share of a forward TP collective that costs time: σ where it runs behind products, with sequence parallelism."""
+    """Share of a forward TP collective that costs time: σ where it runs behind products, with
+    sequence parallelism.
+    """
     hidden = workload.options.software.tp_forward_overlap and split.sequence_parallel
     return OVERLAP_COST if hidden else 1.0
 
@@ -317,7 +375,9 @@ def _vocabulary(workload: Workload, split: ScalarMapping) -> int:
 
 
 def _data_rounds(workload: Workload, split: ScalarMapping) -> tuple[float, float]:
-    """How often gradients and parameters pass the GPUs that hold the same ones, each time once over (AG)."""
+    """How often gradients and parameters pass the GPUs that hold the same ones, each time once over
+    (AG).
+    """
     if split.zero == 0:
         return 2, 0  # an all-reduce is both halves, and nothing is left to gather
     if split.zero == 1:

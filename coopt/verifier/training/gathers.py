@@ -1,4 +1,6 @@
-"""All-gathers, reduce-scatters and all-reduces over domains and the ranks in them: the ways there are, and seconds."""
+"""All-gathers, reduce-scatters and all-reduces over domains and the ranks in them: the ways there
+are, and seconds.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ Flows = Literal["ring", "halving", "trees"]
 
 
 class GatherWay(NamedTuple):
-    """What a GPU spends inside its domain and sends out of it; at the same time, or one after the other.
+    """What a GPU spends inside its domain and sends out of it; at the same time, or one after the
+    other.
 
-    `flows` say whom it sends to, at so many seconds a byte of the rail's share, and `steps` how often it starts anew.
+    `flows` say whom it sends to, at so many seconds a byte of the rail's share, and `steps` how
+    often it starts anew.
     """
 
     name: str
@@ -41,10 +45,12 @@ class GatherWay(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Ranks inside each of some domains, and how fast they reach each other: byte/s inside, s/byte across.
+    """Ranks inside each of some domains, and how fast they reach each other: byte/s inside, s/byte
+    across.
 
-    `other_ways` are what a byte takes by the ways whose choice asks for the size of a message; None where nothing is
-    chosen by it. Where some domain has only `fewest` of the ranks, these divide all of the data among them.
+    `other_ways` are what a byte takes by the ways whose choice asks for the size of a message; None
+    where nothing is chosen by it. Where some domain has only `fewest` of the ranks, these divide
+    all of the data among them.
     """
 
     inside: int
@@ -55,11 +61,14 @@ class Group(NamedTuple):
     fewest: int = 0
 
 
-def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing") -> list[GatherWay]:
-    """Ways of an all-gather or reduce-scatter, one of them level by level with a ring between domains.
+def gather_ways(
+    size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing"
+) -> list[GatherWay]:
+    """Ways of an all-gather or reduce-scatter, one of them level by level with a ring between
+    domains.
 
-    Switches may add up sums: those of a domain that holds all ranks, and those of the network, which get everything
-    once for both halves. Inside a domain each step doubles what a rank has.
+    Switches may add up sums: those of a domain that holds all ranks, and those of the network,
+    which get everything once for both halves. Inside a domain each step doubles what a rank has.
     """
     inside, across, byte_s, s_byte, other_ways, fewest = group
     share = max(links.hb, links.hb_sum) if summed != "nothing" and across == 1 else links.hb
@@ -70,22 +79,38 @@ def gather_ways(size_bytes: float, group: Group, links: LinkShares, summed: Summ
     inside_steps, across_steps, n = doublings(inside), doublings(across), inside * across
     steps, round_steps = collective_steps(inside, across), collective_steps(inside, across)
     if other_ways is not None:
-        # chosen by the size of messages: inside a domain any distance is as good, so that steps there double
+        # chosen by the size of messages: inside a domain any distance is as good, so that steps
+        # there double
         steps, round_steps = inside_steps + (across_steps if switched else across - 1), n - 1
     divided = size_bytes / (fewest or inside)  # among the NICs of the domain that has fewest
     ways = [GatherWay("rings", "ring", within_s, sent_share * divided, False, steps, s_byte)]
     if links.overlap and inside > 1 and across > 1:
         passed_bytes, name = (1 - 1 / n) * size_bytes, "ring through all ranks"
         passed_s = passed_bytes / (links.hb * byte_s)
-        ways.append(GatherWay(name, "ring", passed_s, (1 - 1 / n) * divided, True, round_steps, s_byte))
+        ways.append(
+            GatherWay(name, "ring", passed_s, (1 - 1 / n) * divided, True, round_steps, s_byte)
+        )
     if other_ways is not None and across > 2:
         halved_bytes, name = (across - 1) / across * divided, "halving and doubling"
         ways.append(
-            GatherWay(name, "halving", within_s, halved_bytes, False, inside_steps + across_steps, other_ways.halving)
+            GatherWay(
+                name,
+                "halving",
+                within_s,
+                halved_bytes,
+                False,
+                inside_steps + across_steps,
+                other_ways.halving,
+            )
         )
-        if summed == "gradients" and across > 3:  # of fewer none has a parent in both trees and two children
+        if (
+            summed == "gradients" and across > 3
+        ):  # of fewer none has a parent in both trees and two children
             # both trees pass through the ranks of a domain one after the other
-            chain_s, name = (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0), "double binary tree"
+            chain_s, name = (
+                (size_bytes / (links.hb * byte_s) if inside > 1 else 0.0),
+                "double binary tree",
+            )
             steps = inside - 1 + across_steps
             ways.append(GatherWay(name, "trees", chain_s, divided, True, steps, other_ways.trees))
     return ways
@@ -101,29 +126,51 @@ class Repeated(NamedTuple):
 def taken_ways(
     collectives: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing"
 ) -> list[GatherWay]:
-    """The way of each of some collectives of one group, which is the same for all: that with which they take least."""
-    tables = [gather_ways(collective.size_bytes, group, links, summed) for collective in collectives]
+    """The way of each of some collectives of one group, which is the same for all: that with which
+    they take least.
+    """
+    tables = [
+        gather_ways(collective.size_bytes, group, links, summed) for collective in collectives
+    ]
 
     def whole_s(ways: Sequence[GatherWay]) -> float:
-        return sum(collective.times * way.seconds(links) for collective, way in zip(collectives, ways, strict=True))
+        return sum(
+            collective.times * way.seconds(links)
+            for collective, way in zip(collectives, ways, strict=True)
+        )
 
     return min(([table[k] for table in tables] for k in range(len(tables[0]))), key=whole_s)
 
 
-def gathers_s(collectives: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
+def gathers_s(
+    collectives: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing"
+) -> float:
     """Seconds of several collectives of one group; 0 for one rank."""
-    return 0.0 if group.inside * group.across == 1 else _gathers_s(tuple(collectives), group, links, summed)
+    return (
+        0.0
+        if group.inside * group.across == 1
+        else _gathers_s(tuple(collectives), group, links, summed)
+    )
 
 
 @lru_cache(maxsize=1 << 16)
-def _gathers_s(collectives: tuple[Repeated, ...], group: Group, links: LinkShares, summed: Summed) -> float:
+def _gathers_s(
+    collectives: tuple[Repeated, ...], group: Group, links: LinkShares, summed: Summed
+) -> float:
     """The same of several ranks, kept for other mappings whose groups send as much."""
     ways = taken_ways(collectives, group, links, summed)
-    return sum(collective.times * way.seconds(links) for collective, way in zip(collectives, ways, strict=True))
+    return sum(
+        collective.times * way.seconds(links)
+        for collective, way in zip(collectives, ways, strict=True)
+    )
 
 
-def gather_s(size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing") -> float:
-    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across domains."""
+def gather_s(
+    size_bytes: float, group: Group, links: LinkShares, summed: Summed = "nothing"
+) -> float:
+    """AG(D, y_h, y_l): seconds of an all-gather or reduce-scatter over ranks inside and across
+    domains.
+    """
     return gathers_s([Repeated(1, size_bytes)], group, links, summed)
 
 
@@ -140,7 +187,8 @@ def doublings(ranks: int) -> int:
 def halving_shares(members: int) -> list[float]:
     """Shares of the bytes in the rounds of halving and doubling, of distance 1, 2, 4 and so on.
 
-    In the round of distance 2^j go the parts whose distance to their target ends in j zeros and a one.
+    In the round of distance 2^j go the parts whose distance to their target ends in j zeros and a
+    one.
     """
     rounds = range(doublings(members))
     return [len(range(2**j, members, 2 ** (j + 1))) / (members - 1) for j in rounds]

@@ -17,7 +17,14 @@ from coopt.verifier.training.communication import (
     exchange_s,
     sent_shares,
 )
-from coopt.verifier.training.gathers import Group, Repeated, gather_s, gathers_s, summed_by_replicas, summed_by_tp
+from coopt.verifier.training.gathers import (
+    Group,
+    Repeated,
+    gather_s,
+    gathers_s,
+    summed_by_replicas,
+    summed_by_tp,
+)
 from coopt.verifier.training.placing import (
     Placement,
     attention_parameters,
@@ -45,9 +52,9 @@ class CommunicationTimes(NamedTuple):
 
 
 class PipelineTimes(NamedTuple):
-    """What the seconds of a pipeline are: `steady_s` and, to fill and drain it, `filled_s` where all stages but the
-    first are middle ones and hops take no time; `ends_s` more for visits of the last one; and hops waited for,
-    `filling` of which fill and drain.
+    """What the seconds of a pipeline are: `steady_s` and, to fill and drain it, `filled_s` where
+    all stages but the first are middle ones and hops take no time; `ends_s` more for visits of the
+    last one; and hops waited for, `filling` of which fill and drain.
     """
 
     steady_s: float
@@ -97,12 +104,22 @@ def communication_times(work: Work, place: Placement, speed: Speeds) -> Communic
 
 
 def tp_group(
-    work: Work, place: Placement, byte_s: float, s_byte: float, other_ways: Callable[[str], OtherWays]
+    work: Work,
+    place: Placement,
+    byte_s: float,
+    s_byte: float,
+    other_ways: Callable[[str], OtherWays],
 ) -> Group:
-    """The TP ranks; their messages are all of one size, so that this decides, but for those that split experts too."""
+    """The TP ranks; their messages are all of one size, so that this decides, but for those that
+    split experts too.
+    """
     sized = work.links.overlap and not work.traffic.row_gathers
     return Group(
-        place.tp_in, place.tp_across, byte_s, s_byte, _other_ways(other_ways, "tp", place.tp_across) if sized else None
+        place.tp_in,
+        place.tp_across,
+        byte_s,
+        s_byte,
+        _other_ways(other_ways, "tp", place.tp_across) if sized else None,
     )
 
 
@@ -113,7 +130,9 @@ def _other_ways(other_ways: Callable[[str], OtherWays], kind: str, across: int) 
 
 
 def ring_s(work: Work, place: Placement, inside_byte_s: float, cp_s_byte: float) -> float:
-    """CP of a layer and micro-batch: keys and values go round behind the core, and while the host starts kernels."""
+    """CP of a layer and micro-batch: keys and values go round behind the core, and while the host
+    starts kernels.
+    """
     traffic = work.traffic
     if not traffic.rings:
         return 0.0
@@ -123,13 +142,25 @@ def ring_s(work: Work, place: Placement, inside_byte_s: float, cp_s_byte: float)
     return max(OVERLAP_COST * whole_s, whole_s - work.core_s - work.idle_s)
 
 
-def experts_s(work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float) -> float:
-    """EP of a layer and micro-batch, mean over the layers; what hides does so behind all compute of such a layer."""
+def experts_s(
+    work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float
+) -> float:
+    """EP of a layer and micro-batch, mean over the layers; what hides does so behind all compute of
+    such a layer.
+    """
     traffic, links, total = work.traffic, work.links, 0.0
     if traffic.exchanges:
         ends = (place.ep_in, place.ep_across)
-        forwarding = links if traffic.sends_once else links._replace(overlap=False)  # kernels that forward send once
-        ranks_and_speeds = (*ends, sent_shares(traffic, *ends), inside_byte_s, ep_s_byte, forwarding)
+        forwarding = (
+            links if traffic.sends_once else links._replace(overlap=False)
+        )  # kernels that forward send once
+        ranks_and_speeds = (
+            *ends,
+            sent_shares(traffic, *ends),
+            inside_byte_s,
+            ep_s_byte,
+            forwarding,
+        )
         total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *ranks_and_speeds)
     if traffic.hides_exchanges:
         # the core is left to keys and values, which hide behind it
@@ -147,7 +178,9 @@ def layer_traffic(work: Work, place: Placement, speed: Speeds) -> LayerTraffic:
 
 
 def _layer_times(work: Work, place: Placement, speed: Speeds) -> tuple[Group, float, float, float]:
-    """The TP ranks; and the seconds of one of their collectives, and of CP and EP of a layer and micro-batch."""
+    """The TP ranks; and the seconds of one of their collectives, and of CP and EP of a layer and
+    micro-batch.
+    """
     byte_s = speed.inside_byte_s
     over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
     return (
@@ -160,8 +193,14 @@ def _layer_times(work: Work, place: Placement, speed: Speeds) -> tuple[Group, fl
 
 def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
     traffic, links = work.traffic, work.links
-    s_byte = speed.pp_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * speed.inside_byte_s)
-    return traffic.hop_cost * (traffic.sent_bytes * s_byte + links.send_s + traffic.received_gathers * tp_s)
+    s_byte = (
+        speed.pp_s_byte / links.send
+        if place.pp_across > 1
+        else 1 / (links.hb * speed.inside_byte_s)
+    )
+    return traffic.hop_cost * (
+        traffic.sent_bytes * s_byte + links.send_s + traffic.received_gathers * tp_s
+    )
 
 
 def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -176,21 +215,33 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     groups = replica_groups(work, place, speed.inside_byte_s, s_byte, speed.other_ways)
     summed = summed_by_replicas(work.split)
     return twins_s + sum(
-        gathers_s(exchanges(work, numbers[kind]), group, work.links, summed) for kind, group in groups.items()
+        gathers_s(exchanges(work, numbers[kind]), group, work.links, summed)
+        for kind, group in groups.items()
     )
 
 
 def twins_at_s(work: Work, place: Placement, inside_byte_s: float, twin_s_byte: float) -> float:
-    """What two GPUs of a pipeline send each other that hold the same stages, each a message there and one back."""
-    links, each_bytes = work.links, work.traffic.twin_bytes * (work.parameters.common + work.parameters.experts)
+    """What two GPUs of a pipeline send each other that hold the same stages, each a message there
+    and one back.
+    """
+    links, each_bytes = (
+        work.links,
+        work.traffic.twin_bytes * (work.parameters.common + work.parameters.experts),
+    )
     s_byte = twin_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * inside_byte_s)
     return each_bytes * s_byte + 2 * links.send_s if each_bytes else 0.0
 
 
 def replica_groups(
-    work: Work, place: Placement, byte_s: float, s_byte: Mapping[str, float], other_ways: Callable[[str], OtherWays]
+    work: Work,
+    place: Placement,
+    byte_s: float,
+    s_byte: Mapping[str, float],
+    other_ways: Callable[[str], OtherWays],
 ) -> dict[str, Group]:
-    """The ranks that hold the same parameters, and those that hold the same experts, as far as rates are given."""
+    """The ranks that hold the same parameters, and those that hold the same experts, as far as
+    rates are given.
+    """
     ends = {
         "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
         "edp": (place.copies_in, place.copies_across),
@@ -203,13 +254,19 @@ def replica_groups(
     return groups
 
 
-def ways_of_replicas(work: Work, kind: str, across: int, other_ways: Callable[[str], OtherWays]) -> OtherWays | None:
-    """The other ways of ranks in so many domains that hold the same; None where nothing is chosen."""
+def ways_of_replicas(
+    work: Work, kind: str, across: int, other_ways: Callable[[str], OtherWays]
+) -> OtherWays | None:
+    """The other ways of ranks in so many domains that hold the same; None where nothing is
+    chosen.
+    """
     return _other_ways(other_ways, kind, across) if work.links.overlap else None
 
 
 def exchanges(work: Work, number: float) -> list[Repeated]:
-    """What is scattered and gathered of so many parameters: gradients, then parameters in 16 bits."""
+    """What is scattered and gathered of so many parameters: gradients, then parameters in 16
+    bits.
+    """
     traffic = work.traffic
     collectives = (
         Repeated(traffic.reductions, traffic.gradient_bytes * number),
@@ -219,7 +276,9 @@ def exchanges(work: Work, number: float) -> list[Repeated]:
 
 
 def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
-    """The pipeline by the stage that sets the pace: a middle one, one that also waits for the last, or the last."""
+    """The pipeline by the stage that sets the pace: a middle one, one that also waits for the last,
+    or the last.
+    """
     traffic, split, m = work.traffic, work.split, work.micro_batches
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
     stage_s, whole_s = work.stage_s + work.layers * layer, work.layer_s + layer
@@ -232,27 +291,35 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
         forward_s = work.forward_s + ahead_s + ahead.experts * step.experts_s
         row = work.longest_row(SplitStage(stage_s, forward_s, whole_s, excess_s), step.hop_s)
         ends = EndVisits(row.visits, row.firsts * work.missing_first)
-        return PipelineTimes(steady_s, row.filled_s, ends.added_s(excess_s, whole_s), ends, row.hops, 0, step.hop_s)
+        return PipelineTimes(
+            steady_s, row.filled_s, ends.added_s(excess_s, whole_s), ends, row.hops, 0, step.hop_s
+        )
     filled_s = (split.pp - 1) / split.interleave * stage_s - work.missing_first * whole_s
-    # no chain of passes is longer than the pipeline takes, and the longest is as long: through middle stages with some
-    # visits of the last one, or through the last one alone
+    # no chain of passes is longer than the pipeline takes, and the longest is as long: through
+    # middle stages with some visits of the last one, or through the last one alone
     chains = [(ends, waits.middle, waits.middle_filling) for ends in work.ends]
     chains.append((EndVisits(m), waits.last, waits.last_filling))
     pipelines = (
-        PipelineTimes(steady_s, filled_s, ends.added_s(excess_s, whole_s), ends, hops, filling, step.hop_s)
+        PipelineTimes(
+            steady_s, filled_s, ends.added_s(excess_s, whole_s), ends, hops, filling, step.hop_s
+        )
         for ends, hops, filling in chains
     )
     return max(pipelines, key=lambda pipeline: pipeline.whole_s)
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
-    """Seconds of hops between domains while gradients cross as well: each waits for as much of the other there.
+    """Seconds of hops between domains while gradients cross as well: each waits for as much of the
+    other there.
 
-    One step late gradients meet all hops. Where they hide, the last micro-batch has only its hops backward left, and so
-    has the pipeline that drains, while one hop has begun when they set out; shards are reduced with all micro-batches.
+    One step late gradients meet all hops. Where they hide, the last micro-batch has only its hops
+    backward left, and so has the pipeline that drains, while one hop has begun when they set out;
+    shards are reduced with all micro-batches.
     """
     traffic = work.traffic
-    gradients_cross = place.dp_across * place.cp_across > 1 or (work.parameters.experts and place.copies_across > 1)
+    gradients_cross = place.dp_across * place.cp_across > 1 or (
+        work.parameters.experts and place.copies_across > 1
+    )
     if place.pp_across == 1 or not gradients_cross:
         return 0.0
     hop_s = traffic.hop_cost * traffic.sent_bytes * speed.pp_s_byte / work.links.send
@@ -265,25 +332,36 @@ def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
 
 
 def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
-    """What gradients keep the links of a domain busy: at most once with all that is scattered and gathered, but for
-    what a rank has itself where one level follows the other.
+    """What gradients keep the links of a domain busy: at most once with all that is scattered and
+    gathered, but for what a rank has itself where one level follows the other.
     """
     busy_s = 0.0
     common, experts = work.parameters.common, work.parameters.experts
     for ranks, number in ((place.dp_in * place.cp_in, common), (place.copies_in, experts)):
-        # in one ring through all ranks everything passes each rank; level by level its own part stays where it is
+        # in one ring through all ranks everything passes each rank; level by level its own part
+        # stays where it is
         passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
-        sent_bytes = sum(collective.times * collective.size_bytes for collective in exchanges(work, number))
+        sent_bytes = sum(
+            collective.times * collective.size_bytes for collective in exchanges(work, number)
+        )
         busy_s += passed * sent_bytes / (work.links.hb * inside_byte_s)
     return busy_s
 
 
-def inside_window_s(work: Work, place: Placement, step: CommunicationTimes, inside_byte_s: float) -> float:
-    """What gradients hide behind besides compute: traffic of TP and experts that stays in its domain."""
+def inside_window_s(
+    work: Work, place: Placement, step: CommunicationTimes, inside_byte_s: float
+) -> float:
+    """What gradients hide behind besides compute: traffic of TP and experts that stays in its
+    domain.
+    """
     traffic, traffic_s = work.traffic, 0.0
     if place.tp_across == 1:
         traffic_s += traffic.gathers * step.gather_s
-    if not traffic.hides_exchanges and place.ep_across == 1 and (place.tp_across == 1 or not traffic.row_gathers):
+    if (
+        not traffic.hides_exchanges
+        and place.ep_across == 1
+        and (place.tp_across == 1 or not traffic.row_gathers)
+    ):
         traffic_s += step.experts_s
     return work.inside_window_s(traffic_s, busy_inside_s(work, place, inside_byte_s))
 
@@ -297,7 +375,12 @@ def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
 
 
 def _exposed_s(
-    work: Work, place: Placement, speed: Speeds, step: CommunicationTimes, pipeline_s: float, data_s: float
+    work: Work,
+    place: Placement,
+    speed: Speeds,
+    step: CommunicationTimes,
+    pipeline_s: float,
+    data_s: float,
 ) -> float:
     """What gradients that take `data_s` add to the time of the pipeline."""
     if work.mode == "sync":
@@ -307,10 +390,15 @@ def _exposed_s(
 
 
 def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
-    """T by cause: the logits count, and missing layers do not, of micro-batches for which the last stage is waited."""
+    """T by cause: the logits count, and missing layers do not, of micro-batches for which the last
+    stage is waited.
+    """
     step = communication_times(work, place, speed)
     pipeline, m, traffic = pipeline_times(work, step), work.micro_batches, work.traffic
-    ends, fewer = pipeline.ends.visits, pipeline.ends.visits * work.missing_last + pipeline.ends.layers
+    ends, fewer = (
+        pipeline.ends.visits,
+        pipeline.ends.visits * work.missing_last + pipeline.ends.layers,
+    )
     layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
     # gradients of the site first, and what those of other sites add is theirs
@@ -323,7 +411,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         cp=(layers + ends * traffic.further_layers) * step.ring_s,
         ep=(layers + ends * traffic.further_exchanges) * step.experts_s,
         pp=(pipeline.hops - pipeline.filling) * step.hop_s + min(filled_s, 0.0),
-        # filling may save more than it takes where the first stage lacks layers: hops count that much less then
+        # filling may save more than it takes where the first stage lacks layers: hops count that
+        # much less then
         bubble=max(filled_s, 0.0),
         dp=own_s,
         wan=_exposed_s(work, place, speed, step, pipeline_s, step.data_s + work.wait_s) - own_s,
@@ -336,9 +425,13 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
 
 def model_flop_per_token(model: Transformer) -> float:
     """M: FLOPs a token costs, attention counted in full, further predictions included."""
-    base = 6 * (model.layers * met_parameters(model) + model.vocab * model.hidden) + 6 * model.layers * _core(model)
+    base = 6 * (
+        model.layers * met_parameters(model) + model.vocab * model.hidden
+    ) + 6 * model.layers * _core(model)
     predicting_model = model.prediction
-    further = 6 * (met_parameters(predicting_model) + model.vocab * model.hidden) + 6 * _core(predicting_model)
+    further = 6 * (met_parameters(predicting_model) + model.vocab * model.hidden) + 6 * _core(
+        predicting_model
+    )
     return base + model.extra_predictions * further
 
 
@@ -355,7 +448,9 @@ def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
     return model_flop_per_token(model) + extra
 
 
-def utilisation(workload: Workload, gpu: Gpu, gpus: int, flop_per_token: float, time_s: float) -> float:
+def utilisation(
+    workload: Workload, gpu: Gpu, gpus: int, flop_per_token: float, time_s: float
+) -> float:
     """Share of the peak of all GPUs that `flop_per_token` makes in `time_s` seconds."""
     peak_flop_s = gpu.peak_flop_s(workload.precision)
     return flop_per_token * workload.tokens_per_iteration / (time_s * gpus * peak_flop_s)
@@ -368,7 +463,11 @@ def met_parameters(model: Transformer) -> float:
         return _mixer_parameters(model) + share.plain * size * model.ffn
     routed = matrices(model) * routed_width(model) * model.top_k * model.ffn
     around = size * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent)
-    return _mixer_parameters(model) + share.experts * (routed + around) + share.plain * size * model.dense_ffn
+    return (
+        _mixer_parameters(model)
+        + share.experts * (routed + around)
+        + share.plain * size * model.dense_ffn
+    )
 
 
 def _mixer_parameters(model: Transformer) -> float:
@@ -379,8 +478,9 @@ def _mixer_parameters(model: Transformer) -> float:
 
 
 def _core(model: Transformer) -> float:
-    """What a token does in the attention core, or in the scan of Mamba-2 (7/2·n_m·N), of the mean layer, over 2
-    FLOPs."""
+    """What a token does in the attention core, or in the scan of Mamba-2 (7/2·n_m·N), of the mean
+    layer, over 2 FLOPs.
+    """
     scanned = model.mamba_layers * 3.5 * mamba_shard(model, 1).head_columns * model.mamba_state
     return (model.with_attention * _attention_core(model) + scanned) / model.layers
 

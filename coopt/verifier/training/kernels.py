@@ -1,4 +1,6 @@
-"""Seconds of single kernels on a GPU: matrix products, fused attention, and what moves bytes; products of a layer."""
+"""Seconds of single kernels on a GPU: matrix products, fused attention, and what moves bytes;
+products of a layer.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.placing import MambaShard, Shard, latent_width
 
-# rows and columns of the tiles that a library chooses among, and the share x_t of the law that they reach
+# rows and columns of the tiles that a library chooses among, and the share x_t of the law that they
+# reach
 TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
 SCORES_K0 = 200
 BITS = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
@@ -21,7 +24,9 @@ FUSED_BLOCK, FUSED_STEP, FUSED_REFERENCE = 128, 64, 128
 
 
 class MatrixProduct(NamedTuple):
-    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole, nor a sequence's chunks."""
+    """A matrix product (m, n, k), `batch` of them; an expert's rows need not be whole, nor a
+    sequence's chunks.
+    """
 
     m: float
     n: float
@@ -73,7 +78,11 @@ class Machine(NamedTuple):
 
 def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     """What a GPU reaches on a workload."""
-    efficiency, share, software = gpu.reached(workload.precision), gpu.efficiency, workload.options.software
+    efficiency, share, software = (
+        gpu.reached(workload.precision),
+        gpu.efficiency,
+        workload.options.software,
+    )
     is_16_bit = workload.precision in ("bf16", "fp16")
     gap_s = efficiency.kernel_s if software.kernel_s is None else software.kernel_s
     layers = Engine(
@@ -100,18 +109,27 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
         )
     if not software.wide_layers:
         return machine
-    return machine._replace(in_16_bits=machine_of(workload.model_copy(update={"precision": "bf16"}), gpu))
+    return machine._replace(
+        in_16_bits=machine_of(workload.model_copy(update={"precision": "bf16"}), gpu)
+    )
 
 
 def predicting(workload: Workload) -> Workload:
     """The workload of which the mean layer is one that predicts a further token."""
-    predicting_model, software, changes = workload.model.prediction, workload.options.software, dict[str, object]()
+    predicting_model, software, changes = (
+        workload.model.prediction,
+        workload.options.software,
+        dict[str, object](),
+    )
     if software.prediction_bits > BITS[workload.precision]:
         changes["precision"] = {8: "fp8", 16: "bf16"}[software.prediction_bits]
     if predicting_model is not workload.model:
         # this one layer is not among those that stay wide
         narrow = software.model_copy(update={"wide_layers": 0})
-        changes |= {"model": predicting_model, "options": workload.options.model_copy(update={"software": narrow})}
+        changes |= {
+            "model": predicting_model,
+            "options": workload.options.model_copy(update={"software": narrow}),
+        }
     return workload.model_copy(update=changes) if changes else workload
 
 
@@ -124,14 +142,21 @@ def layers_in_16_bits(workload: Workload) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def product_s(engine: Engine, shape: MatrixProduct) -> float:
-    """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time between kernels."""
+    """Seconds of a matrix product: the longer of the tile law and the traffic law, and the time
+    between kernels.
+    """
     m, n, k, batch = shape
     sm = engine.processors
     # tiles go to the processors in waves, of which the last takes as long as a full one
-    cycles = min(_up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES)
+    cycles = min(
+        _up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES
+    )
     tile_s = cycles * (k + engine.k0) / engine.flop_s
     # inputs in the bytes of the engine, results in 16 bits
-    return max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n))) + engine.kernel_s
+    return (
+        max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n)))
+        + engine.kernel_s
+    )
 
 
 def moved_s(engine: Engine, size_bytes: float) -> float:
@@ -142,7 +167,9 @@ def moved_s(engine: Engine, size_bytes: float) -> float:
 def gradients_s(engine: Engine, shape: MatrixProduct) -> float:
     """Seconds of the data gradient and the weight gradient of a product."""
     m, n, k, batch = shape
-    return product_s(engine, MatrixProduct(m, k, n, batch)) + product_s(engine, MatrixProduct(k, n, m, batch))
+    return product_s(engine, MatrixProduct(m, k, n, batch)) + product_s(
+        engine, MatrixProduct(k, n, m, batch)
+    )
 
 
 def _up(a: float, b: int) -> float:
@@ -160,7 +187,9 @@ class Pass(NamedTuple):
 def total(summands: Iterable[Pass]) -> Pass:
     """Passes one after the other."""
     passes = list(summands)
-    return Pass(sum(single.forward_s for single in passes), sum(single.backward_s for single in passes))
+    return Pass(
+        sum(single.forward_s for single in passes), sum(single.backward_s for single in passes)
+    )
 
 
 def scaled(seconds: Pass, share: float) -> Pass:
@@ -175,7 +204,9 @@ def products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
 
 def weight_gradients_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
     """Seconds of the weight gradients of some products."""
-    return sum(product_s(engine, MatrixProduct(shape.k, shape.n, shape.m, shape.batch)) for shape in shapes)
+    return sum(
+        product_s(engine, MatrixProduct(shape.k, shape.n, shape.m, shape.batch)) for shape in shapes
+    )
 
 
 class FusedKernel(NamedTuple):
@@ -194,7 +225,9 @@ class FusedKernel(NamedTuple):
     def columns(self, model: Transformer) -> float:
         """Columns that a pair of a query and a key takes as long as."""
         sizes = ((self.of_queries, model.head_dim), (self.of_values, model.value_size))
-        return self.softmax + sum(times * self._charged(_up(size, FUSED_STEP) * FUSED_STEP) for times, size in sizes)
+        return self.softmax + sum(
+            times * self._charged(_up(size, FUSED_STEP) * FUSED_STEP) for times, size in sizes
+        )
 
     def _charged(self, size: float) -> float:
         return size + self.wide * max(0.0, size - FUSED_REFERENCE)
@@ -217,12 +250,18 @@ class FusedWork(NamedTuple):
 def fused_s(machine: Machine, kernel: FusedKernel, model: Transformer, work: FusedWork) -> float:
     """Seconds of one fused attention kernel alone: its waves, the last of them half full."""
     longest = work.most_keys + kernel.start
-    blocks = work.heads * work.queries / FUSED_BLOCK * (work.mean_keys + kernel.start) / longest  # of the longest
-    # the last wave is half full on average, and the shortest kernel still waits for its longest block
+    blocks = (
+        work.heads * work.queries / FUSED_BLOCK * (work.mean_keys + kernel.start) / longest
+    )  # of the longest
+    # the last wave is half full on average, and the shortest kernel still waits for its longest
+    # block
     waves = max(blocks / machine.layers.processors, 0.5) + 0.5
     reference = 2 * FUSED_REFERENCE
     column_flop_s = (
-        machine.attention_flop_s / machine.layers.processors * (reference + FUSED_FORWARD.softmax) / reference
+        machine.attention_flop_s
+        / machine.layers.processors
+        * (reference + FUSED_FORWARD.softmax)
+        / reference
     )
     return waves * longest * FUSED_BLOCK * 2 * kernel.columns(model) / column_flop_s
 
@@ -235,7 +274,10 @@ def projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
     if not model.kv_rank:
         return [*shapes, MatrixProduct(n, columns.queries + columns.keys_values, h)]
     if model.q_rank:
-        shapes += [MatrixProduct(n, model.q_rank, h), MatrixProduct(n, columns.queries, model.q_rank)]
+        shapes += [
+            MatrixProduct(n, model.q_rank, h),
+            MatrixProduct(n, columns.queries, model.q_rank),
+        ]
     else:
         shapes.append(MatrixProduct(n, columns.queries, h))
     shapes.append(MatrixProduct(n, model.kv_rank + model.rope_dim, h))
@@ -250,14 +292,18 @@ def mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[Mat
     ]
 
 
-def feed_forward_shapes(model: Transformer, h: int, rows: float, width: float, batch: int = 1) -> list[MatrixProduct]:
+def feed_forward_shapes(
+    model: Transformer, h: int, rows: float, width: float, batch: int = 1
+) -> list[MatrixProduct]:
     """The products up and down of a feed-forward layer of that width, on rows of width h."""
     up = MatrixProduct(rows, (2 if model.gated else 1) * width, h, batch)
     return [up, MatrixProduct(rows, h, width, batch)]
 
 
 def latent_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
-    """Projections of tokens to the width of their experts and back; none where that is their own."""
+    """Projections of tokens to the width of their experts and back; none where that is their
+    own.
+    """
     rows, h, narrow = part.rows / part.norm_parts, model.hidden, model.expert_latent
     return [MatrixProduct(rows, narrow, h), MatrixProduct(rows, h, narrow)] if narrow else []
 

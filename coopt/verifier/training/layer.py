@@ -1,4 +1,6 @@
-"""Seconds of one layer and of the logits for one micro-batch, and of the matrix products and other kernels in them."""
+"""Seconds of one layer and of the logits for one micro-batch, and of the matrix products and other
+kernels in them.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +67,15 @@ class LayerTimes:
     def __init__(self, workload: Workload, machine: Machine) -> None:
         self._workload, self._host_byte_s = workload, machine.host_byte_s
         self._kernels = LayerKernels(workload, machine)
-        self._wide_kernels = LayerKernels(workload, machine.in_16_bits) if machine.in_16_bits else None
+        self._wide_kernels = (
+            LayerKernels(workload, machine.in_16_bits) if machine.in_16_bits else None
+        )
         self._passes: dict[tuple[object, ...], tuple[Pass, Pass]] = {}
 
     def of(self, split: ScalarMapping) -> tuple[Pass, Pass]:
-        """The mean layer and micro-batch, and that part of it in which the GPU waits for the host; both passes are
-        stretched alike."""
+        """The mean layer and micro-batch, and that part of it in which the GPU waits for the host;
+        both passes are stretched alike.
+        """
         key = split.of_layer
         if key not in self._passes:
             busy = self._busy(split)
@@ -80,43 +85,58 @@ class LayerTimes:
         return self._passes[key]
 
     def weights_s(self, split: ScalarMapping) -> float:
-        """Seconds of the backward pass of the mean layer that give gradients of weights, as far as kernels take longer
-        than the host needs to start them."""
+        """Seconds of the backward pass of the mean layer that give gradients of weights, as far as
+        kernels take longer than the host needs to start them.
+        """
         own_s = self._kernels.weights_s(split)
         if self._wide_kernels:
-            own_s += layers_in_16_bits(self._workload) * (self._wide_kernels.weights_s(split) - own_s)
+            own_s += layers_in_16_bits(self._workload) * (
+                self._wide_kernels.weights_s(split) - own_s
+            )
         # put off, they wait for no host: only what kernels take beyond its starts can move
         return min(own_s, max(0.0, sum(self._busy(split)) - _launches_s(self._workload, split)))
 
     def core_pass(self, split: ScalarMapping) -> Pass:
-        """The attention core of a layer and micro-batch; where it is repeated with the whole layer, that runs
-        backward."""
+        """The attention core of a layer and micro-batch; where it is repeated with the whole layer,
+        that runs backward.
+        """
         core = self._kernels.core(split)
-        return Pass(core.forward_s, core.backward_s + (core.forward_s if split.recompute == "full" else 0.0))
+        return Pass(
+            core.forward_s, core.backward_s + (core.forward_s if split.recompute == "full" else 0.0)
+        )
 
     def _busy(self, split: ScalarMapping) -> Pass:
-        """The kernels of the mean layer and micro-batch. Each pass is as long at least as activations take to the
-        host's memory or from there."""
+        """The kernels of the mean layer and micro-batch. Each pass is as long at least as
+        activations take to the host's memory or from there.
+        """
         mean, workload = self._kernels.of(split), self._workload
         if self._wide_kernels:
             wide = layers_in_16_bits(workload)
             mean = total([scaled(mean, 1 - wide), scaled(self._wide_kernels.of(split), wide)])
         if not split.offload_percent:
             return mean
-        away_s = split.offload_percent / 100 * kept_bytes(workload, split, shard(workload, split)) / self._host_byte_s
+        away_s = (
+            split.offload_percent
+            / 100
+            * kept_bytes(workload, split, shard(workload, split))
+            / self._host_byte_s
+        )
         return Pass(max(mean.forward_s, away_s), max(mean.backward_s, away_s))
 
 
 class OncePasses(NamedTuple):
-    """The kernels of the mean layer where nothing is recomputed, and those of them that follow attention."""
+    """The kernels of the mean layer where nothing is recomputed, and those of them that follow
+    attention.
+    """
 
     layer: Pass
     feed_forward: Pass
 
 
 class LayerKernels:
-    """The kernels of the mean layer and micro-batch in one precision; those that do not depend on what is recomputed
-    are timed once."""
+    """The kernels of the mean layer and micro-batch in one precision; those that do not depend on
+    what is recomputed are timed once.
+    """
 
     def __init__(self, workload: Workload, machine: Machine) -> None:
         self._workload, self._machine = workload, machine
@@ -132,10 +152,14 @@ class LayerKernels:
         if split.recompute == "full":
             again_s = layer.forward_s
         elif split.recompute == "norm+ffn":
-            again_s = _norms_again_s(workload, machine, shard(workload, split)) + feed_forward.forward_s
+            again_s = (
+                _norms_again_s(workload, machine, shard(workload, split)) + feed_forward.forward_s
+            )
         elif split.recompute == "norm+act":
             part = shard(workload, split)
-            again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(workload, machine, split, part)
+            again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(
+                workload, machine, split, part
+            )
         elif split.recompute == "selective" and workload.options.attention == "unfused":
             again_s = layer_shares(workload.model).attention * self.core(split).forward_s
         return Pass(layer.forward_s, layer.backward_s + again_s)
@@ -160,9 +184,13 @@ class LayerKernels:
             workload, machine, model = self._workload, self._machine, self._workload.model
             part, share = shard(workload, split), layer_shares(model)
             projections = products(
-                machine.engine(workload.options.software.attention_bits), projection_shapes(model, part)
+                machine.engine(workload.options.software.attention_bits),
+                projection_shapes(model, part),
             )
-            passes = [scaled(projections, share.attention), scaled(self.core(split), share.attention)]
+            passes = [
+                scaled(projections, share.attention),
+                scaled(self.core(split), share.attention),
+            ]
             passes.append(_norms(workload, machine, part))
             if share.mamba:
                 passes.append(scaled(_mamba(workload, machine, part, split), share.mamba))
@@ -184,20 +212,28 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
         machine.engine(software.attention_bits), projection_shapes(model, part)
     )
     if share.mamba:
-        input_projection, output_projection = mamba_shapes(model, part, mamba_shard(model, split.tp))
+        input_projection, output_projection = mamba_shapes(
+            model, part, mamba_shard(model, split.tp)
+        )
         mixer_s = weight_gradients_s(machine.layers, [input_projection])
-        mixer_s += weight_gradients_s(machine.engine(software.mamba_output_bits), [output_projection])
+        mixer_s += weight_gradients_s(
+            machine.engine(software.mamba_output_bits), [output_projection]
+        )
         own_s += share.mamba * mixer_s
     if not model.experts:
         dense = feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
         own_s += share.plain * weight_gradients_s(machine.layers, dense)
     else:
         width = routed_width(model)
-        mixed = feed_forward_shapes(model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
+        mixed = feed_forward_shapes(
+            model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts
+        )
         if model.shared_ffn:
             mixed += feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
         router_s = weight_gradients_s(machine.wide, [router_shape(model, part)])
-        router_s += weight_gradients_s(machine.engine(software.latent_bits), latent_shapes(model, part))
+        router_s += weight_gradients_s(
+            machine.engine(software.latent_bits), latent_shapes(model, part)
+        )
         own_s += share.experts * (weight_gradients_s(machine.layers, mixed) + router_s)
         if model.dense_layers:
             dense = feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
@@ -206,24 +242,34 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
 
 
 def _launches_s(workload: Workload, split: ScalarMapping) -> float:
-    """What the mean layer takes at least: the host waits for the number of rows of each expert, and so cannot start
-    kernels of the next layer ahead."""
+    """What the mean layer takes at least: the host waits for the number of rows of each expert, and
+    so cannot start kernels of the next layer ahead.
+    """
     software = workload.options.software
     if software.graphs or workload.model.experts == 0:
         return 0.0
-    of_experts = STARTED_FOR_EXPERT * (1 if software.grouped_experts else workload.model.experts // split.ep)
+    of_experts = STARTED_FOR_EXPERT * (
+        1 if software.grouped_experts else workload.model.experts // split.ep
+    )
     in_pairs = STARTED_IN_PAIRS if workload.options.ep_overlap else 1
-    return expert_share(workload.model) * (STARTED_KERNELS + of_experts) * in_pairs * software.host_s
+    return (
+        expert_share(workload.model) * (STARTED_KERNELS + of_experts) * in_pairs * software.host_s
+    )
 
 
 def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:
     """The two norms once more: read and write the residual stream."""
     moved = 2 * 4 * part.rows * workload.model.hidden / part.norm_parts
-    both_s = moved_s(machine.layers, workload.options.software.kernel_traffic * moved) + 2 * machine.layers.kernel_s
+    both_s = (
+        moved_s(machine.layers, workload.options.software.kernel_traffic * moved)
+        + 2 * machine.layers.kernel_s
+    )
     return layer_shares(workload.model).blocks * both_s
 
 
-def _cheap_again_s(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> float:
+def _cheap_again_s(
+    workload: Workload, machine: Machine, split: ScalarMapping, part: Shard
+) -> float:
     """Nonlinearities of experts, and latents expanded, once more."""
     model, total, attention = workload.model, 0.0, layer_shares(workload.model).attention
     engine = machine.engine(workload.options.software.attention_bits)
@@ -234,7 +280,9 @@ def _cheap_again_s(workload: Workload, machine: Machine, split: ScalarMapping, p
         unfolded = MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank)
         total += attention * product_s(engine, unfolded)
     if model.q_rank:
-        total += attention * product_s(engine, MatrixProduct(part.rows, part.widths.queries, model.q_rank))
+        total += attention * product_s(
+            engine, MatrixProduct(part.rows, part.widths.queries, model.q_rank)
+        )
     return total
 
 
@@ -253,22 +301,34 @@ def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> P
 
 
 def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
-    """A Mamba-2 mixer: four products for every chunk of tokens, two of them and a gradient again backward, and what
-    moves bytes."""
+    """A Mamba-2 mixer: four products for every chunk of tokens, two of them and a gradient again
+    backward, and what moves bytes.
+    """
     model, engine = workload.model, machine.layers
     mixer = mamba_shard(model, split.tp)
     q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
     of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
     repeated = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
-    scan = products(machine.scores, [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)])
+    scan = products(
+        machine.scores,
+        [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)],
+    )
     repeated_backward = [*repeated, MatrixProduct(q, q, p, of_head)]
     # kernels keep neither scores nor states: both are taken once more backward
     again_s = sum(product_s(machine.scores, shape) for shape in repeated_backward)
     states = chunks * mixer.head_columns * n
-    carried = Pass(moved_s(engine, STATES_FORWARD * states), again_s + moved_s(engine, STATES_BACKWARD * states))
-    convolved, gated = part.rows * (mixer.head_columns + mixer.group_columns), part.rows * mixer.head_columns
+    carried = Pass(
+        moved_s(engine, STATES_FORWARD * states),
+        again_s + moved_s(engine, STATES_BACKWARD * states),
+    )
+    convolved, gated = (
+        part.rows * (mixer.head_columns + mixer.group_columns),
+        part.rows * mixer.head_columns,
+    )
     # the framework has tokens by batch, the scan batch by tokens: of one sequence both are the same
-    copied = TRANSPOSED if split.micro_batch > 1 and not workload.options.software.batch_first else 0
+    copied = (
+        TRANSPOSED if split.micro_batch > 1 and not workload.options.software.batch_first else 0
+    )
     input_copy, output_copy = copied * part.rows * mixer.projected, copied * gated
     forward = CONVOLUTION_FORWARD * convolved + GATE_FORWARD * gated + input_copy + output_copy
     backward = CONVOLUTION_BACKWARD * convolved + GATE_BACKWARD * gated + input_copy
@@ -278,7 +338,9 @@ def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMappi
     )
     scanned = scaled(total([scan, carried]), SCAN_STRETCH)
     input_projection, output_projection = mamba_shapes(model, part, mixer)
-    output = products(machine.engine(workload.options.software.mamba_output_bits), [output_projection])
+    output = products(
+        machine.engine(workload.options.software.mamba_output_bits), [output_projection]
+    )
     return total([products(engine, [input_projection]), output, scanned, around])
 
 
@@ -291,7 +353,8 @@ def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     scores = MatrixProduct(queries, model.seq, model.head_dim, batch)
     context = MatrixProduct(queries, model.value_size, model.seq, batch)
     w = batch * model.seq * queries
-    # the fused softmax works on batches and heads by four; others are cast, masked and scaled by kernels of their own
+    # the fused softmax works on batches and heads by four; others are cast, masked and scaled by
+    # kernels of their own
     fused = batch % 4 == 0
     forward = SCORES_FORWARD if fused else UNFUSED_SCORES_FORWARD
     backward = SCORES_BACKWARD if fused else UNFUSED_SCORES_BACKWARD
@@ -300,49 +363,74 @@ def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
 
 
 def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> Pass:
-    """A kernel for the keys of every context rank in turn, mean over layers with a window and without."""
+    """A kernel for the keys of every context rank in turn, mean over layers with a window and
+    without.
+    """
     heads, gap_s = split.micro_batch * model.heads / split.tp, machine.layers.kernel_s
     passes = [Pass(split.cp * gap_s, split.cp * 2 * gap_s)]
     mean = (model.seq + FUSED_BLOCK) / 2 if model.causal else model.seq
     attending = model.with_attention
-    for layers, reach in ((attending - model.window_layers, model.seq), (model.window_layers, model.window)):
+    for layers, reach in (
+        (attending - model.window_layers, model.seq),
+        (model.window_layers, model.window),
+    ):
         work = FusedWork(
             heads=heads,
             queries=model.seq / split.cp,
-            # a kernel has the keys of one context rank; all of them together go through those of the sequence
+            # a kernel has the keys of one context rank; all of them together go through those of
+            # the sequence
             mean_keys=min(mean, reach + FUSED_BLOCK) / split.cp,
             most_keys=min(model.seq, reach + FUSED_BLOCK) / split.cp,
         )
         times = split.cp * layers / max(attending, 1)
         passes.append(
-            Pass(*(times * fused_s(machine, kernel, model, work) for kernel in (FUSED_FORWARD, FUSED_BACKWARD)))
+            Pass(
+                *(
+                    times * fused_s(machine, kernel, model, work)
+                    for kernel in (FUSED_FORWARD, FUSED_BACKWARD)
+                )
+            )
         )
     return total(passes)
 
 
 def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
     """The memory-bound kernels of the mean layer: around attention, and those of norms."""
-    software, engine, share = workload.options.software, machine.layers, layer_shares(workload.model)
+    software, engine, share = (
+        workload.options.software,
+        machine.layers,
+        layer_shares(workload.model),
+    )
     wide = share.blocks * part.rows * workload.model.hidden / part.norm_parts
     queries = share.attention * part.rows * part.widths.queries
-    forward = software.kernel_traffic * (software.norm_forward_bytes * wide + QUERY_FORWARD * queries)
-    backward = software.kernel_traffic * (software.norm_backward_bytes * wide + QUERY_BACKWARD * queries)
+    forward = software.kernel_traffic * (
+        software.norm_forward_bytes * wide + QUERY_FORWARD * queries
+    )
+    backward = software.kernel_traffic * (
+        software.norm_backward_bytes * wide + QUERY_BACKWARD * queries
+    )
     return Pass(
         moved_s(engine, forward) + share.blocks * KERNELS_FORWARD * engine.kernel_s,
         moved_s(engine, backward) + share.blocks * KERNELS_BACKWARD * engine.kernel_s,
     )
 
 
-def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMapping, part: Shard) -> Pass:
+def _mean_feed_forward(
+    workload: Workload, machine: Machine, split: ScalarMapping, part: Shard
+) -> Pass:
     """What follows attention, mean over dense layers and layers with experts."""
     model = workload.model
     share, h = layer_shares(model), model.hidden
     if not model.experts:
-        return scaled(_feed_forward(workload, machine, h, part.rows, model.ffn // split.tp), share.plain)
+        return scaled(
+            _feed_forward(workload, machine, h, part.rows, model.ffn // split.tp), share.plain
+        )
     kernels = [_experts(workload, machine, part), _router(workload, machine, part)]
     if model.shared_ffn:
         kernels.append(_feed_forward(workload, machine, h, part.rows, model.shared_ffn // split.tp))
-    latent = products(machine.engine(workload.options.software.latent_bits), latent_shapes(model, part))
+    latent = products(
+        machine.engine(workload.options.software.latent_bits), latent_shapes(model, part)
+    )
     layer = scaled(total([*kernels, latent]), share.experts)
     if not model.dense_layers:
         return layer
@@ -352,13 +440,19 @@ def _mean_feed_forward(workload: Workload, machine: Machine, split: ScalarMappin
 
 def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float]:
     """Bytes the activation function moves, forward and backward."""
-    element_bytes = (GATED_FORWARD, GATED_BACKWARD) if workload.model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    element_bytes = (
+        (GATED_FORWARD, GATED_BACKWARD) if workload.model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
+    )
     traffic = workload.options.software.kernel_traffic * elements
     return traffic * element_bytes[0], traffic * element_bytes[1]
 
 
-def _feed_forward(workload: Workload, machine: Machine, h: int, rows: float, width: float, batch: int = 1) -> Pass:
-    """Products up and down and the activation between them, on rows of width h; `width` is that of one GPU."""
+def _feed_forward(
+    workload: Workload, machine: Machine, h: int, rows: float, width: float, batch: int = 1
+) -> Pass:
+    """Products up and down and the activation between them, on rows of width h; `width` is that of
+    one GPU.
+    """
     shapes = feed_forward_shapes(workload.model, h, rows, width, batch)
     forward, backward = _activation_bytes(workload, batch * rows * width)
     moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
@@ -369,7 +463,9 @@ def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
     """The experts of a GPU with routing, permuting and padding."""
     model, engine = workload.model, machine.layers
     width = routed_width(model)
-    feed_forward = _feed_forward(workload, machine, width, part.expert_rows, model.ffn // part.expert_cut, part.experts)
+    feed_forward = _feed_forward(
+        workload, machine, width, part.expert_rows, model.ffn // part.expert_cut, part.experts
+    )
     moved = part.routed_rows * width
     forward, backward = expert_kernels(workload, machine, part)
     around = Pass(
@@ -386,7 +482,10 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
         return forward, backward
     further_experts = part.experts - 1
     quantised = part.experts if machine.layers.input_bytes == 1 else 0
-    return forward + 2 * further_experts + 2 * quantised, backward + 4 * further_experts + 2 * quantised
+    return (
+        forward + 2 * further_experts + 2 * quantised,
+        backward + 4 * further_experts + 2 * quantised,
+    )
 
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:

@@ -1,4 +1,6 @@
-"""Mappings: how a workload is cut, every mapping that is allowed, and what is wrong with one that is not."""
+"""Mappings: how a workload is cut, every mapping that is allowed, and what is wrong with one that
+is not.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,15 @@ class ScalarMapping(NamedTuple):
     @property
     def of_layer(self) -> tuple[object, ...]:
         """What the passes of a layer depend on."""
-        return (self.tp, self.cp, self.ep, self.micro_batch, self.recompute, self.sequence_parallel, *self[ORDINARY:])
+        return (
+            self.tp,
+            self.cp,
+            self.ep,
+            self.micro_batch,
+            self.recompute,
+            self.sequence_parallel,
+            *self[ORDINARY:],
+        )
 
     def micro_batches(self, global_batch: int) -> int:
         """m: micro-batches each pipeline runs in one iteration."""
@@ -61,7 +71,11 @@ class ScalarMapping(NamedTuple):
         With `further` predictions there all of them, if its last chunk has as many.
         """
         missing_count = self.missing_layers(layers)
-        return missing_count if further and missing_count <= self.chunk_layers(layers) else -(-missing_count // 2)
+        return (
+            missing_count
+            if further and missing_count <= self.chunk_layers(layers)
+            else -(-missing_count // 2)
+        )
 
 
 ORDINARY = ScalarMapping._fields.index("zero") + 1
@@ -87,7 +101,9 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
 
 
 Style = tuple[Any, ...]
-"""EP, recomputation, sequence parallelism, ZeRO stage, and what is beside the ordinary of a mapping."""
+"""EP, recomputation, sequence parallelism, ZeRO stage, and what is beside the ordinary of a
+mapping.
+"""
 
 ZERO = 3
 """Where a style has its ZeRO stage, which the layers alone do not depend on."""
@@ -104,47 +120,69 @@ def styled(shape: ScalarMapping, style: Style) -> ScalarMapping:
 
 
 def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[Style]]]:
-    """The degrees, micro-batch and chunks of all mappings, each with the styles that go with them."""
+    """The degrees, micro-batch and chunks of all mappings, each with the styles that go with
+    them.
+    """
     limits, batch = workload.mapping, workload.global_batch
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
         if gpus % (t * c):
             continue
         for p in divisors(gpus // (t * c)):
             d = gpus // (t * c * p)
-            if p > workload.model.layers or batch % d or not (_allows(limits.pp, p) and _allows(limits.dp, d)):
+            if (
+                p > workload.model.layers
+                or batch % d
+                or not (_allows(limits.pp, p) and _allows(limits.dp, d))
+            ):
                 continue
-            # these depend on the ranks of a stage alone: listed once for all micro-batches and chunks
+            # these depend on the ranks of a stage alone: listed once for all micro-batches and
+            # chunks
             styles = [*product(_expert_degrees(workload, t, c * d), *_styles(workload, t, c * d))]
             for b in sorted(set(limits.micro_batch)):
                 if (batch // d) % b:
                     continue
                 for v in _interleaves(workload, p, batch // (d * b)):
-                    yield ScalarMapping(t, p, d, c, 1, b, v, "none", sequence_parallel=False, zero=0), styles
+                    yield (
+                        ScalarMapping(t, p, d, c, 1, b, v, "none", sequence_parallel=False, zero=0),
+                        styles,
+                    )
 
 
 def simpler(workload: Workload, split: ScalarMapping) -> Iterator[ScalarMapping]:
-    """Mappings allowed that take no longer anywhere, as they repeat or offload less and are alike otherwise: without
-    recomputation where nothing goes to the host, or with a lower ZeRO stage that shares the optimizer.
+    """Mappings allowed that take no longer anywhere, as they repeat or offload less and are alike
+    otherwise: without recomputation where nothing goes to the host, or with a lower ZeRO stage that
+    shares the optimizer.
 
-    None where gradients hide behind compute, as more of it hides more, or collectives may run in several ways.
+    None where gradients hide behind compute, as more of it hides more, or collectives may run in
+    several ways.
     """
     if workload.options.dp_mode == "overlap" or workload.options.collectives != "levels":
         return
     if split.recompute != "none" and "none" in recomputes(workload) and not split.offload_percent:
         yield split._replace(recompute="none")
     shares = workload.mapping.offload_percent
-    yield from (split._replace(offload_percent=share) for share in shares if share < split.offload_percent)
-    yield from (split._replace(zero=stage) for stage in range(1, split.zero) if stage in workload.mapping.zero)
+    yield from (
+        split._replace(offload_percent=share) for share in shares if share < split.offload_percent
+    )
+    yield from (
+        split._replace(zero=stage)
+        for stage in range(1, split.zero)
+        if stage in workload.mapping.zero
+    )
 
 
 def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
     """A mapping for every way the layers of one may be cut, on whatever number of GPUs."""
     # degrees that some number of GPUs allows: a bound over these holds on any
-    experts = [x for x in divisors(max(workload.model.experts, 1)) if _allows(workload.mapping.ep, x)]
+    experts = [
+        x for x in divisors(max(workload.model.experts, 1)) if _allows(workload.mapping.ep, x)
+    ]
     for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
         # a layer takes as long whatever the ranks that share its parameters
         recompute, sequence, *_ = _styles(workload, t, 1)
-        for x, b, kind, on in product(experts, sorted(set(workload.mapping.micro_batch)), recompute, sequence):
+        for x, b, kind, on in product(
+            experts, sorted(set(workload.mapping.micro_batch)), recompute, sequence
+        ):
             yield ScalarMapping(t, 1, 1, c, x, b, 1, kind, on, 0)
 
 
@@ -177,55 +215,77 @@ def tensor_divides(workload: Workload, t: int) -> bool:
 
 def _context_degrees(workload: Workload) -> list[int]:
     has_scan = workload.model.mamba_layers > 0  # a scan goes through all tokens of a sequence
-    return sorted(c for c in set(workload.mapping.cp) if workload.model.seq % c == 0 and not (has_scan and c > 1))
+    return sorted(
+        c
+        for c in set(workload.mapping.cp)
+        if workload.model.seq % c == 0 and not (has_scan and c > 1)
+    )
 
 
 def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
     """All x that are allowed where a stage has t times `ranks` GPUs."""
-    return [x for x in divisors(expert_room(workload, t * ranks, t)) if _allows(workload.mapping.ep, x)]
+    return [
+        x for x in divisors(expert_room(workload, t * ranks, t)) if _allows(workload.mapping.ep, x)
+    ]
 
 
 def expert_room(workload: Workload, stage: int, t: int) -> int:
-    """The number x has to divide: what E and the ranks an expert group may take have in common, 1 if dense."""
+    """The number x has to divide: what E and the ranks an expert group may take have in common, 1
+    if dense.
+    """
     if not workload.model.experts:
         return 1
     return math.gcd(workload.model.experts, stage // t if workload.options.expert_tp else stage)
 
 
 def _styles(workload: Workload, t: int, ranks: int) -> list[list[Any]]:
-    """Recomputation, sequence parallelism, ZeRO stages that go with t and `ranks` data-parallel ranks, and what is
-    listed beside the ordinary."""
+    """Recomputation, sequence parallelism, ZeRO stages that go with t and `ranks` data-parallel
+    ranks, and what is listed beside the ordinary.
+    """
     limits = workload.mapping
     split_norms = t > 1 and workload.options.tp_sync_fraction == 1
-    sequence = [on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)]
+    sequence = [
+        on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)
+    ]
     possible = zero_stages(workload, ranks)
     zeros: list[int] = [stage for stage in possible if stage in limits.zero]
-    listed_values = (sorted(set(getattr(limits, name))) for name in ScalarMapping._fields[ORDINARY:])
+    listed_values = (
+        sorted(set(getattr(limits, name))) for name in ScalarMapping._fields[ORDINARY:]
+    )
     return [list(dict.fromkeys(recomputes(workload))), sequence, zeros, *listed_values]
 
 
 def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
-    """ZeRO stages where `ranks` hold the same parameters; what arrives a step late cannot be needed at once."""
+    """ZeRO stages where `ranks` hold the same parameters; what arrives a step late cannot be needed
+    at once.
+    """
     if ranks == 1:
         return (0,)
-    whole_gradients = workload.options.dp_mode == "stale-1" or workload.options.schedule == "dualpipe"
+    whole_gradients = (
+        workload.options.dp_mode == "stale-1" or workload.options.schedule == "dualpipe"
+    )
     return (0, 1) if whole_gradients else (0, 1, 2, 3)
 
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
     """v: more than 1 only where the micro-batches go round the stages evenly.
 
-    Chunks of one layer leave one each to the embedding and the loss. Other schedules than 1F1B have no chunks.
+    Chunks of one layer leave one each to the embedding and the loss. Other schedules than 1F1B have
+    no chunks.
     """
     if schedule_fault(workload, p, micro_batches, 1):
         return
     if workload.options.schedule != "1f1b":
-        if missing_layers(workload.model.layers, p) <= MOST_MISSING and _allows(workload.mapping.interleave, 1):
+        if missing_layers(workload.model.layers, p) <= MOST_MISSING and _allows(
+            workload.mapping.interleave, 1
+        ):
             yield 1
         return
     limit = (workload.model.layers + 2) // p if p > 1 and micro_batches % p == 0 else 1
     for v in range(1, limit + 1):
-        if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _allows(workload.mapping.interleave, v):
+        if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _allows(
+            workload.mapping.interleave, v
+        ):
             yield v
 
 
@@ -236,8 +296,8 @@ def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) 
         return f"schedule = {schedule!r} has no interleaved chunks."
     if schedule == "dualpipe" and p > 1 and (p % 2 or micro_batches % 2 or micro_batches < 2 * p):
         return (
-            f"schedule = 'dualpipe' needs an even number of stages, and an even number of micro-batches, twice as many "
-            f"at least, not {p} and {micro_batches}."
+            "schedule = 'dualpipe' needs an even number of stages, and an even number of"
+            f" micro-batches, twice as many at least, not {p} and {micro_batches}."
         )
     return ""
 
@@ -253,11 +313,21 @@ def _allows(limit: Container[int] | None, value: int) -> bool:
 
 def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
     """What is wrong with the mapping of a plan, as a sentence; empty when it is allowed."""
-    numbers = (mapping.tp, mapping.pp, mapping.dp, mapping.cp, mapping.ep, mapping.micro_batch, mapping.interleave)
+    numbers = (
+        mapping.tp,
+        mapping.pp,
+        mapping.dp,
+        mapping.cp,
+        mapping.ep,
+        mapping.micro_batch,
+        mapping.interleave,
+    )
     if min(numbers) < 1:
         return "Every degree of a mapping is 1 or more."
     checks = (_width_fault, _stage_fault, _batch_fault, _style_fault)
-    fault = _rank_fault(gpus, mapping) or next(filter(None, (check(workload, mapping) for check in checks)), "")
+    fault = _rank_fault(gpus, mapping) or next(
+        filter(None, (check(workload, mapping) for check in checks)), ""
+    )
     return fault or _limit_fault(workload, mapping)
 
 
@@ -270,13 +340,19 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether layers, sequences and experts divide."""
     model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
     if not tensor_divides(workload, t):
-        return f"tp = {t} does not divide the heads, KV heads, Mamba-2 groups or FFN widths of {model.name!r}."
+        return (
+            f"tp = {t} does not divide the heads, KV heads, Mamba-2 groups or FFN widths of"
+            f" {model.name!r}."
+        )
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."
     if model.mamba_layers and c > 1:
         return f"cp = {c} cuts sequences that the Mamba-2 layers of {model.name!r} have whole."
     if expert_room(workload, t * c * mapping.dp, t) % x:
-        return f"ep = {x} does not divide the experts of {model.name!r} and the ranks that may hold them."
+        return (
+            f"ep = {x} does not divide the experts of {model.name!r} and the ranks that may hold"
+            " them."
+        )
     return ""
 
 
@@ -285,8 +361,9 @@ def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
     layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
     if p > layers or p * v > layers + 2 or missing_layers(layers, p * v) > MOST_MISSING:
         return (
-            f"pp = {p} with interleave = {v} leaves more than {MOST_MISSING} of the {layers} layers of "
-            f"{workload.model.name!r} missing, or has more chunks than there are layers, embedding and loss."
+            f"pp = {p} with interleave = {v} leaves more than {MOST_MISSING} of the {layers} layers"
+            f" of {workload.model.name!r} missing, or has more chunks than there are layers,"
+            " embedding and loss."
         )
     return ""
 
@@ -298,7 +375,10 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
         return f"dp = {d} and micro_batch = {b} do not divide the batch of {workload.global_batch}."
     m = workload.global_batch // (d * b)
     if v > 1 and (p == 1 or m % p):
-        return f"interleave = {v} needs a pipeline and a multiple of its {p} stages as micro-batches, not {m}."
+        return (
+            f"interleave = {v} needs a pipeline and a multiple of its {p} stages as micro-batches,"
+            f" not {m}."
+        )
     return schedule_fault(workload, p, m, v)
 
 
@@ -308,8 +388,8 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
         return "Sequence parallelism needs tensor parallelism that keeps all activations equal."
     if mapping.zero not in zero_stages(workload, mapping.dp * mapping.cp):
         return (
-            f"ZeRO stage {mapping.zero} does not exist, has no data or context parallel ranks to share with, "
-            "or does not go with gradients one step late, or in two directions."
+            f"ZeRO stage {mapping.zero} does not exist, has no data or context parallel ranks to"
+            " share with, or does not go with gradients one step late, or in two directions."
         )
     return ""
 

@@ -39,14 +39,17 @@ class StageLoad(NamedTuple):
 
 
 class LayerBytes(NamedTuple):
-    """Activations of one layer and micro-batch kept for the backward pass, logits of a micro-batch, and what
-    recomputation brings back of a layer."""
+    """Activations of one layer and micro-batch kept for the backward pass, logits of a micro-batch,
+    and what recomputation brings back of a layer.
+    """
 
     activations: float
     logits: float
     working: float
     brought_back: float
-    """more than it keeps, until gradients of its weights are taken, where their inputs are recomputed"""
+    """more than it keeps, until gradients of its weights are taken, where their inputs are
+    recomputed
+    """
 
 
 def memory_bytes(workload: Workload, split: ScalarMapping) -> float:
@@ -74,15 +77,33 @@ class MemoryNeeds:
             + (layer.logits if load.logits else 0.0)
             for state, load in zip(states, loads, strict=True)
         )
-        return fullest_bytes + gathered + layer.working + self._workload.options.software.reserve_gib * GIB
+        return (
+            fullest_bytes
+            + gathered
+            + layer.working
+            + self._workload.options.software.reserve_gib * GIB
+        )
 
     def _layer(self, split: ScalarMapping) -> LayerBytes:
-        key = (split.tp, split.cp, split.ep, split.micro_batch, split.recompute, split.sequence_parallel)
+        key = (
+            split.tp,
+            split.cp,
+            split.ep,
+            split.micro_batch,
+            split.recompute,
+            split.sequence_parallel,
+        )
         if key not in self._layers:
             workload, part = self._workload, shard(self._workload, split)
             layer_bytes = kept_bytes(workload, split, part)
-            brought_back = max(whole_layer_bytes(workload, split, part, scores=False) - layer_bytes, 0.0)
-            further_bytes = logits_bytes(workload, part), working_bytes(workload, split, part), brought_back
+            brought_back = max(
+                whole_layer_bytes(workload, split, part, scores=False) - layer_bytes, 0.0
+            )
+            further_bytes = (
+                logits_bytes(workload, part),
+                working_bytes(workload, split, part),
+                brought_back,
+            )
             self._layers[key] = LayerBytes(layer_bytes, *further_bytes)
         return self._layers[key]
 
@@ -93,8 +114,9 @@ class MemoryNeeds:
         return self._loads[key]
 
     def _states_of(self, split: ScalarMapping, loads: list[StageLoad]) -> tuple[list[float], float]:
-        """Parameters, gradients and optimizer states of each stage, and what is gathered of others; none depends on the
-        micro-batches."""
+        """Parameters, gradients and optimizer states of each stage, and what is gathered of others;
+        none depends on the micro-batches.
+        """
         key = (split.tp, split.pp, split.dp, split.cp, split.ep, split.interleave, split.zero)
         if key not in self._states:
             workload, parameters = self._workload, held_parameters(self._workload, split)
@@ -105,40 +127,50 @@ class MemoryNeeds:
 
 
 def _away(load: StageLoad) -> int:
-    """Layers times micro-batches whose activations may be in the host's memory: all but those of the layer at work, of
-    one on its way, and those that gradients of weights are still taken from."""
+    """Layers times micro-batches whose activations may be in the host's memory: all but those of
+    the layer at work, of one on its way, and those that gradients of weights are still taken from.
+    """
     return max(0, load.activations - load.late_activations - 2)
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
     """The first, the second and the last stage of a pipeline, as many as there are."""
     model, p, chunk = workload.model, split.pp, split.chunk_layers(workload.model.layers)
-    full_layers, spared_last = split.stage_layers(model.layers), split.last_lacks(model.layers, model.extra_predictions)
+    full_layers, spared_last = (
+        split.stage_layers(model.layers),
+        split.last_lacks(model.layers, model.extra_predictions),
+    )
     spared_first = split.missing_layers(model.layers) - spared_last
     j, m = model.extra_predictions, split.micro_batches(workload.global_batch)
     one_table = p > 1 or model.tied_embeddings
-    # missing layers are taken from the last chunk, of which the last stage has one micro-batch in flight; further
-    # predictions follow it, so that each is kept for one as well
+    # missing layers are taken from the last chunk, of which the last stage has one micro-batch in
+    # flight; further predictions follow it, so that each is kept for one as well
     last_kept = chunk * chunks_in_flight(split, m, p - 1) - min(spared_last, chunk) + j
-    last_load = StageLoad(max(full_layers - spared_last, 0) + j, 1 if one_table else 2, last_kept, logits=True)
+    last_load = StageLoad(
+        max(full_layers - spared_last, 0) + j, 1 if one_table else 2, last_kept, logits=True
+    )
     if p == 1:
         return [last_load]
     if workload.options.schedule == "zb-h1":
         return _put_off_loads(split, m, [full_layers - spared_first, full_layers, last_load.layers])
     if workload.options.schedule == "dualpipe":
-        return _two_way_loads(workload, p, full_layers - spared_first, full_layers, last_load.layers)
+        return _two_way_loads(
+            workload, p, full_layers - spared_first, full_layers, last_load.layers
+        )
     flying = chunks_in_flight(split, m, 0)
     first_kept = chunk * flying - spared_first * first_chunk_in_flight(split, flying)
     loads = [StageLoad(full_layers - spared_first, 1, first_kept, logits=False), last_load]
     if p > 2:
-        # the second may need most: layers are missing on the first and the last, and later ones keep fewer chunks
+        # the second may need most: layers are missing on the first and the last, and later ones
+        # keep fewer chunks
         loads.append(StageLoad(full_layers, 0, chunk * chunks_in_flight(split, m, 1), logits=False))
     return loads
 
 
 def _put_off_loads(split: ScalarMapping, micro_batches: int, layers: list[int]) -> list[StageLoad]:
-    """Stages of ZB-H1: all keep as many micro-batches as the first one; stage i, counted from 0, has taken no gradients
-    of weights of i of them, and of one more whose other gradients it has just taken.
+    """Stages of ZB-H1: all keep as many micro-batches as the first one; stage i, counted from 0,
+    has taken no gradients of weights of i of them, and of one more whose other gradients it has
+    just taken.
     """
     p, (first_layers, full_layers, last_layers) = split.pp, layers
     flying = min(p, micro_batches)
@@ -153,23 +185,32 @@ def _put_off_loads(split: ScalarMapping, micro_batches: int, layers: list[int]) 
 def _two_way_loads(
     workload: Workload, p: int, first_layers: int, full_layers: int, last_layers: int
 ) -> list[StageLoad]:
-    """GPUs of DualPipe: that with both ends of the model, and those in the middle while the pipeline is full and as it
-    drains."""
+    """GPUs of DualPipe: that with both ends of the model, and those in the middle while the
+    pipeline is full and as it drains.
+    """
     tables = 1 if workload.model.tied_embeddings else 2
     kept, put_off = p * first_layers + last_layers, max(first_layers, last_layers)
-    ends = StageLoad(first_layers + last_layers, tables, kept, logits=True, late_activations=put_off)
+    ends = StageLoad(
+        first_layers + last_layers, tables, kept, logits=True, late_activations=put_off
+    )
     if p == 2:
         return [ends]
-    busy_middle = StageLoad(2 * full_layers, 0, (p + 1) * full_layers, logits=False, late_activations=full_layers)
+    busy_middle = StageLoad(
+        2 * full_layers, 0, (p + 1) * full_layers, logits=False, late_activations=full_layers
+    )
     return [
         ends,
         busy_middle,
-        busy_middle._replace(activations=(p // 2 + 1) * full_layers, late_activations=p // 2 * full_layers),
+        busy_middle._replace(
+            activations=(p // 2 + 1) * full_layers, late_activations=p // 2 * full_layers
+        ),
     ]
 
 
 def first_chunk_in_flight(split: ScalarMapping, flying: int) -> int:
-    """How many of the chunks in flight on the first stage are its first, which p micro-batches enter at a time."""
+    """How many of the chunks in flight on the first stage are its first, which p micro-batches
+    enter at a time.
+    """
     turn = split.pp * split.interleave
     return sum(1 for number in range(flying) if number % turn < split.pp)
 
@@ -185,7 +226,9 @@ def stage_parameters(
 
 
 def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMapping) -> float:
-    """The two layers that ZeRO 3 has whole at a time; or two chunks, and the gradients of one under ZeRO 2 as well."""
+    """The two layers that ZeRO 3 has whole at a time; or two chunks, and the gradients of one under
+    ZeRO 2 as well.
+    """
     layer_size = fullest.layer + fullest.expert_layer
     parameters = 2 * WEIGHT_BYTES * layer_size if split.zero == 3 else 0.0
     if split.zero < 2 or not chunks_are_whole(workload, split):
@@ -205,11 +248,17 @@ def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMa
     copies = 2 if workload.options.dp_mode == "stale-1" else 1
     gradient_bytes = copies * software.gradient_bytes
     if not split.zero:
-        return WEIGHT_BYTES * stage_size + gradient_bytes * stage_size + software.state_bytes * stage_size
+        return (
+            WEIGHT_BYTES * stage_size
+            + gradient_bytes * stage_size
+            + software.state_bytes * stage_size
+        )
     shard_size = sharded_parameters(workload, parameters, split) / stage_copies(workload, split)
     weights = WEIGHT_BYTES * (shard_size if split.zero >= 3 else stage_size)
     return (
-        weights + gradient_bytes * (shard_size if split.zero >= 2 else stage_size) + software.state_bytes * shard_size
+        weights
+        + gradient_bytes * (shard_size if split.zero >= 2 else stage_size)
+        + software.state_bytes * shard_size
     )
 
 
@@ -224,41 +273,60 @@ def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
 def product_input_bytes(workload: Workload) -> float:
     """w_k: bytes kept of an element that goes into a product, mean over the layers."""
     is_narrow = workload.precision not in ("bf16", "fp16")
-    return 1 + layers_in_16_bits(workload) if is_narrow and workload.options.software.narrow_inputs else 2
+    return (
+        1 + layers_in_16_bits(workload)
+        if is_narrow and workload.options.software.narrow_inputs
+        else 2
+    )
 
 
-def whole_layer_bytes(workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True) -> float:
+def whole_layer_bytes(
+    workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True
+) -> float:
     """Activations of one layer without recomputation; `scores` with those of unfused attention."""
     model, columns, w = workload.model, part.widths, product_input_bytes(workload)
     share = layer_shares(model)
     masks = workload.options.software.dropout
-    # queries, keys, values and what the core hands on in 16 bits, and the input of the output projection
+    # queries, keys, values and what the core hands on in 16 bits, and the input of the output
+    # projection
     attention = 2 * (columns.queries + columns.keys_values) + (4 - w) * columns.values
     square = 0.0
     if scores and workload.options.attention == "unfused":
         score_bytes = 5 if masks else 2
         square = score_bytes * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
-    # of two norms the input, 2 bytes each, and the output, an input of products; of dropout a mask of a byte each
-    norms = share.blocks * part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
+    # of two norms the input, 2 bytes each, and the output, an input of products; of dropout a mask
+    # of a byte each
+    norms = (
+        share.blocks * part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
+    )
     mixers = share.attention * (attention * part.rows + square)
     if share.mamba:
         mixer = mamba_shard(model, split.tp)
-        mixers += share.mamba * part.rows * (2 * mixer.projected + 2 * mixer.head_columns + w * mixer.head_columns)
+        mixers += (
+            share.mamba
+            * part.rows
+            * (2 * mixer.projected + 2 * mixer.head_columns + w * mixer.head_columns)
+        )
     return norms + mixers + _feed_forward_bytes(workload, split, part)
 
 
 def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What feed-forward layers keep, mean over the layers."""
     model, w = workload.model, product_input_bytes(workload)
-    # what the nonlinearity reads in 16 bits, gate and value or one of them, and what it writes for the product down
+    # what the nonlinearity reads in 16 bits, gate and value or one of them, and what it writes for
+    # the product down
     column_bytes = w + (4 if workload.model.gated else 2)
     share = layer_shares(model)
     if not model.experts:
         return share.plain * column_bytes * model.ffn / split.tp * part.rows
-    routed = part.routed_rows * (routed_width(model) * w + column_bytes * model.ffn / part.expert_cut)
+    routed = part.routed_rows * (
+        routed_width(model) * w + column_bytes * model.ffn / part.expert_cut
+    )
     latent = w * model.expert_latent * part.rows / part.norm_parts
     mixed = column_bytes * model.shared_ffn / split.tp * part.rows + routed + latent
-    return share.experts * mixed + share.plain * column_bytes * model.dense_ffn / split.tp * part.rows
+    return (
+        share.experts * mixed + share.plain * column_bytes * model.dense_ffn / split.tp * part.rows
+    )
 
 
 def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
@@ -288,6 +356,7 @@ def working_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> floa
 def chunks_in_flight(split: ScalarMapping, micro_batches: int, stage: int) -> int:
     """Model chunks whose activations a stage, counted from 0, keeps at once."""
     p, v = split.pp, split.interleave
-    # 1F1B: a pass forward for each stage from here on; interleaved: 2(p - 1 - stage) + (v - 1)p ahead, and one at work
+    # 1F1B: a pass forward for each stage from here on; interleaved: 2(p - 1 - stage) + (v - 1)p
+    # ahead, and one at work
     limit = p - stage if v == 1 else p * v + p - 1 - 2 * stage
     return min(micro_batches * v, limit)

@@ -19,8 +19,9 @@ from coopt.verifier.training.mappings import ScalarMapping, divisors
 class Placement(NamedTuple):
     """Parts of each dimension inside an HB domain and across domains.
 
-    `copies` are the GPUs that hold the same experts, y_xh and y_xl of docs/model.md; 1 for a dense model. TP blocks of
-    a stage follow each other, or, where replicas are `outermost`, those of a pipeline.
+    `copies` are the GPUs that hold the same experts, y_xh and y_xl of docs/model.md; 1 for a dense
+    model. TP blocks of a stage follow each other, or, where replicas are `outermost`, those of a
+    pipeline.
     """
 
     tp_in: int
@@ -36,7 +37,9 @@ class Placement(NamedTuple):
     copies_in: int = 1
     copies_across: int = 1
     dp_fewest: int = 0
-    """replicas of a stage in the domain that holds fewest, where domains are not filled alike; 0 where they are"""
+    """replicas of a stage in the domain that holds fewest, where domains are not filled alike; 0
+    where they are
+    """
     outermost: Literal["pp", "dp"] = "pp"
     two_way: bool = False
     """stages as far from either end of a pipeline hold the same"""
@@ -47,7 +50,9 @@ class Placement(NamedTuple):
         return self.tp_in * self.cp_in * self.pp_in * self.dp_in
 
     def fewest(self, inside: int) -> int:
-        """Ranks in the domain that holds fewest, of DP ranks or copies of experts of which the fullest has `inside`."""
+        """Ranks in the domain that holds fewest, of DP ranks or copies of experts of which the
+        fullest has `inside`.
+        """
         return inside * (self.dp_fewest or self.dp_in) // self.dp_in
 
     @property
@@ -86,28 +91,46 @@ class Rooms(NamedTuple):
 
 
 def placements(
-    workload: Workload, split: ScalarMapping, active_gpus: int, rooms: Rooms | None = None, *, turned: bool = False
+    workload: Workload,
+    split: ScalarMapping,
+    active_gpus: int,
+    rooms: Rooms | None = None,
+    *,
+    turned: bool = False,
 ) -> tuple[Placement, ...]:
-    """All ways to put `active_gpus` GPUs of a mapping into one domain, or any number of them that keeps groups whole.
+    """All ways to put `active_gpus` GPUs of a mapping into one domain, or any number of them that
+    keeps groups whole.
 
     `turned` ones have replicas outermost.
     """
     degrees = _degrees(workload, split)
-    places = _placements(degrees, active_gpus) if rooms is None else tuple(_uneven_placements(degrees, rooms))
+    places = (
+        _placements(degrees, active_gpus)
+        if rooms is None
+        else tuple(_uneven_placements(degrees, rooms))
+    )
     if workload.tp_inside:
         places = tuple(place for place in places if place.tp_across == 1)
     outermost, is_even = workload.mapping.outermost, rooms is None
-    may = (place for place in places if turned and is_even and "dp" in outermost and may_turn(workload, place))
+    may = (
+        place
+        for place in places
+        if turned and is_even and "dp" in outermost and may_turn(workload, place)
+    )
     turned_places = (place._replace(outermost="dp") for place in may)
     return (*(places if "pp" in outermost else ()), *turned_places)
 
 
 def may_turn(workload: Workload, place: Placement) -> bool:
-    """Whether replicas may lie outermost: where they and stages lie across, one stage to a domain, and groups of
-    experts do not run over TP ranks in several domains.
+    """Whether replicas may lie outermost: where they and stages lie across, one stage to a domain,
+    and groups of experts do not run over TP ranks in several domains.
     """
     keeps_experts = place.tp_across == 1 or not workload.model.experts or workload.options.expert_tp
-    return place.pp_in == 1 < place.pp_across and place.stage_across > place.tp_across and keeps_experts
+    return (
+        place.pp_in == 1 < place.pp_across
+        and place.stage_across > place.tp_across
+        and keeps_experts
+    )
 
 
 def placement_of(
@@ -115,14 +138,22 @@ def placement_of(
 ) -> Placement | None:
     """The placement of a plan whose mapping is sound; None where it does not multiply out."""
     pairs, mapping = plan.placement, plan.mapping
-    if set(pairs) != {"tp", "pp", "dp", "cp", "ep"} or min(min(pair) for pair in pairs.values()) < 1:
+    if (
+        set(pairs) != {"tp", "pp", "dp", "cp", "ep"}
+        or min(min(pair) for pair in pairs.values()) < 1
+    ):
         return None
     if rooms is not None:
-        degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep))
+        degrees = _Degrees(
+            mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep)
+        )
         if mapping.outermost == "dp":
             return None
         parts = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
-        return next((place for place in _uneven_placements(degrees, rooms) if place[: len(parts)] == parts), None)
+        return next(
+            (place for place in _uneven_placements(degrees, rooms) if place[: len(parts)] == parts),
+            None,
+        )
     if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
         return None
     if pairs["tp"][1] > 1 and workload.tp_inside:
@@ -130,7 +161,9 @@ def placement_of(
     inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
     if math.prod(inside) != active_gpus:
         return None
-    degrees = _Degrees(mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep))
+    degrees = _Degrees(
+        mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep)
+    )
     place = _placement(degrees, *inside)._replace(outermost=mapping.outermost)
     if mapping.outermost == "dp" and not may_turn(workload, place):
         return None
@@ -161,7 +194,9 @@ def _even_placements(degrees: _Degrees, active_gpus: int) -> Iterator[Placement]
 
 
 def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
-    """TP, context and expert groups whole in every domain; groups of replicas of a stage as even as they go."""
+    """TP, context and expert groups whole in every domain; groups of replicas of a stage as even as
+    they go.
+    """
     ranks = degrees.tp * degrees.cp
     holders = degrees.cp if degrees.expert_tp else ranks
     # the fewest replicas of a stage that hold whole expert groups among them
@@ -179,14 +214,17 @@ def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
         parts = (degrees.tp, 1, stages, across, largest, count, degrees.cp, 1)
         place = Placement(*parts, dp_fewest=fewest, two_way=degrees.two_way)
         if degrees.ep:
-            place = place._replace(ep_in=degrees.ep, copies_in=holders * largest // degrees.ep, copies_across=count)
+            place = place._replace(
+                ep_in=degrees.ep, copies_in=holders * largest // degrees.ep, copies_across=count
+            )
         yield place
 
 
 def _placement(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
     """The placement with t, p, d, c ranks inside a domain.
 
-    An expert group takes ranks of t (unless TP splits the experts), c and d inside the domain before others across.
+    An expert group takes ranks of t (unless TP splits the experts), c and d inside the domain
+    before others across.
     """
     parts = (t, degrees.tp // t, p, degrees.pp // p, d, degrees.dp // d, c, degrees.cp // c)
     if not degrees.ep:
@@ -209,7 +247,9 @@ class Widths(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """One GPU's part of a layer and micro-batch; `expert_*` are 0 (and `expert_cut` 1) for a dense model."""
+    """One GPU's part of a layer and micro-batch; `expert_*` are 0 (and `expert_cut` 1) for a dense
+    model.
+    """
 
     rows: int
     """n"""
@@ -268,7 +308,9 @@ def expert_copies(workload: Workload, split: ScalarMapping) -> int:
 
 
 class LayerShares(NamedTuple):
-    """Parts of the layers of a model that have attention, Mamba-2, experts and a plain feed-forward part."""
+    """Parts of the layers of a model that have attention, Mamba-2, experts and a plain feed-forward
+    part.
+    """
 
     attention: float
     mamba: float
@@ -277,7 +319,9 @@ class LayerShares(NamedTuple):
 
     @property
     def blocks(self) -> float:
-        """u: mixers and feed-forward parts of the mean layer, over the two of a layer that has both."""
+        """u: mixers and feed-forward parts of the mean layer, over the two of a layer that has
+        both.
+        """
         return sum(self) / 2
 
 
@@ -306,7 +350,9 @@ class MambaShard(NamedTuple):
 
     @property
     def projected(self) -> int:
-        """Columns of its input projection: those of its heads twice, as one half is a gate, B, C and a step a head."""
+        """Columns of its input projection: those of its heads twice, as one half is a gate, B, C
+        and a step a head.
+        """
         return 2 * self.head_columns + self.group_columns + self.heads
 
 
@@ -322,7 +368,9 @@ def routed_width(model: Transformer) -> int:
 
 
 def chunks_are_whole(workload: Workload, split: ScalarMapping) -> bool:
-    """Whether a chunk's shards are gathered, and its gradients scattered, once for the p micro-batches it works on."""
+    """Whether a chunk's shards are gathered, and its gradients scattered, once for the p
+    micro-batches it works on.
+    """
     return workload.options.software.shards_in_rounds and split.interleave > 1
 
 
@@ -351,7 +399,12 @@ def attention_parameters(model: Transformer, tp: int) -> int:
     if not model.kv_rank:
         return h * (part.queries + part.keys_values) + output
     queries = model.q_rank * (h + part.queries) if model.q_rank else h * part.queries
-    return queries + h * (model.kv_rank + model.rope_dim) + model.kv_rank * latent_width(model, tp) + output
+    return (
+        queries
+        + h * (model.kv_rank + model.rope_dim)
+        + model.kv_rank * latent_width(model, tp)
+        + output
+    )
 
 
 def latent_width(model: Transformer, tp: int) -> int:
@@ -368,7 +421,11 @@ def held_layers(model: Transformer, split: ScalarMapping) -> int:
 def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
-    layers, matrix_size, share = held_layers(model, split), matrices(model) * model.hidden, layer_shares(model)
+    layers, matrix_size, share = (
+        held_layers(model, split),
+        matrices(model) * model.hidden,
+        layer_shares(model),
+    )
     common, experts = share.attention * attention_parameters(model, tp), 0.0
     if share.mamba:
         mixer = mamba_shard(model, tp)
@@ -377,7 +434,10 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
         around = model.hidden * model.experts + 2 * model.hidden * model.expert_latent
         common += share.experts * (matrix_size * model.shared_ffn / tp + around)
         common += share.plain * matrix_size * model.dense_ffn / tp
-        cut, of_expert = tp if workload.options.expert_tp else 1, matrices(model) * routed_width(model) * model.ffn
+        cut, of_expert = (
+            tp if workload.options.expert_tp else 1,
+            matrices(model) * routed_width(model) * model.ffn,
+        )
         experts = share.experts * of_expert * (model.experts // split.ep) / cut
     else:
         common += share.plain * matrix_size * model.ffn / tp
@@ -391,6 +451,10 @@ def stage_copies(workload: Workload, split: ScalarMapping) -> int:
     return 2 if workload.options.schedule == "dualpipe" and split.pp > 1 else 1
 
 
-def sharded_parameters(workload: Workload, parameters: HeldParameters, split: ScalarMapping) -> float:
+def sharded_parameters(
+    workload: Workload, parameters: HeldParameters, split: ScalarMapping
+) -> float:
     """Q: parameters of a GPU when the ranks that hold the same ones share them out."""
-    return parameters.common / (split.dp * split.cp) + parameters.experts / expert_copies(workload, split)
+    return parameters.common / (split.dp * split.cp) + parameters.experts / expert_copies(
+        workload, split
+    )

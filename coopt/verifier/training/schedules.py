@@ -1,6 +1,8 @@
-"""How long a pipeline takes whose schedule splits the backward pass: the longest of some rows of passes.
+"""How long a pipeline takes whose schedule splits the backward pass: the longest of some rows of
+passes.
 
-F, B and W are a micro-batch's pass forward through a full stage, its gradients of inputs and those of weights.
+F, B and W are a micro-batch's pass forward through a full stage, its gradients of inputs and those
+of weights.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ class SplitShape(NamedTuple):
 
 
 class LayerPasses(NamedTuple):
-    """Seconds of a layer without traffic; of gradients of weights alone, and with adding them up; and those of weights
-    that the last stage has more of than a full one."""
+    """Seconds of a layer without traffic; of gradients of weights alone, and with adding them up;
+    and those of weights that the last stage has more of than a full one.
+    """
 
     forward_s: float
     inputs_s: float
@@ -30,8 +33,9 @@ class LayerPasses(NamedTuple):
 
 
 class SplitStage(NamedTuple):
-    """Seconds of a full stage and micro-batch, of the pass forward of a layer, of a whole layer, each with traffic, and
-    what the last stage takes longer."""
+    """Seconds of a full stage and micro-batch, of the pass forward of a layer, of a whole layer,
+    each with traffic, and what the last stage takes longer.
+    """
 
     stage_s: float
     forward_s: float
@@ -40,8 +44,9 @@ class SplitStage(NamedTuple):
 
 
 class PassRow(NamedTuple):
-    """Passes that wait for one another: `filled_s` beyond those of all micro-batches on a full stage, so many visits of
-    the last stage and of the first one, and so many hops."""
+    """Passes that wait for one another: `filled_s` beyond those of all micro-batches on a full
+    stage, so many visits of the last stage and of the first one, and so many hops.
+    """
 
     filled_s: float
     visits: float
@@ -49,16 +54,19 @@ class PassRow(NamedTuple):
     hops: float
 
     def added_s(self, excess_s: float, lack_s: float) -> float:
-        """What it takes beyond all micro-batches on a full stage, where the last one takes `excess_s` longer and the
-        first one `lack_s` less, hops aside."""
+        """What it takes beyond all micro-batches on a full stage, where the last one takes
+        `excess_s` longer and the first one `lack_s` less, hops aside.
+        """
         return self.filled_s + self.visits * excess_s - self.firsts * lack_s
 
 
 class _Counts(NamedTuple):
-    """Passes of a row beyond those of all micro-batches: F and B of a full stage, and W or what hides behind as much.
+    """Passes of a row beyond those of all micro-batches: F and B of a full stage, and W or what
+    hides behind as much.
 
-    It visits the last stage `visits` times, `late_visits` of them with gradients of its weights, and as often as
-    `firsts` and `first_forwards` the first one, with all of a micro-batch and with its pass forward.
+    It visits the last stage `visits` times, `late_visits` of them with gradients of its weights,
+    and as often as `firsts` and `first_forwards` the first one, with all of a micro-batch and with
+    its pass forward.
     """
 
     forwards: float
@@ -75,7 +83,9 @@ class _Counts(NamedTuple):
     """longer where the first stage has so few layers that the second ends later"""
 
 
-def longest_row(schedule: str, shape: SplitShape, passes: LayerPasses, stage: SplitStage, hop_s: float) -> PassRow:
+def longest_row(
+    schedule: str, shape: SplitShape, passes: LayerPasses, stage: SplitStage, hop_s: float
+) -> PassRow:
     """The row that takes longest."""
     summed_s = passes.weights_s + passes.added_s
     # X of docs/model.md: what passes hide behind is as long as the least of the three at most
@@ -87,7 +97,12 @@ def longest_row(schedule: str, shape: SplitShape, passes: LayerPasses, stage: Sp
     light_s = max(0.0, backward_s - shape.layers * passes.inputs_s + least_s)
     rows = []
     for counts in _zero_bubble(shape, weights_s) if schedule == "zb-h1" else _two_way(shape):
-        filled_s = counts.forwards * forward_s + counts.inputs * inputs_s - counts.weights * least_s - counts.hidden_s
+        filled_s = (
+            counts.forwards * forward_s
+            + counts.inputs * inputs_s
+            - counts.weights * least_s
+            - counts.hidden_s
+        )
         filled_s -= (counts.visits - counts.late_visits) * passes.last_more_s
         filled_s -= shape.first_lacks * counts.first_forwards * stage.forward_s
         filled_s += light_s if counts.is_light else 0.0
@@ -99,8 +114,8 @@ def longest_row(schedule: str, shape: SplitShape, passes: LayerPasses, stage: Sp
 def _zero_bubble(shape: SplitShape, weights_s: float) -> Iterator[_Counts]:
     """ZB-H1: the last stage has W of its first p - 1 micro-batches behind it only at the end.
 
-    A row may go through other stages in place of the last one: a micro-batch forward and one back take two hops more,
-    as long as W of some stage is there to wait, and beyond that W less.
+    A row may go through other stages in place of the last one: a micro-batch forward and one back
+    take two hops more, as long as W of some stage is there to wait, and beyond that W less.
     """
     p, m = shape.p, shape.m
     spared, pair, loop = min(p, m) - 1, min(m, 2), 2 * (p - 1)
@@ -108,13 +123,18 @@ def _zero_bubble(shape: SplitShape, weights_s: float) -> Iterator[_Counts]:
     no_fewer = max(fewest, m - p + 1)
     binding = _Counts(p - 1, p - 1, spared, m, m - spared - 1, 1, loop)
     yield binding  # "the last stage binds"
-    # "but for its last micro-batches": of more than p the hop to the last stage and back is waited for once
+    # "but for its last micro-batches": of more than p the hop to the last stage and back is waited
+    # for once
     yield binding._replace(visits=spared + 1, late_visits=0, hops=loop + (2 if m > p else 0))
-    # "one round trip of hops"; then "hops longer than W/2": two of them in place of a visit, which takes W less
+    # "one round trip of hops"; then "hops longer than W/2": two of them in place of a visit, which
+    # takes W less
     for visits in (no_fewer, fewest):
         beyond_s = (no_fewer - visits) * weights_s
         yield binding._replace(
-            visits=visits, late_visits=visits - pair, hops=loop + 2 * (m - visits), hidden_s=beyond_s
+            visits=visits,
+            late_visits=visits - pair,
+            hops=loop + 2 * (m - visits),
+            hidden_s=beyond_s,
         )
     # "the last stage, from its end": filled by passes forward, it then works without a pause
     yield _Counts(p - 1, 0, 0, m, m, 0, p - 1, 1, is_light=False)
@@ -128,25 +148,34 @@ def _zero_bubble(shape: SplitShape, weights_s: float) -> Iterator[_Counts]:
     )
     yield from seldom
     if p > 2:
-        # "each of these three", where K trips turn before the last stage and its W is not waited for
+        # "each of these three", where K trips turn before the last stage and its W is not waited
+        # for
         ends = _visits_of_trips(max(m, 2), p - 1)
         short_trips = max(0, m - ends - p + 1)
         for counts in seldom:
             firsts = ends - (1 if counts.visits == pair else 0)
-            yield counts._replace(firsts=firsts, hops=counts.hops + 2 * short_trips, hidden_s=short_trips * weights_s)
+            yield counts._replace(
+                firsts=firsts, hops=counts.hops + 2 * short_trips, hidden_s=short_trips * weights_s
+            )
     if p > 3:
         # "the first of them": trips that turn before both ends
         short_trips = max(0, m - _visits_of_trips(max(m, 3) - 1, p - 2) - p + 1)
-        yield seldom[0]._replace(hops=seldom[0].hops + 2 * short_trips, hidden_s=short_trips * weights_s)
+        yield seldom[0]._replace(
+            hops=seldom[0].hops + 2 * short_trips, hidden_s=short_trips * weights_s
+        )
 
 
 def _visits_of_trips(m: int, stages: int) -> int:
-    """How often an end of so many stages is visited where messages go from one end to the other all along."""
+    """How often an end of so many stages is visited where messages go from one end to the other all
+    along.
+    """
     return 1 if m == 1 else 2 + (m - 2) // stages
 
 
 def _two_way(shape: SplitShape) -> Iterator[_Counts]:
-    """DualPipe: pairs of stages, n of them outside the middle pair, and half of the micro-batches either way."""
+    """DualPipe: pairs of stages, n of them outside the middle pair, and half of the micro-batches
+    either way.
+    """
     p, m = shape.p, shape.m
     # two stages go in step, as each GPU has both ends of the model
     if p <= 2:
@@ -160,8 +189,9 @@ def _two_way(shape: SplitShape) -> Iterator[_Counts]:
 
 
 def _there_and_back(p: int, m: int) -> Iterator[_Counts]:
-    """Rows that fill the middle, then go from one end of the GPUs to the other, 2p - 2 hops for p micro-batches, and
-    stay at the ends for the others."""
+    """Rows that fill the middle, then go from one end of the GPUs to the other, 2p - 2 hops for p
+    micro-batches, and stay at the ends for the others.
+    """
     n = p // 2 - 1
     trips, remainder = divmod(m - 2 * p - 2, p)
     if trips < 0:  # fewer than 2p + 2 micro-batches leave no choice
@@ -169,7 +199,11 @@ def _there_and_back(p: int, m: int) -> Iterator[_Counts]:
     else:
         at_ends, hops = m // 2 - p + 1, 5 * p - 5
         choices = [(hops, at_ends), (hops + 2 * trips * (p - 1), at_ends - trips * n)]
-        choices += [(2 * m + p - 11 - 2 * trips - 2 * cut, 2 + trips + cut) for cut in (0, 1) if remainder or not cut]
+        choices += [
+            (2 * m + p - 11 - 2 * trips - 2 * cut, 2 + trips + cut)
+            for cut in (0, 1)
+            if remainder or not cut
+        ]
     # "each path (h, s)"; the last row is "the ends, one GPU further in"
     for hops, visits in choices:
         yield _Counts(2 * n, n, n, visits, visits, visits + 1, hops, -1)
@@ -180,7 +214,9 @@ def _there_and_back(p: int, m: int) -> Iterator[_Counts]:
 
 
 def _inner_row(p: int, visits: int, firsts: int, hops: float) -> _Counts:
-    """A row that begins and ends one GPU further in; among four stages it has all gradients of the end stages."""
+    """A row that begins and ends one GPU further in; among four stages it has all gradients of the
+    end stages.
+    """
     n = p // 2 - 1
     of_four = 1 if n == 1 else 0
     return _Counts(n, 2 * n - 1, n, visits, visits - 1 + of_four, firsts, hops, of_four - 1)
@@ -191,7 +227,9 @@ def _last_hops(p: int, m: int) -> float:
 
 
 def _seldom_at_the_ends(p: int, m: int) -> Iterator[_Counts]:
-    """Rows of a last stage that is lighter than others: hops go back and forth between the GPUs beside the ends."""
+    """Rows of a last stage that is lighter than others: hops go back and forth between the GPUs
+    beside the ends.
+    """
     n = p // 2 - 1
     turns, remainder = divmod(m - 2 * p, p - 2)
     hops = 5 * p - 9 + 2 * (p - 3) * turns + max(0, 2 * remainder - 2)
@@ -216,4 +254,6 @@ def _at_the_ends(p: int, m: int) -> Iterator[_Counts]:
             visits = half - turned
             yield _Counts(0, n + turned, n, visits, visits - 1, half - n, hops, -n - 1)
         visits = half - n - 1
-        yield _Counts(n, n + 1, n, visits, visits - 1, half - 2 * n, _last_hops(p, m) - 3 * (n - 2), -1)
+        yield _Counts(
+            n, n + 1, n, visits, visits - 1, half - 2 * n, _last_hops(p, m) - 3 * (n - 2), -1
+        )

@@ -23,9 +23,27 @@ from coopt.verifier.training.communication import (
 )
 from coopt.verifier.training.kernels import machine_of, moved_s, predicting
 from coopt.verifier.training.layer import LayerTimes, logits_s
-from coopt.verifier.training.mappings import ZERO, ScalarMapping, Style, layer_mappings, shapes, styled
-from coopt.verifier.training.placing import HeldParameters, held_parameters, sharded_parameters, stage_copies
-from coopt.verifier.training.schedules import LayerPasses, PassRow, SplitShape, SplitStage, longest_row
+from coopt.verifier.training.mappings import (
+    ZERO,
+    ScalarMapping,
+    Style,
+    layer_mappings,
+    shapes,
+    styled,
+)
+from coopt.verifier.training.placing import (
+    HeldParameters,
+    held_parameters,
+    sharded_parameters,
+    stage_copies,
+)
+from coopt.verifier.training.schedules import (
+    LayerPasses,
+    PassRow,
+    SplitShape,
+    SplitStage,
+    longest_row,
+)
 
 OPTIMIZER_BYTES = 60
 ACCUMULATE_BYTES = 6
@@ -37,16 +55,18 @@ Item = TypeVar("Item")
 
 
 class EndVisits(NamedTuple):
-    """Visits of a chain of passes to the last stage, and the layers and seconds forward that it is shorter for having
-    no more of them."""
+    """Visits of a chain of passes to the last stage, and the layers and seconds forward that it is
+    shorter for having no more of them.
+    """
 
     visits: float
     layers: float = 0.0
     forward_s: float = 0.0
 
     def added_s(self, excess_s: float, layer_s: float) -> float:
-        """What the chain takes longer than through middle stages alone where the last one takes `excess_s` longer for
-        a micro-batch."""
+        """What the chain takes longer than through middle stages alone where the last one takes
+        `excess_s` longer for a micro-batch.
+        """
         return self.visits * excess_s - self.layers * layer_s - self.forward_s
 
 
@@ -67,7 +87,9 @@ class Work(NamedTuple):
     core_s: float
     """of a layer, behind which keys and values go round; 0 without context parallelism"""
     idle_s: float
-    """in which the GPU waits for the host, and keys and values go round as well; 0 without context parallelism"""
+    """in which the GPU waits for the host, and keys and values go round as well; 0 without context
+    parallelism
+    """
     stage_s: float
     logits_s: float
     """with the further predictions"""
@@ -91,22 +113,30 @@ class Work(NamedTuple):
 
     @property
     def hiding_layers(self) -> int:
-        """Layers of an iteration behind which the gradient exchange can hide: those of one micro-batch."""
-        if self.split.zero >= 2:  # with every micro-batch, and the last stage has the fewest layers to hide behind
+        """Layers of an iteration behind which the gradient exchange can hide: those of one
+        micro-batch.
+        """
+        if (
+            self.split.zero >= 2
+        ):  # with every micro-batch, and the last stage has the fewest layers to hide behind
             return self.micro_batches * (self.layers - self.missing_last)
         return self.layers
 
     @property
     def window_s(self) -> float:
-        """Compute of an iteration behind which the gradient exchange can hide; the core is for keys and values."""
+        """Compute of an iteration behind which the gradient exchange can hide; the core is for keys
+        and values.
+        """
         return self.hiding_layers * (self.layer_s - self.core_s)
 
     def inside_window_s(self, traffic_s: float, busy_s: float) -> float:
-        """What gradients hide behind besides, where a layer has traffic of so many seconds that stays in its domain.
+        """What gradients hide behind besides, where a layer has traffic of so many seconds that
+        stays in its domain.
 
-        NICs are idle then. Links of the domain are not: gradients that keep these busy for `busy_s` wait for it. And
-        logits, and adding up gradients, take compute in place of passes forward, which have up to half of that traffic
-        in a fourth of the compute or more. Schedules that split the backward pass end with passes that have none.
+        NICs are idle then. Links of the domain are not: gradients that keep these busy for `busy_s`
+        wait for it. And logits, and adding up gradients, take compute in place of passes forward,
+        which have up to half of that traffic in a fourth of the compute or more. Schedules that
+        split the backward pass end with passes that have none.
         """
         if not self.window_s or self.schedule != "1f1b":
             return 0.0
@@ -115,11 +145,15 @@ class Work(NamedTuple):
         free_share = max(0.0, 1 - busy_s / self.window_s) * max(0.0, 1 - 2 * other_s / each_s)
         return self.hiding_layers * traffic_s * free_share
 
-    def exposed_s(self, pipeline_s: float, data_s: float, met_s: float = 0.0, inside_s: float = 0.0) -> float:
-        """What the gradient exchange adds to the time of the pipeline; both together grow with either.
+    def exposed_s(
+        self, pipeline_s: float, data_s: float, met_s: float = 0.0, inside_s: float = 0.0
+    ) -> float:
+        """What the gradient exchange adds to the time of the pipeline; both together grow with
+        either.
 
-        Where it is one step late, or hides, hops take `met_s` longer that it meets; what does not hide waits for them.
-        It hides behind compute, and behind traffic inside domains as far as `inside_window_s` says.
+        Where it is one step late, or hides, hops take `met_s` longer that it meets; what does not
+        hide waits for them. It hides behind compute, and behind traffic inside domains as far as
+        `inside_window_s` says.
         """
         if self.mode == "stale-1":
             return max(0.0, data_s - pipeline_s) + met_s
@@ -128,10 +162,12 @@ class Work(NamedTuple):
         return data_s
 
     def floor_s(self, traffic: LayerTraffic = NO_TRAFFIC, data_s: float = 0.0) -> float:
-        """A time (s) that no iteration undercuts on networks where the given communication takes no less.
+        """A time (s) that no iteration undercuts on networks where the given communication takes no
+        less.
 
-        It counts the traffic of layers, the gradient exchange of `data_s` and what gradients of other sites take;
-        all other communication is taken to need no time. It lies below the sum by more than rounding.
+        It counts the traffic of layers, the gradient exchange of `data_s` and what gradients of
+        other sites take; all other communication is taken to need no time. It lies below the sum by
+        more than rounding.
         """
         split, m, hideable_s = self.split, self.micro_batches, traffic.gathers_s + traffic.experts_s
         traffic_s, data_s = hideable_s + traffic.ring_s, data_s + self.wait_s
@@ -140,38 +176,61 @@ class Work(NamedTuple):
         if self.schedule != "1f1b":
             ahead = self.traffic.ahead
             ahead_s = (
-                ahead.gathers * traffic.gathers_s + ahead.ring * traffic.ring_s + ahead.experts * traffic.experts_s
+                ahead.gathers * traffic.gathers_s
+                + ahead.ring * traffic.ring_s
+                + ahead.experts * traffic.experts_s
             )
-            row = self.longest_row(SplitStage(stage_s, self.forward_s + ahead_s, layer_s, excess_s), 0.0)
+            row = self.longest_row(
+                SplitStage(stage_s, self.forward_s + ahead_s, layer_s, excess_s), 0.0
+            )
             busy_s = m * stage_s + row.added_s(excess_s, self.missing_first * layer_s)
             # sums in another order may come out lower: a floor lies below by more than that
-            return self.factor * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s) * (1 - 1e-12)
+            return (
+                self.factor
+                * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s)
+                * (1 - 1e-12)
+            )
         # as `pipeline_times`, without hops and what the last stage sends more, which only add to it
-        full_s = m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
-        busy_s = full_s + max(m * excess_s, *[visits.added_s(excess_s, layer_s) for visits in self.ends])
+        full_s = (
+            m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
+        )
+        busy_s = full_s + max(
+            m * excess_s, *[visits.added_s(excess_s, layer_s) for visits in self.ends]
+        )
         inside_s = self.hiding_layers * hideable_s  # each layer takes as much longer as it hides
-        return self.factor * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s) * (1 - 1e-12)
+        return (
+            self.factor
+            * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s)
+            * (1 - 1e-12)
+        )
 
     def longest_row(self, stage: SplitStage, hop_s: float) -> PassRow:
         """The longest row of passes of a schedule that splits the backward pass."""
         layer_s, forward_s, weights_s = self.layer_s, self.forward_s, self.weights_s
         added_s = self.stage_s / self.layers - layer_s
         last_more_s = self.further_weights_s - self.missing_last * weights_s
-        passes = LayerPasses(forward_s, layer_s - forward_s - weights_s, weights_s, added_s, last_more_s)
+        passes = LayerPasses(
+            forward_s, layer_s - forward_s - weights_s, weights_s, added_s, last_more_s
+        )
         shape = SplitShape(self.split.pp, self.micro_batches, self.layers, self.missing_first)
         return longest_row(self.schedule, shape, passes, stage, hop_s)
 
 
 def end_visits(
-    split: ScalarMapping, m: int, lacks: Sequence[int], chunk: int, forward_s: float, met_logits: int
+    split: ScalarMapping,
+    m: int,
+    lacks: Sequence[int],
+    chunk: int,
+    forward_s: float,
+    met_logits: int,
 ) -> tuple[EndVisits, ...]:
-    """How the longest chain of passes may visit the last stage where a middle one sets the pace: no such chain is
-    longer than the pipeline takes, and one is as long.
+    """How the longest chain of passes may visit the last stage where a middle one sets the pace: no
+    such chain is longer than the pipeline takes, and one is as long.
 
-    It goes from a middle stage to the last one and back as often as `met_logits`, or less often if the last one is
-    lighter: twice, at the beginning and at the end, of which one saves a pass forward of a middle stage, or never.
-    Two stages that interleave go in step, so that all but two of every second micro-batch's steps are as long as
-    the heavier of both takes.
+    It goes from a middle stage to the last one and back as often as `met_logits`, or less often if
+    the last one is lighter: twice, at the beginning and at the end, of which one saves a pass
+    forward of a middle stage, or never. Two stages that interleave go in step, so that all but two
+    of every second micro-batch's steps are as long as the heavier of both takes.
 
     Parameters
     ----------
@@ -182,7 +241,8 @@ def end_visits(
     """
     if not any(lacks):
         return (EndVisits(met_logits),)
-    # E' and K of docs/model.md: visits of the last stage where it is lighter, and how often the first one counts more
+    # E' and K of docs/model.md: visits of the last stage where it is lighter, and how often the
+    # first one counts more
     twice = 1 if split.interleave > 1 and m == split.pp else min(m, 2)
     seldom = m / 2 - 1 if split.pp == 2 and split.interleave > 1 and m > split.pp else 0.0
     chains = [EndVisits(twice), EndVisits(1, 0.0, chunk * forward_s), EndVisits(0, chunk)]
@@ -193,9 +253,12 @@ def end_visits(
 
 
 def ascending(
-    groups: Iterable[tuple[float, Group]], members: Callable[[Group], Iterable[tuple[float, Member]]]
+    groups: Iterable[tuple[float, Group]],
+    members: Callable[[Group], Iterable[tuple[float, Member]]],
 ) -> Iterator[tuple[float, Member]]:
-    """The members of all groups, the least first; groups come ascending by a size that no member of theirs is below."""
+    """The members of all groups, the least first; groups come ascending by a size that no member of
+    theirs is below.
+    """
     heap, number = list[tuple[float, int, Member]](), count()
     for least_size, group in groups:
         # no member of this group, nor of any that follows, is smaller than these
@@ -232,7 +295,9 @@ class Clock:
         self.layers = self._predicting_layers = LayerTimes(workload, self.machine)
         further_workload = predicting(workload)
         if further_workload is not workload:
-            self._predicting_layers = LayerTimes(further_workload, machine_of(further_workload, gpu))
+            self._predicting_layers = LayerTimes(
+                further_workload, machine_of(further_workload, gpu)
+            )
         self.links = link_shares(workload, gpu)
         self._logits: dict[tuple[object, ...], float] = {}
         self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int, int]] = {}
@@ -243,7 +308,10 @@ class Clock:
         parameters, layers, *lacks = self._stage(split)
         passes, waits = self.layers.of(split)
         whole_s, further = sum(passes), model.extra_predictions
-        traffic, m = traffic_of(self.workload, split), split.micro_batches(self.workload.global_batch)
+        traffic, m = (
+            traffic_of(self.workload, split),
+            split.micro_batches(self.workload.global_batch),
+        )
         added = 0.0
         if not options.software.fused_accumulation:
             layer_size = parameters.layer + parameters.expert_layer
@@ -259,8 +327,11 @@ class Clock:
             core_s=sum(self.layers.core_pass(split)) if split.cp > 1 else 0.0,
             idle_s=sum(waits) if split.cp > 1 else 0.0,
             stage_s=layers * whole_s + added,
-            logits_s=(1 + further) * self._logits_s(split) + further * sum(self._predicting_layers.of(split)[0]),
-            optimizer_s=moved_s(self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)),
+            logits_s=(1 + further) * self._logits_s(split)
+            + further * sum(self._predicting_layers.of(split)[0]),
+            optimizer_s=moved_s(
+                self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)
+            ),
             parameters=parameters,
             traffic=traffic,
             links=self.links,
@@ -269,19 +340,31 @@ class Clock:
             weights_s=0.0 if options.schedule == "1f1b" else self.layers.weights_s(split),
             further_weights_s=self._further_weights_s(split),
             factor=options.slowdown * options.software.overhead,
-            ends=end_visits(split, m, lacks, layers // split.interleave, passes.forward_s, traffic.waits.met_logits),
+            ends=end_visits(
+                split,
+                m,
+                lacks,
+                layers // split.interleave,
+                passes.forward_s,
+                traffic.waits.met_logits,
+            ),
         )
 
     def quick(self, gpus: int, bound_s: float) -> Iterator[tuple[float, ScalarMapping]]:
-        """Mappings on so many GPUs whose layers alone take no more than that, the quickest first, with the time of
-        these.
+        """Mappings on so many GPUs whose layers alone take no more than that, the quickest first,
+        with the time of these.
 
-        Where those of the quickest style that any mapping may have take longer, no style of a shape is looked at, and
-        none before it is its turn.
+        Where those of the quickest style that any mapping may have take longer, no style of a shape
+        is looked at, and none before it is its turn.
         """
         if self.least_gpu_s <= bound_s * gpus:
-            floors = ((self._least_s(shape), (shape, styles)) for shape, styles in shapes(self.workload, gpus))
-            near_shapes = sorted((floor for floor in floors if floor[0] <= bound_s), key=itemgetter(0))
+            floors = (
+                (self._least_s(shape), (shape, styles))
+                for shape, styles in shapes(self.workload, gpus)
+            )
+            near_shapes = sorted(
+                (floor for floor in floors if floor[0] <= bound_s), key=itemgetter(0)
+            )
             yield from ascending(near_shapes, partial(self._in_styles, bound_s))
 
     def _in_styles(
@@ -297,27 +380,37 @@ class Clock:
                 yield known_s[of_layer], styled(shape, style)
 
     def _least_s(self, shape: ScalarMapping) -> float:
-        """Seconds of the layers of a shape in the quickest style; infinite where there is no style."""
-        return self._passes_of(shape) * self._least_layer_s.get((shape.tp, shape.cp, shape.micro_batch), math.inf)
+        """Seconds of the layers of a shape in the quickest style; infinite where there is no
+        style.
+        """
+        return self._passes_of(shape) * self._least_layer_s.get(
+            (shape.tp, shape.cp, shape.micro_batch), math.inf
+        )
 
     def layers_s(self, split: ScalarMapping) -> float:
-        """Seconds that the layers of the fullest stage take at least, with all micro-batches and while the pipeline
-        fills and drains; less than the floor of the work by more than rounding."""
+        """Seconds that the layers of the fullest stage take at least, with all micro-batches and
+        while the pipeline fills and drains; less than the floor of the work by more than rounding.
+        """
         return self._passes_of(split) * self._layer_s(split)
 
     def _passes_of(self, split: ScalarMapping) -> float:
-        """How often it takes the time of a layer, whatever the style; less rounding, to stay below floors."""
+        """How often it takes the time of a layer, whatever the style; less rounding, to stay below
+        floors.
+        """
         options, model = self.workload.options, self.workload.model
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
         last_lacks = split.last_lacks(model.layers, model.extra_predictions)
         first_lacks = split.missing_layers(model.layers) - last_lacks
-        if options.schedule != "1f1b":  # what a full stage does for all micro-batches, or the GPU with both ends does
+        if (
+            options.schedule != "1f1b"
+        ):  # what a full stage does for all micro-batches, or the GPU with both ends does
             m = split.micro_batches(self.workload.global_batch)
             is_one_pair = split.pp == 2 and options.schedule == "dualpipe"
             lacks = m / 2 * (first_lacks + last_lacks) if is_one_pair else first_lacks
             layer_passes = m * split.stage_layers(model.layers) - lacks
             return options.slowdown * options.software.overhead * layer_passes * (1 - 2e-12)
-        # of all chains one sees the last stage twice at most, and the first K + 1 <= m/2 times if two stages interleave
+        # of all chains one sees the last stage twice at most, and the first K + 1 <= m/2 times if
+        # two stages interleave
         lacks = first_lacks * max(1.0, passes / 2 if split.pp == 2 else 1.0) + 2 * last_lacks
         layer_passes = passes * split.stage_layers(model.layers) - lacks
         return options.slowdown * options.software.overhead * layer_passes * (1 - 2e-12)
@@ -333,16 +426,25 @@ class Clock:
 
     @cached_property
     def least_gpu_s(self) -> float:
-        """GPU seconds that the layers of all stages take at least, whatever the mapping; less by more than rounding."""
-        options, model, batch = self.workload.options, self.workload.model, self.workload.global_batch
+        """GPU seconds that the layers of all stages take at least, whatever the mapping; less by
+        more than rounding.
+        """
+        options, model, batch = (
+            self.workload.options,
+            self.workload.model,
+            self.workload.global_batch,
+        )
         each_s = (
-            self._layer_s(split) * split.tp * split.cp / split.micro_batch for split in layer_mappings(self.workload)
+            self._layer_s(split) * split.tp * split.cp / split.micro_batch
+            for split in layer_mappings(self.workload)
         )
         least_s = min(each_s, default=math.inf) * batch * model.layers
         return options.slowdown * options.software.overhead * least_s * (1 - 1e-11)
 
     def least_waited_s(self, wait_s: float) -> float:
-        """What an iteration takes at least besides its compute where gradients of other sites take so long."""
+        """What an iteration takes at least besides its compute where gradients of other sites take
+        so long.
+        """
         options = self.workload.options
         share = {"sync": 1.0, "overlap": OVERLAP_COST, "stale-1": 0.0}[options.dp_mode]
         return options.slowdown * options.software.overhead * share * wait_s * (1 - 1e-12)
@@ -354,14 +456,24 @@ class Clock:
         return sharded_parameters(self.workload, parameters, split)
 
     def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int, int]:
-        """What the fullest GPU holds, the layers of a full stage, and how many the last and the first one lack."""
+        """What the fullest GPU holds, the layers of a full stage, and how many the last and the
+        first one lack.
+        """
         # all that parameters and missing layers depend on
         key = (split.tp, split.pp, split.ep, split.interleave)
         if key not in self._stages:
             model = self.workload.model
-            parameters, layers = held_parameters(self.workload, split), split.stage_layers(model.layers)
+            parameters, layers = (
+                held_parameters(self.workload, split),
+                split.stage_layers(model.layers),
+            )
             last_lacks = split.last_lacks(model.layers, model.extra_predictions)
-            self._stages[key] = parameters, layers, last_lacks, split.missing_layers(model.layers) - last_lacks
+            self._stages[key] = (
+                parameters,
+                layers,
+                last_lacks,
+                split.missing_layers(model.layers) - last_lacks,
+            )
         return self._stages[key]
 
     def _layer_s(self, split: ScalarMapping) -> float:
