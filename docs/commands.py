@@ -18,6 +18,7 @@ HEAD = """\
 What `coopt COMMAND --help` says. The answer goes to stdout, the story to stderr; `--json` prints
 one document and nothing else.
 """
+LONG = 8  # words of an option that stand once
 
 
 def main() -> None:
@@ -28,9 +29,9 @@ def main() -> None:
 def page() -> str:
     """The whole page: a section for each command."""
     root = click.Context(coopt, info_name="coopt")
-    return "\n".join(
-        [HEAD, prose(coopt.help or ""), "", *(section(context) for context in below(root))]
-    )
+    homes: dict[tuple[str, str], str] = {}
+    sections = [section(context, homes) for context in below(root)]
+    return "\n".join([HEAD, prose(coopt.help or ""), "", *sections])
 
 
 def below(context: click.Context) -> Iterator[click.Context]:
@@ -47,22 +48,21 @@ def below(context: click.Context) -> Iterator[click.Context]:
             yield inner
 
 
-def section(context: click.Context) -> str:
-    """One command: its form, what it does, its options."""
+def section(context: click.Context, homes: dict[tuple[str, str], str]) -> str:
+    """One command: its form, help and options; `homes` records where an option is explained."""
     command = context.command
     form = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     options = [one for one in command.params if isinstance(one, click.Option)]
-    records = [record for option in options if (record := option.get_help_record(context))]
-    rows = [
-        ("option", "does"),
-        ("---", "---"),
-        *((f"`{name}`", meaning) for name, meaning in records),
-    ]
-    table = "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
-    )
+    lines = []
+    for name, meaning in (
+        record for option in options if (record := option.get_help_record(context))
+    ):
+        home = homes.setdefault((name, meaning), context.command_path)
+        is_said = home != context.command_path and len(meaning.split()) > LONG
+        said = f"as of [`{home}`](#{home.replace(' ', '-')})" if is_said else meaning
+        lines.append(f"- `{name}`: {said}")
     parts = [f"## {context.command_path}", f"```text\n{form}\n```", prose(command.help or "")]
-    return "\n\n".join([*parts, *([table] if records else [])]) + "\n"
+    return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"
 
 
 def prose(text: str) -> str:

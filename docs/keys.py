@@ -1,12 +1,10 @@
-"""Write docs/reference/instance.md, every key of an instance, and the JSON Schema that ships with
-coopt for editors.
-"""
+"""Write docs/reference/instance.md, every key of an instance, and the JSON Schema for editors."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +34,14 @@ EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\
 # Keys of an instance
 
-An instance is a TOML file. These are its keys, as `coopt schema` has them; any other is
-refused by name.
+An instance is a TOML file. These are its keys, as `coopt schema` has them; any other is refused by
+name. Bold keys must be given. In brackets stand what a key takes, its unit (without one it is a
+count, a share or a word) and its default.
 
-A list of one may stand without brackets. Where it says "name or table", the name of a catalog entry
-(`"h100-sxm"`) or a table of your own may stand; `coopt catalog list` has the names. Where it says
-"range",
-`{ least = 256, most = 1024, step = 256 }` may stand in place of the list `[256, 512, 768, 1024]`
-([leave sizes open](../howto/sizes.md)). Bold keys must be given. What has
-no unit is a count, a share or a word.
+A list of one may stand without brackets. "Name or table" takes the name of a catalog entry
+(`"h100-sxm"`; `coopt catalog list`) or a table of your own. "Range" takes
+`{ least = 256, most = 1024, step = 256 }` in place of the list `[256, 512, 768, 1024]`
+([leave sizes open](../howto/sizes.md)).
 """
 
 
@@ -71,9 +68,7 @@ def page() -> str:
 def walk(
     schema: dict[str, Any], named: dict[str, Any]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every table below `schema`: its first key, its title, itself; tables come before those inside
-    them.
-    """
+    """Every table below `schema`, before those inside it: its first key, its title, itself."""
     waiting, seen = [("", schema)], set()
     while waiting:
         path, table = waiting.pop(0)
@@ -89,9 +84,7 @@ def walk(
 
 
 def title(path: str, part: dict[str, Any]) -> str:
-    """How a table begins in the file: `[cluster]`, `[[workload]]`, or a key that takes a table
-    inline.
-    """
+    """How a table begins: `[cluster]`, `[[workload]]`, or the key that takes it inline."""
     if path.count(".") == 0 or path in ("workload.mapping", "workload.options"):
         return f"`[[{path}]]`" if "array" in json.dumps(part) else f"`[{path}]`"
     return f"A table in `{path}`"
@@ -100,30 +93,30 @@ def title(path: str, part: dict[str, Any]) -> str:
 def section(heading: str, table: dict[str, Any]) -> str:
     """One table with its keys."""
     said = re.sub(r"docs/\w+\.md", r"`\g<0>`", table["description"].split("\n")[0])
-    rows = [("key", "takes", "unit", "default", "meaning"), ("---",) * 5]
-    for key, part in table["properties"].items():
-        unit = UNIT.search(part["description"])
-        needed = key in table.get("required", ())
-        meaning = UNIT.sub(
-            lambda found: f" ({found[2][2:]})" if found[2] else "", part["description"]
-        )
-        name = f"**`{key}`**" if needed else f"`{key}`"
-        default = default_of(part)
-        rows.append(
-            (name, takes(part), unit[1] if unit else "", default, meaning.replace("|", "\\|"))
-        )
-    lines = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    lines = "\n".join(
+        key_line(key, part, table.get("required", ())) for key, part in table["properties"].items()
+    )
     return f"\n## {heading}\n\n{said}\n\n{lines}"
 
 
+def key_line(key: str, part: dict[str, Any], required: Collection[str]) -> str:
+    """One key: what it takes, its unit and its default in brackets, and what it means."""
+    unit = UNIT.search(part["description"])
+    meaning = UNIT.sub(lambda found: f" ({found[2][2:]})" if found[2] else "", part["description"])
+    default = default_of(part)
+    about = [
+        takes(part),
+        *([f"in {unit[1]}"] if unit else []),
+        *([f"default {default}"] if default else []),
+    ]
+    name = f"**`{key}`**" if key in required else f"`{key}`"
+    return f"- {name} ({'; '.join(about)}): {meaning}"
+
+
 def default_of(part: dict[str, Any]) -> str:
-    """What holds where the key is left out; nothing for one that must be given."""
+    """The value that holds where the key is left out; nothing where it is no single value."""
     value = part.get("default", "")
-    if isinstance(value, dict):
-        return "that of each key"
-    return {"null": "not set", "[]": "none", '""': ""}.get(
-        json.dumps(value), f"`{json.dumps(value)}`"
-    )
+    return "" if value in (None, "", []) or isinstance(value, dict) else f"`{json.dumps(value)}`"
 
 
 def takes(part: dict[str, Any]) -> str:

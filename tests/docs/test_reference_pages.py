@@ -45,9 +45,7 @@ def test_editors_are_offered_the_names_of_the_catalog() -> None:
 def test_every_key_has_a_meaning(table: dict[str, Any]) -> None:
     for key, part in table["properties"].items():
         assert part["description"]
-        rows = re.findall(
-            rf"^\| (?:\*\*)?`{key}`(?:\*\*)? \| ([^|]+) \| [^|]* \| [^|]* \| ([^|]+) \|$", KEYS, re.MULTILINE
-        )
+        rows = re.findall(rf"^- (?:\*\*)?`{key}`(?:\*\*)? \((.+?)\): (.+)$", KEYS, re.MULTILINE)
         assert rows, key
         assert all(cell.strip() for row in rows for cell in row)
 
@@ -55,18 +53,18 @@ def test_every_key_has_a_meaning(table: dict[str, Any]) -> None:
 def test_a_range_is_named_where_a_key_takes_one() -> None:
     taking = {key for table in TABLES for key, part in table["properties"].items() if "$defs/Range" in str(part)}
     assert {"gpus", "global_batch"} <= taking
-    assert set(re.findall(r"`(\w+)`(?:\*\*)? \| [^|]*\brange \|", KEYS)) == taking
-    shown, listed = re.findall(r"`(\{ least = [^`]*)` may stand in place of the list `(\[.*?\])`", KEYS)[0]
+    assert set(re.findall(r"^- (?:\*\*)?`(\w+)`(?:\*\*)? \([^;)]*\brange[;)]", KEYS, re.MULTILINE)) == taking
+    shown, listed = re.findall(r"`(\{ least = [^`]*)` in place of the\s+list `(\[.*?\])`", KEYS)[0]
     table = question()
     table["cluster"]["gpus"] = tomllib.loads(f"x = {shown}")["x"]
     assert Instance.model_validate(table).cluster.gpus == tuple(tomllib.loads(f"x = {listed}")["x"])
 
 
 def test_numbers_with_a_unit_in_their_name_have_one() -> None:
-    rows = re.findall(r"^\| (?:\*\*)?`(\w+)`(?:\*\*)? \| [^|]+ \| ([^|]*) \|", KEYS, re.MULTILINE)
-    asked = [(key, unit.strip()) for key, unit in rows if re.search(WITH_UNITS, key)]
+    rows = re.findall(r"^- (?:\*\*)?`(\w+)`(?:\*\*)? \((.+?)\): ", KEYS, re.MULTILINE)
+    asked = [(key, about) for key, about in rows if re.search(WITH_UNITS, key)]
     assert len(asked) > 20
-    assert all(unit for _, unit in asked), asked
+    assert all("; in " in about for _, about in asked), asked
 
 
 def test_every_command_and_option_is_there() -> None:
