@@ -1,4 +1,4 @@
-"""Write docs/reference/instance.md, every key of an instance, and the JSON Schema for editors."""
+"""Write docs/reference/instance.md, every key of an instance."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from coopt.instance.texts import write_text
-from coopt.plan.json_schema import CATALOG_NAMES, instance_schema, schema_json
+from coopt.plan.json_schema import CATALOG_NAMES, instance_schema
 
-SCHEMA = Path(__file__).parents[1] / "coopt" / "instance" / "instance.schema.json"
 PLACE = Path(__file__).parent / "reference" / "instance.md"
 UNITS = (
     "10^9 bytes",
@@ -46,9 +45,8 @@ A list of one may stand without brackets. "Name or table" takes the name of a ca
 
 
 def main() -> None:
-    """Write the page, and the schema that ships with coopt for editors."""
+    """Write the page."""
     write_text(PLACE, page())
-    write_text(SCHEMA, schema_json("instance") + "\n")
 
 
 def page() -> str:

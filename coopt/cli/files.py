@@ -17,7 +17,7 @@ from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.checks import REJECTED
 from coopt.cli.terminal import POINTS, TIME_LIMIT, answer, check_place, command_line, note
 from coopt.instance.errors import InstanceError, alternatives, both
-from coopt.instance.texts import write_new_text
+from coopt.instance.texts import write_new_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -343,10 +343,22 @@ def schema(which: str) -> None:
 def new(file: str) -> None:
     """Write a commented instance to start from.
 
-    It loads and solves as it is. Its first line tells editors where the JSON Schema of an instance
-    is, so that they complete keys and catalog names. An existing FILE stays untouched.
+    It loads and solves as it is. Its first line names the JSON Schema of an instance, written
+    beside it as instance.schema.json, so that editors complete keys and catalog names. An existing
+    FILE stays untouched.
     """
-    schema = Path(str(files("coopt.instance").joinpath("instance.schema.json"))).resolve().as_uri()
+    from coopt.plan.json_schema import is_schema, schema_json
+
     text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
-    write_new_text(file, f"#:schema {schema}\n{text}")
+    schema = Path(file).with_name("instance.schema.json")
+    if schema.exists() and not is_schema(schema, "instance"):
+        write_new_text(file, text)
+        note(f"{schema} is no schema of coopt and stays as it is; `coopt schema` prints one")
+    else:
+        write_new_text(file, f"#:schema ./{schema.name}\n{text}")
+        try:
+            write_text(schema, schema_json("instance") + "\n")
+        except InstanceError:
+            Path(file).unlink()
+            raise
     note(f"instance written to {file}; next: coopt solve {file}")

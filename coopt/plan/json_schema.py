@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -63,6 +64,16 @@ def schema_table(which: str = "instance") -> dict[str, Any]:
         else file_schema(files[which])
     )
     return {"$schema": DIALECT, "$id": f"urn:coopt:{which}:{VERSIONS[which]}", **schema}
+
+
+def is_schema(file: Path, which: str) -> bool:
+    """Whether a file holds the JSON Schema of a format, in any version."""
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    identity = content.get("$id") if isinstance(content, dict) else None
+    return isinstance(identity, str) and identity.startswith(f"urn:coopt:{which}:")
 
 
 def instance_schema() -> dict[str, Any]:

@@ -6,9 +6,6 @@ import json
 import resource
 import signal
 import tomllib
-from pathlib import Path
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 import jsonschema
 import pytest
@@ -89,12 +86,31 @@ def test_new_writes_an_instance_that_loads_fits_and_solves(coopt, tmp_path):
     assert coopt("solve", file).exit_code == 0
 
 
-def test_the_first_line_of_new_leads_editors_to_the_schema_that_ships(coopt, tmp_path):
+def test_the_first_line_of_new_leads_editors_to_the_schema(coopt, tmp_path):
     file = tmp_path / "mine.toml"
     coopt("new", file)
     mark, address = file.read_text("utf-8").splitlines()[0].split()
     assert mark == "#:schema"
-    assert json.loads(Path(url2pathname(urlparse(address).path)).read_text("utf-8")) == schema_of(coopt)
+    assert json.loads((tmp_path / address).read_text("utf-8")) == schema_of(coopt)
+
+
+def test_new_renews_the_schema_of_another_version(coopt, tmp_path):
+    schema = tmp_path / "instance.schema.json"
+    schema.write_text('{"$id": "urn:coopt:instance:0.9.0"}', "utf-8")
+    assert coopt("new", tmp_path / "mine.toml").exit_code == 0
+    assert json.loads(schema.read_text("utf-8")) == schema_of(coopt)
+
+
+@pytest.mark.parametrize("content", ["precious", "[]", '{"$id": "https://example.org/instance"}'])
+def test_new_leaves_a_file_in_the_place_of_the_schema_as_it_is(coopt, tmp_path, content):
+    file, schema = tmp_path / "mine.toml", tmp_path / "instance.schema.json"
+    schema.write_text(content, "utf-8")
+    done = coopt("new", file)
+    assert done.exit_code == 0
+    assert str(schema) in done.stderr
+    assert schema.read_text("utf-8") == content
+    assert "#:schema" not in file.read_text("utf-8")
+    assert load(file).name == "my-cluster"
 
 
 def test_new_overwrites_nothing(coopt, tmp_path):
@@ -104,19 +120,21 @@ def test_new_overwrites_nothing(coopt, tmp_path):
     assert done.exit_code == 1
     assert done.stderr == f"coopt: {file}: already exists, needs the name of a new file\n"
     assert file.read_text("utf-8") == "precious"
+    assert list(tmp_path.iterdir()) == [file]
 
 
-def test_new_leaves_nothing_behind_where_the_disk_is_full(coopt, tmp_path):
+@pytest.mark.parametrize(("most_bytes", "name"), [(100, "mine.toml"), (9_000, "instance.schema.json")])
+def test_new_leaves_nothing_behind_where_the_disk_is_full(coopt, tmp_path, most_bytes, name):
     room = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, room[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, room[1]))
     try:
         done = coopt("new", tmp_path / "mine.toml")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, room)
         signal.signal(signal.SIGXFSZ, ignored)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "mine.toml: cannot be written (File too large)" in done.stderr
+    assert f"{name}: cannot be written (File too large)" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
