@@ -9,5 +9,5 @@ from coopt.verifier.checks.verdict import CHECKS
 
 def test_every_check_stands_on_the_page_with_its_meaning() -> None:
     page = (Path(__file__).parents[2] / "docs" / "verifier.md").read_text("utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
-    assert rows == [f"| `{name}` | {meaning} |" for name, meaning in CHECKS]
+    rows = [line for line in page.splitlines() if line.startswith("- `")]
+    assert rows == [f"- `{name}`: {meaning}" for name, meaning in CHECKS], "`make docs` writes it"
