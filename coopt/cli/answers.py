@@ -34,9 +34,6 @@ EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 @instance_argument
 @click.option("-o", "--output", metavar="PLAN.json", help="Write the plan to this file.")
 @click.option(
-    "--formulation", type=click.Choice(["uplinks"]), help="Mathematical formulation to use."
-)
-@click.option(
     "--objective",
     type=click.Choice(["capex", "power", "tco", "time", "usd_per_token", "carbon"]),
     help="What to minimise.",

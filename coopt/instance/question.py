@@ -208,10 +208,6 @@ class Solver(Table):
         float, Field(ge=0, lt=1, description="relative gap at which a plan counts as optimal")
     ] = 0.0
     threads: Annotated[Whole, Field(ge=1, le=256, description="threads of the search")] = 1
-    formulation: Annotated[
-        Literal["uplinks"],
-        Field(description="how one network is written; what is coupled has a form of its own"),
-    ] = "uplinks"
     name: Annotated[
         str,
         Field(

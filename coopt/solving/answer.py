@@ -56,7 +56,6 @@ def solve(
     time_limit_s: float | None = None,
     gap: float | None = None,
     threads: int | None = None,
-    formulation: str | None = None,
     objective: ObjectiveKind | None = None,
     solver: str | None = None,
     seed: int | None = None,
@@ -79,8 +78,6 @@ def solve(
         Replaces `solver.gap`.
     threads
         Replaces `solver.threads`.
-    formulation
-        Replaces `solver.formulation`.
     seed
         Replaces `solver.seed`.
     top
@@ -126,13 +123,14 @@ def solve(
     ('optimal', 'hgx-h100-8', 181888.0)
     """
     instance = instance_of(instance)
-    settings = {
+    settings: dict[str, float | str | None] = {
         "time_limit_s": time_limit_s,
         "gap": gap,
         "threads": threads,
-        "formulation": formulation,
+        "name": solver,
+        "seed": seed,
+        "top": top,
     }
-    settings |= {"name": solver, "seed": seed, "top": top}
     question = overridden("solve", instance, settings, objective)
     cancel = cancel or threading.Event()
     witness_question = None if witness is None else asking_witness(question, witness)

@@ -128,10 +128,12 @@ def _program_file(
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
     question = _as_solved(*placed_as(instance, plan))
-    if plan.solver.formulation not in formulations_of(question):
+    names = formulations_of(question)
+    name = names[0] if len(names) == 1 else plan.solver.formulation
+    if name not in names:
         raise InstanceError(
-            f"{instance.name}: the plan's formulation {plan.solver.formulation!r} has no such file,"
-            f" needs {alternatives(formulations_of(question))}"
+            f"{instance.name}: the plan's formulation {name!r} has no such file,"
+            f" needs {alternatives(names)}"
         )
     if question.problem == "shared":
         problem, model = _model(question, plan)
@@ -140,7 +142,7 @@ def _program_file(
             [Program(model=model, unit=problem.scale)],
         )
     else:
-        lines, programs = [], list(programs_of(question)(plan.solver.formulation))
+        lines, programs = [], list(programs_of(question)(name))
     if not programs:
         raise InstanceError(NOTHING.format(instance.name))
     place = _place(instance, len(programs), program)
@@ -165,10 +167,9 @@ def _place(instance: Instance, count: int, program: int | None) -> int:
 
 
 def _as_solved(instance: Instance, plan: Plan) -> Instance:
-    """The instance with the objective and the formulation of the run that made the plan."""
+    """The instance with the objective of the run that made the plan."""
     objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
-    solver = instance.solver.model_copy(update={"formulation": plan.solver.formulation})
-    return instance.model_copy(update={"objective": objective, "solver": solver})
+    return instance.model_copy(update={"objective": objective})
 
 
 def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteModel]:

@@ -182,7 +182,7 @@ def report_of(run: Run) -> SolverReport:
         "time_limit_s": solver.time_limit_s,
     }
     return SolverReport(
-        formulation=run.formulation or solver.formulation,
+        formulation=run.formulation,
         name=run.backend.name,
         version=run.backend.version,
         options=run.backend.settings | settings,

@@ -20,6 +20,11 @@ CHANGES = {
         "gpus = { least = 8, most = 64, steps = 8 }",
         "cluster.gpus.steps: unknown key, needs a known one (closest: step)",
     ),
+    "formulation": (
+        "[network]",
+        '[solver]\nformulation = "uplinks"\n[network]',
+        "tiny.toml: solver.formulation: unknown key, needs one of time_limit_s, gap, threads, name, seed, top",
+    ),
     "key-of-another-table": (
         "[network]",
         "[network]\nmapping = 1",

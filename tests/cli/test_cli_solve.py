@@ -97,9 +97,8 @@ def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeyp
 
 
 def test_options_reach_the_solver(coopt, written):
-    words = ["--objective", "power", "--time-limit", "60", "--gap", "0.05", "--threads", 2, "--formulation", "uplinks"]
+    words = ["--objective", "power", "--time-limit", "60", "--gap", "0.05", "--threads", 2]
     plan = json.loads(coopt("solve", written(), "--json", *words).stdout)
-    assert plan["solver"]["formulation"] == "uplinks"
     assert plan["objective"]["kind"] == "power"
     assert plan["solver"]["options"]["gap"] == 0.05
     assert plan["solver"]["options"]["time_limit_s"] == 60

@@ -93,7 +93,6 @@ def test_help_lists_every_command_with_a_whole_sentence(coopt):
         (["solve", "x.toml", "--time-limit", "0"], "not in the range"),
         (["solve", "x.toml", "--time-limit", "inf"], "inf is not a finite number"),
         (["solve", "x.toml", "--threads", "0"], "not in the range"),
-        (["solve", "x.toml", "--formulation", "magic"], "'magic' is not 'uplinks'"),
         (["solve", "x.toml", "--objective", "speed"], "'speed' is not one of"),
         (["evaluate", "x.toml", "--set", "tp"], "'tp' needs the form key=value"),
         (["evaluate", "x.toml", "--set", "=3"], "'=3' needs the form key=value"),

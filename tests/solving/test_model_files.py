@@ -203,7 +203,8 @@ def test_the_plan_of_another_instance_is_refused() -> None:
 
 
 def test_a_formulation_without_such_a_file_is_refused() -> None:
-    plan = coopt.solve(ask())
+    instance = Instance.model_validate(KINDS["direct"])
+    plan = coopt.solve(instance)
     odd = plan.model_copy(update={"solver": plan.solver.model_copy(update={"formulation": "magic"})})
-    with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs uplinks"):
-        model_mps(ask(), odd)
+    with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs links or averages"):
+        model_mps(instance, odd)

@@ -78,7 +78,6 @@ def test_instance_plan_and_error_can_be_pickled() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"formulation": "chords"}, "formulation = 'chords': needs 'uplinks'"),
         ({"objective": "speed"}, "minimize = 'speed'"),
         ({"gap": -0.1}, "gap = -0.1"),
         ({"gap": float("nan")}, "gap = nan"),

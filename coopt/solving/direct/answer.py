@@ -99,7 +99,7 @@ def _switched(run: Run) -> Plan:
         replace(
             run,
             instance=run.instance.model_copy(update={"network": switched_network}),
-            formulation="",
+            formulation="uplinks",
         )
     )
 
