@@ -1,5 +1,4 @@
-"""Solve the named instances of direct links; rewrites `benchmarks/direct.csv` and the table that
-ends `docs/direct.md`.
+"""Solve the named instances of direct links; rewrites `benchmarks/direct.csv`.
 
 One row for an instance: domains, links, the least links its mapping needs, prices, the gap that is
 left, and seconds of CPU. `--once` solves each and writes nothing.
@@ -19,8 +18,6 @@ import coopt
 from coopt.instance.texts import write_text
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "direct.md"
-HEAD = "| instance | domains | links | needs at least | direct | switches | gap | CPU s |"
 NAMES = ("direct-32", "direct-64")
 
 
@@ -33,8 +30,6 @@ def main() -> None:
     if once:
         return
     write_text(HERE / "direct.csv", csv_text(rows))
-    text = PAGE.read_text("utf-8").partition(HEAD)[0]
-    write_text(PAGE, "\n".join([text + HEAD, "|---" * 8 + "|", *map(_line, rows), ""]))
 
 
 def _row(name: str) -> dict[str, Any]:
@@ -59,16 +54,6 @@ def _row(name: str) -> dict[str, Any]:
     }
     print(row, file=sys.stderr)
     return row
-
-
-def _line(row: dict[str, Any]) -> str:
-    prices = [f"${row[key] / 1e6:.2f} M" for key in ("direct_usd", "switches_usd")]
-    first = [row["instance"], row["domains"], f"{row['links']:,}", f"{row['least_links']:,}"]
-    return (
-        "| "
-        + " | ".join(map(str, [*first, *prices, f"{float(row['gap']):.2%}", row["cpu_s"]]))
-        + " |"
-    )
 
 
 if __name__ == "__main__":

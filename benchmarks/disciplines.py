@@ -4,8 +4,9 @@
 One row for an instance: the value of its objective under the ratio of a leaf and with flows
 sprayed, pinned and drawn at random, and the largest share of a bound that a workload takes by
 `coopt route` and by `coopt simulate` under the discipline that the instance names. Empty cells:
-nothing is feasible or found in time, or there is nothing to route. The tables that end
-`docs/loads.md` are written, too. `--once` takes the smallest instance and writes nothing.
+nothing is feasible or found in time, or there is nothing to route. A table of
+Llama 3 on a tapered network is printed, too. `--once` takes the smallest instance and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from coopt.verifier.training.iteration import model_flop_per_token
 
 HERE = Path(__file__).parent
 INSTANCES = HERE.parent / "instances"
-RECORD, PAGE = HERE / "disciplines.csv", HERE.parent / "docs" / "loads.md"
+RECORD = HERE / "disciplines.csv"
 CHARGES: dict[str, dict[str, str]] = {
     "ratio": {"network.charge": "ratio"},
     **{
@@ -37,7 +38,6 @@ CHARGES: dict[str, dict[str, str]] = {
         for name in ("spray", "pinned", "ecmp")
     },
 }
-HEAD = "| instance | objective | ratio | spray | pinned | ecmp | routed | simulated |"
 LLAMA_HEAD = "| GPUs | full bandwidth | ratio | spray | pinned | ecmp |"
 LLAMA = "llama3-405b-16k"
 LLAMA_GPUS = {16_384: 2048, 24_576: 3072}
@@ -73,12 +73,8 @@ def main() -> None:
     for name in wishes.names or names():
         known[name] = row_of(name)
         write_text(RECORD, csv_text([known[name] for name in names() if name in known]))
-    text = PAGE.read_text("utf-8")
-    rows = [line(known[name]) for name in names() if name in known]
     llama = [llama_words(), "", LLAMA_HEAD, "|---" * 6 + "|", *map(llama_line, LLAMA_GPUS)]
-    write_text(
-        PAGE, "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *rows, "", *llama, ""])
-    )
+    print("\n".join(llama))
 
 
 def names() -> list[str]:
@@ -122,20 +118,8 @@ def simulated(instance: Instance, plan: Plan) -> tuple[coopt.plan.traffic.Simula
     return coopt.simulate(instance, plan).workloads if plan.parts else ()
 
 
-def line(row: Row) -> str:
-    """A row as the page shows it."""
-    cells = (
-        f"{float(str(row[charge])) / 1e6:,.3f}" if row[charge] != "" else "-" for charge in CHARGES
-    )
-    times = (
-        f"{float(str(row[name])):.4f}" if row[name] != "" else "-"
-        for name in ("routed", "simulated")
-    )
-    return f"| {row['instance']} | {row['objective']} | {' | '.join(cells)} | {' | '.join(times)} |"
-
-
 def llama_words() -> str:
-    """What the second table holds."""
+    """What the table holds."""
     return (
         "The 405B of Llama 3 with TP 8 and PP 16 on a network like the one it was trained on:"
         " servers of eight on "

@@ -1,5 +1,4 @@
-"""Solve partitions by every formulation; rewrites `benchmarks/partition.csv` and the table of
-`docs/partition.md`.
+"""Solve partitions by every formulation; rewrites `benchmarks/partition.csv`.
 
 One row for case and formulation: options listed and kept by the filter, objective, proven gap,
 nodes, and seconds of processor time on one thread, which other programs on the machine disturb
@@ -36,13 +35,8 @@ from formulations.partition import FORMULATIONS, Equation, build
 from formulations.partition_data import PartitionData
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "partition.md"
 RECORD = HERE / "partition.csv"
 Row = dict[str, object]
-HEAD = (
-    "| case | options | kept | formulation | outcome | objective M$ | gap | nodes "
-    "| list s | filter s | build s | search s |"
-)
 COLUMNS = (
     *("case", "options", "kept", "formulation", "outcome", "objective", "gap", "nodes"),
     *("list_s", "filter_s", "build_s", "solve_s", "commit", "machine"),
@@ -79,11 +73,6 @@ def main() -> None:
     if not arguments.once:
         rows = [row for case in CASES for row in found.get(case) or recorded(case)]
         write_text(RECORD, csv_text(rows))
-        text = PAGE.read_text("utf-8")
-        write_text(
-            PAGE,
-            "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 12 + "|", *map(_line, rows), ""]),
-        )
 
 
 def recorded(case: str) -> list[Row]:
@@ -165,7 +154,7 @@ def _solved(data: PartitionData, form: str, limit_s: float) -> Row:
 
 
 def _line(r: Row) -> str:
-    """A row as a line of the page."""
+    """A row as a line of a table."""
     case = f"{r['case']} | {r['options']} | {r['kept']} | {r['formulation']} | {r['outcome']}"
     value, list_s, filter_s, build_s, solve_s = (
         float(str(r[name])) for name in ("objective", "list_s", "filter_s", "build_s", "solve_s")

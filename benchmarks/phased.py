@@ -1,5 +1,4 @@
-"""Solve clusters that grow by several methods; rewrites `benchmarks/phased.csv` and the table of
-`docs/phased.md`.
+"""Solve clusters that grow by several methods; rewrites `benchmarks/phased.csv`.
 
 One row for instance and method, in seconds of processor time on one thread. All methods get the
 same lines with the same uplinks; listing the mappings that decide these comes before and is a row
@@ -35,8 +34,6 @@ from coopt.solving.phased_search import demanded, line_bounds, numbers_of, scale
 from formulations.phased import PHASES, Equation, PhasedData, build
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "phased.md"
-HEAD = "| instance | method | CPU s | objective M$ | gap | nodes | note |"
 INSTANCES = ("phased-128", "phased-131k-p3", "phased-131k-p4")
 LIMIT_S = 300.0
 SAMPLE = 20_000
@@ -53,11 +50,6 @@ def main() -> None:
     rows = [row for name in INSTANCES[: 1 if once else None] for row in _rows(name)]
     if not once:
         write_text(HERE / "phased.csv", csv_text(rows))
-        text = PAGE.read_text("utf-8")
-        write_text(
-            PAGE,
-            "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 7 + "|", *map(_line, rows), ""]),
-        )
 
 
 def _rows(name: str) -> list[dict[str, object]]:

@@ -1,5 +1,4 @@
-"""Route random rings by every algorithm; rewrites `benchmarks/routing.csv` and the table that ends
-`docs/routing.md`.
+"""Route random rings by every algorithm; rewrites `benchmarks/routing.csv`.
 
 One row for hosts of a leaf, failed cores, jobs and algorithm: flows per link on the worst link
 (mean and largest over the seeds), the bound, efficiency and milliseconds (the fastest run of a
@@ -37,8 +36,6 @@ from coopt.network.routing.layers import (
 from coopt.solving.flow_routes import route_exactly
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "routing.md"
-HEAD = "| hosts of a leaf | failed cores | jobs | algorithm | alpha | bound | efficiency | ms |"
 LEAVES, CORES, RING = 64, 32, 8
 SEEDS = (0, 42, 200, 404, 1234)
 LIMIT_S = 60.0
@@ -66,11 +63,6 @@ def main() -> None:
     rows = [_row(case, name, seeds, runs) for case in CASES for name in ROUTERS]
     if not arguments.once:
         write_text(HERE / "routing.csv", csv_text(rows))
-        text = PAGE.read_text("utf-8")
-        write_text(
-            PAGE,
-            "\n".join([text[: text.index(HEAD)] + HEAD, "|---" * 8 + "|", *map(_line, rows), ""]),
-        )
 
 
 def _row(
@@ -128,19 +120,6 @@ def _timed(
         cores = ROUTERS[name](clos, flows, seed)
         seconds.append(time.perf_counter() - start)
     return cores, seconds
-
-
-def _line(r: dict[str, object]) -> str:
-    """A row as a line of the page."""
-    case = (
-        f"{r['hosts_per_leaf']} | {r['failed_cores']} | {r['jobs']} of {r['hosts_of_a_job']} |"
-        f" {r['algorithm']}"
-    )
-    worth = (
-        f"{r['alpha_mean']:.1f} | {r['bound_mean']:.1f} | {r['efficiency']:.2f} |"
-        f" {r['median_ms']:.1f}"
-    )
-    return f"| {case} | {worth} |"
 
 
 if __name__ == "__main__":

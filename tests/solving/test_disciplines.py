@@ -49,12 +49,6 @@ def test_every_instance_is_held_to_its_bounds() -> None:
     assert {*QUICK} < {row["instance"] for row in RECORD}
 
 
-def test_the_page_shows_what_is_on_file() -> None:
-    lines = (ROOT / "docs" / "loads.md").read_text("utf-8").splitlines()
-    shown = [line.split(" | ")[0][2:] for line in lines[lines.index(next(x for x in lines if "| routed |" in x)) + 2 :]]
-    assert shown[: len(RECORD)] == [row["instance"] for row in RECORD]
-
-
 @pytest.mark.parametrize("gpus", [16_384, 24_576])
 def test_a_network_like_that_of_llama_3_keeps_the_published_time(gpus: int) -> None:
     """Leaves without oversubscription and seven links down for one up above; 400 TFLOP/s a GPU (arXiv 2407.21783)."""

@@ -1,4 +1,4 @@
-"""docs/phased.md shows what benchmarks/phased.csv holds, and that holds what the page says of it."""
+"""benchmarks/phased.csv holds optima of today, and methods that agree on them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 
 from coopt.plan.store import read_plan
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "phased.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
 ROWS = list(csv.DictReader((ROOT / "benchmarks" / "phased.csv").read_text("utf-8").splitlines()))
 LARGE = ("phased-131k-p3", "phased-131k-p4")
 
@@ -19,13 +18,6 @@ LARGE = ("phased-131k-p3", "phased-131k-p4")
 def row(instance: str, method: str) -> dict[str, str]:
     (found,) = [row for row in ROWS if (row["instance"], row["method"]) == (instance, method)]
     return found
-
-
-def test_every_row_stands_on_the_page() -> None:
-    for one in ROWS:
-        money = f"{float(one['objective']) / 1e6:.3f}" if one["objective"] else ""
-        shown = f"{float(one['cpu_s']):,.2f} | {money} | {one['gap']} | {one['nodes']} | {one['note']}"
-        assert f"| {one['instance']} | {one['method']} | {shown} |" in PAGE
 
 
 @pytest.mark.parametrize("instance", LARGE)
