@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 
 unexport PYTHONDONTWRITEBYTECODE  # every process that tests start would compile all modules anew
 
-.PHONY: help demo test lint bench docs site
+.PHONY: help demo test browser lint bench docs site
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -18,8 +18,14 @@ demo: $(STAMP)  ## solve the rail-only study, verify the plan and write its page
 	$(BIN)/coopt verify instances/rail-only-gpt-1t.toml out/plan.json
 	$(BIN)/coopt report instances/rail-only-gpt-1t.toml out/plan.json -o out/report.html
 
-test: $(STAMP)  ## run the tests
+test: $(STAMP) $(if $(COOPT_NO_BROWSER),,browser)  ## run the tests, in a browser as well
 	$(BIN)/pytest
+
+# Root on Debian gets the browser. Whoever does not goes without: the last line of the tests says so.
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
+browser:
+	@command -v chromedriver >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+	{ apt-get update -qq && $(INSTALL) chromium-headless-shell chromium-driver >/dev/null; } || true
 
 lint: $(STAMP)  ## check style and types
 	$(BIN)/ruff check
@@ -52,7 +58,11 @@ docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema
 site: $(STAMP)  ## build the site from docs/ into out/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
 
+HAS_VENV := 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'
+NEEDS_VENV := 'coopt needs Python 3.11 or newer with its module venv (Debian: apt-get install \
+	python3-venv); PYTHON=... names another python3'
 $(STAMP): pyproject.toml requirements.lock
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/pip || $(PYTHON) -c $(HAS_VENV) 2>/dev/null || { echo $(NEEDS_VENV) >&2; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e '.[dev]'
 	touch $(STAMP)

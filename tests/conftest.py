@@ -25,6 +25,7 @@ from coopt._interpreter import collect_rarely
 from coopt.cli.main import main
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
+from tests.pages import chromium
 
 collect_rarely()  # as `coopt` does
 
@@ -35,16 +36,27 @@ settings.register_profile("random", derandomize=False, deadline=None, suppress_h
 settings.load_profile("fixed")
 
 
+def pytest_configure() -> None:
+    """Refuse to leave tests out where COOPT_BROWSER asks for all of them."""
+    if os.environ.get("COOPT_BROWSER") and chromium.why_not() == chromium.NEEDED:
+        raise pytest.UsageError(f"tests of pages cannot run: {chromium.NEEDED}")
+
+
 def pytest_collection_finish() -> None:
     """Look for cycles among what tests make alone."""
     gc.collect()
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    """What tests leave is looked through for cycles once, and neither five times more by pytest nor as Python ends."""
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What tests leave is looked through for cycles once, and neither five times more by pytest nor as Python ends. The
+    last line says how many tests went without a browser, and why."""
     gc.collect()
     gc.freeze()
+    terminal, why = config.pluginmanager.get_plugin("terminalreporter"), chromium.why_not()
+    skipped = terminal.stats.get("skipped", []) if terminal else []
+    if left_out := sum(report.longrepr[2] == f"Skipped: {why}" for report in skipped):
+        terminal.write_line(f"{left_out} tests in a browser left out: {why}")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -38,6 +38,13 @@ def test_the_readme_is_short_and_leads_with_a_picture() -> None:
     assert TEXT.index("![") < TEXT.index("```")
 
 
+def test_both_commands_stand_above_the_picture() -> None:
+    first_screen = TEXT[: TEXT.index("![")]
+    for target in ("demo", "test"):
+        assert f"`make {target}`" in first_screen
+        assert f"\n{target}: " in (ROOT / "Makefile").read_text("utf-8")
+
+
 def test_the_picture_shows_the_fleet_that_is_solved() -> None:
     drawn = (ROOT / "docs" / "fleet.svg").read_text("utf-8")
     for workload in coopt.load(ROOT / "instances" / "fleet-3-phases-2-sites.toml").workload:

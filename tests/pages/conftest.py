@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from coopt.cli.main import main
+from tests.pages import chromium
 from tests.pages.planner import HANGING, NUMBER, prefer, settled, until
 from tests.serve.conftest import Client, served
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-NEEDED = (
-    "needs Chromium and its driver (Debian: `apt-get install chromium-headless-shell chromium-driver`); "
-    "COOPT_NO_BROWSER=1 leaves out the tests of pages in a browser"
-)
 STILL = "--force-prefers-reduced-motion"  # what turns while an answer is sought is drawn anew all the time
 FORGET = "sessionStorage.clear(); localStorage.clear()"
 ALERT = "<script>alert(1)</script>"
@@ -83,15 +77,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests of a run."""
-    if os.environ.get("COOPT_NO_BROWSER") == "1":
-        pytest.skip("COOPT_NO_BROWSER=1")
-    driver, program = shutil.which("chromedriver"), next(filter(None, map(shutil.which, BROWSERS)), None)
-    if driver is None or program is None:
-        pytest.fail(NEEDED)
+    if why := chromium.why_not():
+        pytest.skip(why)
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
-    options.binary_location = program
+    options.binary_location = chromium.browser()
     for word in (
         "--headless=new",
         "--no-sandbox",
@@ -102,9 +93,9 @@ def browser() -> Iterator[Any]:
     ):
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
-    yield chromium
-    chromium.quit()
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=chromium.driver()))
+    yield opened
+    opened.quit()
 
 
 @pytest.fixture

@@ -1,0 +1,27 @@
+"""The headless Chromium in which tests open pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+PACKAGES = "chromium-headless-shell chromium-driver"
+NEEDED = f"they need Chromium and its driver (Debian: `apt-get install {PACKAGES}`)"
+
+
+def driver() -> str | None:
+    """The path of the program that drives the browser."""
+    return shutil.which("chromedriver")
+
+
+def browser() -> str | None:
+    """The path of the browser."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def why_not() -> str:
+    """Why tests leave the browser out; empty where they open one."""
+    if os.environ.get("COOPT_NO_BROWSER"):
+        return "COOPT_NO_BROWSER is set"
+    return "" if driver() and browser() else NEEDED

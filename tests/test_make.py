@@ -1,0 +1,126 @@
+"""`make test` on machines that lack something: a browser, the right to install one, the module venv."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pages.chromium import NEEDED, PACKAGES
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What make reads of a clone, already set up, with a folder of programs that note how they are called."""
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "programs").mkdir()
+    for name in ("apt-get", "sudo", "pytest"):
+        program(tmp_path, name, f'echo {name} "$@" >> "{tmp_path}/log"')
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / "programs/pytest").rename(tmp_path / ".venv/bin/pytest")
+    (tmp_path / ".venv/.installed").touch()
+    return tmp_path
+
+
+def program(clone: Path, name: str, script: str) -> None:
+    """Put a program into the clone's folder of programs, the only ones that make finds."""
+    path = clone / "programs" / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def make_test(clone: Path, user: int = 0, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run `make test` as that user."""
+    program(clone, "id", f"echo {user}")
+    command = [shutil.which("make") or "make", "test", *(f"{key}={value}" for key, value in changes.items())]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("COOPT_", "MAKE", "PYTHON"))}
+    environment = kept | {"PATH": str(clone / "programs")}
+    return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+
+
+def called(clone: Path) -> list[str]:
+    """How the programs were called."""
+    return (clone / "log").read_text().splitlines()
+
+
+def test_root_gets_the_browser_that_the_tests_ask_for(clone: Path) -> None:
+    assert make_test(clone).returncode == 0
+    update, install, tests = called(clone)
+    assert update.startswith("apt-get update")
+    assert install.startswith("apt-get install -y")
+    assert install.endswith(f" {PACKAGES}")
+    assert tests == "pytest"
+
+
+def test_tests_run_where_the_browser_cannot_be_installed(clone: Path) -> None:
+    program(clone, "apt-get", "exit 100")
+    assert make_test(clone).returncode == 0
+    assert called(clone) == ["pytest"]
+
+
+@pytest.mark.parametrize("why", ["not root", "no apt-get", "a browser is there", "not wanted"])
+def test_nothing_is_installed_otherwise(clone: Path, why: str) -> None:
+    if why == "no apt-get":
+        (clone / "programs/apt-get").unlink()
+    if why == "a browser is there":
+        program(clone, "chromedriver", ":")
+    changes = {"COOPT_NO_BROWSER": "1"} if why == "not wanted" else {}
+    assert make_test(clone, 1000 if why == "not root" else 0, **changes).returncode == 0
+    assert called(clone) == ["pytest"]
+
+
+@pytest.mark.parametrize("python", ["exit 1", None], ids=["without venv", "without Python"])
+def test_one_line_says_that_venv_is_missing(clone: Path, python: str | None) -> None:
+    shutil.rmtree(clone / ".venv")
+    if python:
+        program(clone, "python3", f"echo a traceback >&2; {python}")
+    done = make_test(clone)
+    assert done.returncode == 2
+    said, of_make = done.stderr.splitlines()
+    assert "python3-venv" in said
+    assert of_make.startswith("make: ***")
+    assert not (clone / ".venv").exists()
+
+
+def pages_alone(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run tests of pages where no browser is found."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("COOPT_", "PYTEST_"))}
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "2",
+        "-p",
+        "no:cacheprovider",
+        "tests/pages/test_front_in_a_browser.py",
+    ]
+    environment = kept | {"PATH": str(tmp_path)} | changes
+    return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({}, NEEDED), ({"COOPT_NO_BROWSER": "1", "COOPT_BROWSER": "1"}, "COOPT_NO_BROWSER is set")],
+)
+def test_the_last_line_says_how_many_tests_were_left_out(tmp_path: Path, changes: dict[str, str], why: str) -> None:
+    done = pages_alone(tmp_path, **changes)
+    assert done.returncode == 0, done.stdout + done.stderr
+    *_, summary, last = done.stdout.splitlines()
+    skipped = re.match(r"(\d+) skipped in ", summary)
+    assert skipped is not None
+    assert last == f"{skipped[1]} tests in a browser left out: {why}"
+
+
+def test_a_browser_that_is_missing_is_an_error_where_one_is_asked_for(tmp_path: Path) -> None:
+    done = pages_alone(tmp_path, COOPT_BROWSER="1")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert PACKAGES in done.stderr
