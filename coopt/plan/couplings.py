@@ -155,8 +155,7 @@ class Part(Record):
     `phase` is the year in which the phase begins. `cost` is the bill of this network alone, of
     everything that stands, at the prices the plan is billed at but for volume discounts and factors
     of phases, and with the electricity of its site over `objective.years`; what parts buy together
-    is in the couplings. Plans of schema 1 have no bills of islands and phases, so that `cost` is
-    None in what is read from them. `power_w` is what the network draws (W).
+    is in the couplings. `power_w` is what the network draws (W).
     """
 
     name: str
@@ -165,7 +164,7 @@ class Part(Record):
     design: Design | None = None
     links: DirectLinks | None = None
     workloads: tuple[WorkloadPlan, ...] = ()
-    cost: Cost | None = None
+    cost: Cost
     power_w: float
 
     @property

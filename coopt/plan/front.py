@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from coopt.instance.tables import Row, frame, html
 from coopt.plan.contents import running
@@ -25,7 +25,6 @@ from coopt.plan.schema import (
     WorkloadPlan,
     check_matplotlib,
 )
-from coopt.plan.schema_one import with_named_lines
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
 
@@ -120,11 +119,6 @@ class Front(Record):
     tp_across: bool = False
     solves: int
     total_s: float
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_any_version(cls, content: Any) -> Any:
-        return with_named_lines(content)
 
     def __repr__(self) -> str:
         count_text = f"{len(self.points)} of {self.size} point{'' if self.size == 1 else 's'}"

@@ -146,7 +146,7 @@ class Item(Record):
 
     It has units of the product `name`: `idle` GPUs do not train, `spare` units are not in use, and
     `year` is when they are bought where several phases buy. `item` says all this in words, for
-    people; documents older than 2.18 hold nothing else.
+    people.
     """
 
     item: str
@@ -156,7 +156,7 @@ class Item(Record):
     usd: float
     unit_w: float
     w: float
-    name: str = ""
+    name: str
     idle: bool = False
     spare: bool = False
     year: float | None = None

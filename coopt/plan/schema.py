@@ -6,7 +6,7 @@ Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
@@ -34,7 +34,7 @@ from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
-from coopt.plan.schema_one import Sections, is_old, renewed, with_named_lines
+from coopt.plan.schema_one import Sections
 
 VALUES = {
     **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
@@ -73,9 +73,8 @@ class Plan(Answer, Sections):
     both. `alternatives` are the runners-up that were asked for, best first; `alternatives_stop`
     says why there are no more.
 
-    Documents of schema 1 are read into this form. Its sections (`islands`, `core`, `together`,
-    `robust`, `direct`, `phases`, `myopic`) are views of parts and couplings, empty for questions
-    that they do not belong to.
+    The sections `islands`, `core`, `together`, `robust`, `direct`, `phases` and `myopic` are views
+    of parts and couplings, empty for questions that they do not belong to.
     """
 
     schema_: Annotated[Literal["coopt-plan/2"], Field(alias="schema")] = "coopt-plan/2"
@@ -84,9 +83,12 @@ class Plan(Answer, Sections):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_any_schema(cls, content: Any) -> Any:
-        document = with_named_lines(content)
-        return renewed(document) if is_old(document) else document
+    def _of_this_schema(cls, content: Any) -> Any:
+        # of another schema nothing else is worth saying
+        known = cls.model_fields["schema_"].default
+        if isinstance(content, Mapping) and content.get("schema", known) != known:
+            raise ValueError(f"schema = {content['schema']!r}: needs {known!r}")
+        return content
 
     def __repr__(self) -> str:
         claim, count = self.objective, len(self.parts)

@@ -1,5 +1,4 @@
-"""Schema 1 of plans: its sections as views of parts and couplings, and old plans, which are read
-for ever.
+"""Sections of a plan: views of its parts and couplings.
 
 A view is empty for a question that it does not belong to.
 
@@ -7,37 +6,21 @@ They show what one kind of question has. What combines several, such as islands 
 is in parts and couplings alone.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Protocol
+from typing import Literal, Protocol
 
-from pydantic import Field
-
-from coopt.instance.hardware import IDLE, SPARE
-from coopt.plan.claims import Answer
 from coopt.plan.couplings import (
     NETWORK,
     CorePlan,
     Couplings,
     Exchange,
     Myopic,
-    Outlooks,
     Part,
-    PhaseSpending,
-    Ring,
-    SharedCore,
-    SitePower,
     Stored,
     Survived,
     Turn,
     WanPlan,
-    at_site,
-    one_network,
-    one_networks_losses,
-    phase_name,
 )
 from coopt.plan.parts import Cost, Design, DirectLinks, Item, Record, WorkloadPlan
-
-OLD = "coopt-plan/1"
 
 
 class Island(Record):
@@ -122,7 +105,7 @@ class HasParts(Protocol):
 
 
 class Sections:
-    """The sections that a plan had in schema 1, of its parts and couplings."""
+    """Sections of a plan, of its parts and couplings."""
 
     @property
     def islands(self: HasParts) -> tuple[Island, ...]:
@@ -175,7 +158,7 @@ class Sections:
                     workloads=part.workloads,
                 )
                 for part, power, shares in rows
-                if part.design is not None and part.cost is not None
+                if part.design is not None
             ),
             wan=ring.wan,
             exchanges=ring.exchanges,
@@ -230,205 +213,3 @@ class Sections:
     def myopic(self: HasParts) -> Myopic | None:
         """What planning phase by phase would have built."""
         return self.couplings.myopic
-
-
-class OldPlan(Answer):
-    """A document of schema 1.
-
-    In place of one design a partition has an island for each workload, and a `core` where they
-    share one; a plan for several sites has them in `together`, and one on direct links has these in
-    `direct`. With `phases`, `design` and `workloads` are those of the last phase and `cost` holds
-    what all of them buy.
-    """
-
-    schema_: Annotated[Literal["coopt-plan/1"], Field(alias="schema")] = "coopt-plan/1"
-    islands: tuple[Island, ...] = ()
-    core: CorePlan | None = None
-    together: Together | None = None
-    robust: Standing | None = None
-    direct: DirectLinks | None = None
-    phases: tuple[PhasePlan, ...] = ()
-    myopic: Myopic | None = None
-
-
-BILLS = frozenset(
-    {
-        "cost",
-        "items",
-        "parts",
-        "couplings",
-        "growth",
-        "bought",
-        "phases",
-        "together",
-        "sites",
-        "alternatives",
-    }
-    | {"points", "best"}
-)
-"""The keys under which documents hold lines of bills."""
-
-
-def with_named_lines(content: Any, years: Iterable[float] = ()) -> Any:
-    """A document whose lines of bills say what they are of, and not in words alone, as those before
-    2.18 do.
-
-    Lines of a bill of all phases end with one of their `years`.
-    """
-    if isinstance(content, list | tuple):
-        return [with_named_lines(entry, years) for entry in content]
-    if not isinstance(content, Mapping):
-        return content
-    if isinstance(text := content.get("item"), str):
-        return (
-            content
-            if "name" in content
-            else {**content, **_line_fields(text, content.get("kind"), years)}
-        )
-    # only lines of the bill of all phases say their year: those in "cost", beside the phases
-    dates = {"cost": [*_years(content)], "items": years}
-    return {
-        key: with_named_lines(entry, dates.get(key, ())) if key in BILLS else entry
-        for key, entry in content.items()
-    }
-
-
-def _years(content: Mapping[str, Any]) -> Iterator[float]:
-    """The years of the phases in which what a table holds grows."""
-    couplings = content.get("couplings")
-    growth = content.get("phases") or (
-        couplings.get("growth") if isinstance(couplings, Mapping) else None
-    )
-    for spending in growth if isinstance(growth, list | tuple) else ():
-        year = spending.get("year") if isinstance(spending, Mapping) else None
-        if isinstance(year, int | float):
-            yield year
-
-
-def _line_fields(text: str, kind: object, years: Iterable[float]) -> dict[str, Any]:
-    """What a line says in words."""
-    year = next((year for year in years if text.endswith(f", {year:.10g}")), None)
-    undated = text if year is None else text.removesuffix(f", {year:.10g}")
-    product = undated.removesuffix(SPARE)
-    idle = kind == "hb" and product.endswith(IDLE)
-    return {
-        "name": product.removesuffix(IDLE) if idle else product,
-        "idle": idle,
-        "spare": product != undated,
-        "year": year,
-    }
-
-
-def is_old(content: Any) -> bool:
-    """Whether something is a table of schema 1; that is also what a table means that names none and
-    has no parts.
-    """
-    if not isinstance(content, Mapping):
-        return False
-    schema = content.get("schema", content.get("schema_"))
-    return schema == OLD or (schema is None and "parts" not in content)
-
-
-def renewed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of schema 2 that says the same.
-
-    Raises
-    ------
-    ValueError
-        When the table is no plan of schema 1, and when its sections contradict each other.
-    """
-    fields = {key: value for key, value in content.items() if key not in ("parts", "couplings")}
-    old = OldPlan.model_validate(fields)
-    contradictions = list(_contradictions(old))
-    if contradictions:
-        raise ValueError("\n".join(contradictions))
-    parts = tuple(_parts(old))
-    answer: dict[str, Any] = {name: getattr(old, name) for name in Answer.model_fields}
-    if len(parts) == 1:
-        answer |= {"design": parts[0].design, "workloads": parts[0].workloads}
-    elif parts:
-        answer |= {"design": None, "workloads": ()}
-    return {**answer, "schema": "coopt-plan/2", "parts": parts, "couplings": _couplings(old)}
-
-
-def _contradictions(old: OldPlan) -> Iterator[str]:
-    """What the new form cannot say twice, where it is said differently."""
-    sections = [name for name in ("islands", "together", "direct", "phases") if getattr(old, name)]
-    if len(sections) > 1 or (sections and old.robust is not None):
-        names = ", ".join([*sections, *(["robust"] if old.robust is not None else [])])
-        yield f"the plan holds {names}, needs the sections of one kind of question"
-    if old.phases and (old.design, old.workloads) != (
-        old.phases[-1].design,
-        old.phases[-1].workloads,
-    ):
-        yield "design and workloads are not those of the last phase, needs the same in both"
-    if old.islands and [run.name for run in old.workloads] != [
-        island.workload for island in old.islands
-    ]:
-        yield "workloads are not those of the islands, needs one for each island in the same order"
-    if (old.islands or old.together or old.direct) and old.design is not None:
-        yield f"the plan holds design beside {sections[0]}, needs one of the two"
-    if old.together and old.workloads:
-        yield "the plan holds workloads beside together, needs those of the sites alone"
-
-
-def _parts(old: OldPlan) -> Iterator[Part]:
-    """The networks; islands and phases have no bills of their own in schema 1."""
-    if old.phases:
-        for phase in old.phases:
-            name, power_w = phase_name(phase.year), phase.power_w
-            yield Part(
-                name=name,
-                phase=phase.year,
-                design=phase.design,
-                workloads=phase.workloads,
-                power_w=power_w,
-            )
-    elif old.together is not None:
-        for site in old.together.sites:
-            yield at_site(site.name, site.design, site.workloads, site.cost)
-    elif old.islands:
-        for island, run in zip(old.islands, old.workloads, strict=True):
-            yield Part(
-                name=island.workload, design=island.design, workloads=(run,), power_w=island.power_w
-            )
-    elif old.cost is not None:
-        yield one_network(old.cost, old.workloads, design=old.design, links=old.direct)
-
-
-def _couplings(old: OldPlan) -> Couplings:
-    ring, robust = old.together, old.robust
-    return Couplings(
-        sites=() if ring is None else tuple(_fed(ring)),
-        ring=None if ring is None else _ring(ring),
-        growth=tuple(_spending(phase) for phase in old.phases),
-        cores=() if old.core is None else (SharedCore(core=old.core),),
-        outlooks=None if robust is None else _outlooks(robust),
-        losses=one_networks_losses(() if robust is None else robust.survived),
-        myopic=old.myopic,
-    )
-
-
-def _fed(ring: Together) -> Iterator[SitePower]:
-    for site in ring.sites:
-        yield SitePower(
-            site=site.name, facility_w=site.facility_w, facility_limit_w=site.facility_limit_w
-        )
-
-
-def _ring(ring: Together) -> Ring:
-    return Ring(
-        shares=ring.shares,
-        sites=tuple(site.name for site in ring.sites),
-        site_shares=tuple(site.shares for site in ring.sites),
-        wan=ring.wan,
-        exchanges=ring.exchanges,
-    )
-
-
-def _spending(phase: PhasePlan) -> PhaseSpending:
-    return PhaseSpending(**{name: getattr(phase, name) for name in PhaseSpending.model_fields})
-
-
-def _outlooks(robust: Standing) -> Outlooks:
-    return Outlooks(**{name: getattr(robust, name) for name in Outlooks.model_fields})

@@ -86,10 +86,6 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
     """
     if part is not None:
         chosen_part = part_named(instance, plan, part)
-        if chosen_part.cost is None:
-            raise InstanceError(
-                f"{instance.name}: part {part} has no bill in a plan of schema 1, needs a new plan"
-            )
         yield from ((chosen_part.name, item) for item in chosen_part.cost.items)
         return
     plan_items = plan.cost.items if plan.cost is not None else ()
@@ -98,10 +94,7 @@ def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[
         return
     yield from (("", item) for item in plan_items)
     for other_part in plan.parts:
-        yield from (
-            (other_part.name, item)
-            for item in (other_part.cost.items if other_part.cost is not None else ())
-        )
+        yield from ((other_part.name, item) for item in other_part.cost.items)
 
 
 def procurement_csv(bill: NetworksBill) -> str:

@@ -235,7 +235,7 @@ def _part(part: Part) -> BilledNetwork:
     )
 
 
-def _network(name: str, design: Design, cost: Cost | None) -> BilledNetwork:
+def _network(name: str, design: Design, cost: Cost) -> BilledNetwork:
     fabric = design.fabric
     return BilledNetwork(
         name=name,
@@ -285,17 +285,8 @@ def _bundle(fabric: Fabric, tier: Tier) -> int:
     return tier.uplinks_per_switch // (fabric.tier[tier.level].switches // groups)
 
 
-def _sums(cost: Cost | None) -> dict[str, Any]:
-    """The lines of a bill and what they come to; plans of schema 1 have no bills of islands and
-    phases.
-    """
-    if cost is None:
-        return {
-            "items": (),
-            "usd": 0.0,
-            "w": 0.0,
-            "unpriced": ("this network alone, in a plan of schema 1",),
-        }
+def _sums(cost: Cost) -> dict[str, Any]:
+    """The lines of a bill and what they come to."""
     return {"items": cost.items, "usd": cost.capex_usd, "w": cost.power_w}
 
 

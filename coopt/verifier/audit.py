@@ -83,7 +83,6 @@ DERIVED = frozenset(
         "objective",
     }
     | {
-        "part-bills",
         "part-power",
         "island-power",
         "core-power",
@@ -320,12 +319,12 @@ KINDS: dict[Problem, PlanChecks] = {
     "partition": PlanChecks(
         check_partition,
         check_partition_bound,
-        PlanForm(("parts",), ("design", "workloads", "cores"), every_island, once_unbilled=True),
+        PlanForm(("parts",), ("design", "workloads", "cores"), every_island),
     ),
     "phased": PlanChecks(
         check_phased,
         check_phased_bound,
-        PlanForm(("parts", "growth"), ("myopic",), phase_places, once_unbilled=True),
+        PlanForm(("parts", "growth"), ("myopic",), phase_places),
     ),
     "sites": PlanChecks(
         check_sites,

@@ -225,8 +225,7 @@ def _island(
     sums = bill_total(lines, instance.objective)
     fault = f"It draws {sums.power_w:,.2f} W, the plan says {claim.power_w:,.2f} W."
     ledger.close("island-power", claim.power_w, sums.power_w, fault)
-    if claim.cost is not None:  # plans of schema 1 have no bills of islands
-        check_bill(ledger, lines, sums, claim.cost)
+    check_bill(ledger, lines, sums, claim.cost)
     return BuiltIsland(
         counts_of_island(part.family, part.levels, part.optics, joint), design.racks, joint
     )

@@ -309,7 +309,7 @@ def _check_standing(
     assert part.design is not None
     _check_training(ledger, fleet, t, name, part, stage, uplinks)
     nic = joining_nic(ledger, fleet.question, part.design)
-    if nic is None or part.cost is None:
+    if nic is None:
         return None
     joint = fleet.joint(stage, nic)
     core_lines = (

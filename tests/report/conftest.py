@@ -8,6 +8,7 @@ import pytest
 
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import Baseline
+from coopt.plan.couplings import NETWORK
 from coopt.plan.schema import Cost, Plan
 
 INSTANCE: dict[str, Any] = {
@@ -26,7 +27,7 @@ INSTANCE: dict[str, Any] = {
 }
 
 PLAN: dict[str, Any] = {
-    "schema": "coopt-plan/1",
+    "schema": "coopt-plan/2",
     "instance": {"name": "by hand", "sha256": "0" * 64},
     "status": "optimal",
     "stop_reason": "optimal",
@@ -72,6 +73,7 @@ PLAN: dict[str, Any] = {
         "items": [
             {
                 "item": "64x400g",
+                "name": "64x400g",
                 "kind": "switch",
                 "count": 1536,
                 "unit_usd": 44416.0,
@@ -81,6 +83,7 @@ PLAN: dict[str, Any] = {
             },
             {
                 "item": "400g-199",
+                "name": "400g-199",
                 "kind": "optics",
                 "count": 131072,
                 "unit_usd": 199.0,
@@ -131,6 +134,9 @@ PLAN: dict[str, Any] = {
     },
     "timing_s": {"model": 0.01, "columns": 0.4, "build": 0.001, "handover": 0.5, "solve": 59.0, "total": 60.02},
 }
+PLAN["parts"] = [
+    {"name": NETWORK, "power_w": PLAN["cost"]["power_w"]} | {key: PLAN[key] for key in ("design", "cost", "workloads")}
+]
 
 BASELINE_CAPEX = 152829952.0
 BASELINE_POWER = 3781632.0

@@ -10,6 +10,7 @@ from typing import Any
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.workload import Workload
+from coopt.plan.couplings import NETWORK
 from coopt.plan.schema import Plan
 from coopt.verifier.parts.bills import bill, bill_total, least_racks, levels
 from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design_below
@@ -56,12 +57,14 @@ def plan_table(instance: Instance, kind: ObjectiveKind, found: FoundDesign) -> d
         "items": _merged(lines),
     }
     table["workloads"] = [_workload(instance, found, i) for i in range(len(instance.workload))]
+    whole = {key: table[key] for key in ("design", "cost", "workloads")}
+    table["parts"] = [{"name": NETWORK, "power_w": sums.power_w, **whole}]
     return table
 
 
 def _frame(instance: Instance, kind: str, status: str) -> dict[str, Any]:
     return {
-        "schema": "coopt-plan/1",
+        "schema": "coopt-plan/2",
         "instance": {"name": instance.name, "sha256": instance.sha256},
         "status": status,
         "stop_reason": "enumerated",

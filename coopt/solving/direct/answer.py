@@ -278,7 +278,6 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     else:
         return unknown(run, _reason(run, result), lower_bound)
     reason = "optimal" if within_gap(run, claim) else _reason(run, result)
-    assert part.cost is not None
     return answered(run, reason, claim, cost=part.cost, parts=(part,), rivals=rivals)
 
 

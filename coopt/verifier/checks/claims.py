@@ -35,13 +35,12 @@ class Place(NamedTuple):
 
 class PlanForm(NamedTuple):
     """What a plan for a kind of problem consists of: sections beside cost and value, others that it
-    may have, and its parts in order; and whether plans of schema 1 have no bills of these parts.
+    may have, and its parts in order.
     """
 
     has: tuple[str, ...]
     may_have: tuple[str, ...]
     places: Callable[[Instance, Plan], Iterable[Place]]
-    once_unbilled: bool = False
 
 
 ABOUT = (
@@ -380,9 +379,7 @@ def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
 
 
 def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
-    """Each part is one network; bills of parts are left out of plans of schema 1 alone, and then of
-    all of them.
-    """
+    """Each part is one network."""
     has_links = instance.problem == "direct"
     vague = tuple(
         part.name
@@ -395,10 +392,6 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanFo
         f" {', '.join(vague)}."
     )
     ledger.holds("part-networks", not vague, vague, (), fault)
-    billed = [part.name for part in plan.parts if part.cost is not None]
-    fine = len(billed) == len(plan.parts) or (form.once_unbilled and not billed)
-    fault = f"Of {len(plan.parts)} parts {len(billed)} have a bill of their own, needs all."
-    ledger.holds("part-bills", fine, len(billed), len(plan.parts), fault)
 
 
 def _check_repeated(ledger: Ledger, plan: Plan, form: PlanForm) -> None:
@@ -431,7 +424,7 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     has_one_network = instance.sharing.mode == "time"
     drawn_w = plan.couplings.drawn_w(plan.cost) if plan.cost is not None and has_one_network else {}
     for part in plan.parts:
-        powers_w = [part.cost.power_w] if part.cost is not None else []
+        powers_w = [part.cost.power_w]
         if part.phase is not None and part.phase in drawn_w:
             powers_w.append(drawn_w[part.phase])
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")

@@ -284,7 +284,6 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("parts", "the plan has the parts of its question, each with its name, site and phase"),
     ("coupled", "sites, phases, cores and losses of the couplings are those of the parts"),
     ("part-networks", "each part has a design, or direct links where these are allowed"),
-    ("part-bills", "every part has its bill, but for islands and phases of plans of schema 1"),
     ("part-power", "the power of each part is that of its bill, and of its phase"),
     (
         "repeated",

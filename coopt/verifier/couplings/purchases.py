@@ -293,12 +293,8 @@ def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: Grown
         )
         _check_lines(ledger, instance, t, phase, grown, units)
         _check_store(ledger, phase, purchases, standing_counts, is_last=t + 1 == len(plan.phases))
-        _check_standing_bill(
-            ledger,
-            _lines_of(instance, grown.path[t], grown.uplinks[t]),
-            instance,
-            plan.parts[t].cost,
-        )
+        lines = _lines_of(instance, grown.path[t], grown.uplinks[t])
+        check_bill(ledger, lines, bill_total(lines, instance.objective), plan.parts[t].cost)
         power_w = sum(units[key].w * count for key, count in standing_counts.items())
         check_spent(
             ledger,
@@ -387,16 +383,6 @@ def _check_store(
 
 def _texts(counts: dict[tuple[str, str], int]) -> tuple[str, ...]:
     return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
-
-
-def _check_standing_bill(
-    ledger: Ledger, lines: list[CountedItem], instance: Instance, cost: Cost | None
-) -> None:
-    """Check the bill of everything that stands, at the prices of the instance; plans of schema 1
-    have none.
-    """
-    if cost is not None:
-        check_bill(ledger, lines, bill_total(lines, instance.objective), cost)
 
 
 def check_spent(
