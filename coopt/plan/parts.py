@@ -408,17 +408,15 @@ class LinkCut(Record):
     price: Amount
 
 
-class LinkLengths(Record):
-    """Lengths of direct links on a grid of pipeline stages by the domains of a stage (`inner`
-    stages in a domain, `closed` rings).
+class LinkGrid(Record):
+    """HB domains on direct links, as a grid of blocks of pipeline stages by the domains of a stage.
 
-    A TP group lies in `tensor` domains, a ring of contexts in `contexts` TP groups where replicas
-    lie across as well, an expert group in `experts` domains `apart` from each other. Domain s *
-    `replicas` + x is in place x of stage s. All domains of a stage may move on by `turn` places,
-    and send as before: the least common multiple of those of `tensor`, `tensor` * `contexts` and,
-    of more than one, `experts` * `apart` that are less than `replicas`. `lengths` has for every
-    phase the length from place x < `turn` of stage s to each domain, at (s * `turn` + x) * domains
-    + domain; `ports` are prices of a port of these.
+    Domain s * `replicas` + x has place x in block s and holds `inner` consecutive stages; where
+    pipelines have several chunks on a GPU, they are `closed`: the last block sends to the first.
+    Places count the domains of a TP group first, then contexts, then replicas. A TP group lies in
+    `tensor` domains; a ring of contexts in `contexts` TP groups where replicas lie across domains
+    as well, else 1, as one ring then has them all; an expert group in `experts` domains, `apart`
+    from each other.
     """
 
     stages: int
@@ -429,6 +427,23 @@ class LinkLengths(Record):
     contexts: int = 1
     experts: int = 1
     apart: int = 1
+
+    @property
+    def domains(self) -> int:
+        """How many there are."""
+        return self.stages * self.replicas
+
+
+class LinkLengths(LinkGrid):
+    """Lengths of direct links on a grid, which prove how many links it needs.
+
+    All domains of a stage may move on by `turn` places, and send as before: the least common
+    multiple of those of `tensor`, `tensor` * `contexts` and, of more than one, `experts` * `apart`
+    that are less than `replicas`. `lengths` has for every phase the length from place x < `turn` of
+    block s to each domain, at (s * `turn` + x) * domains + domain; `ports` are prices of a port of
+    these.
+    """
+
     lengths: ByPhase
     cuts: tuple[LinkCut, ...] = ()
     ports: tuple[Amount, ...] = ()

@@ -28,7 +28,7 @@ from tests.verifier.forgeries import claiming
 
 MUTANTS = example_count(60)
 USD_PER_LINK = 2 * (300 + 40 + 100)
-RING = StageGrid(1, 4, 1, False)
+RING = StageGrid(stages=1, replicas=4, inner=1, closed=False)
 
 
 def with_lengths(plan: Plan, *lengths: LinkLengths) -> Plan:
@@ -172,7 +172,7 @@ def test_every_grid_of_a_mapping_may_have_lengths() -> None:
         assert grids
         for grid in grids:
             lengths = dict.fromkeys(sends_on(grid), ("1",) * (len(grid.firsts) * grid.domains))
-            given = LinkLengths(**grid._asdict(), lengths=lengths)
+            given = LinkLengths(**grid.model_dump(), lengths=lengths)
             LinksBound(instance, "capex", 1.0, [given])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints
-from coopt.plan.parts import LinkRoute
+from coopt.plan.parts import LinkGrid, LinkRoute
 from formulations.direct_data import DirectData, flow_orbits, group_of, keeps, on_orbits
 
 IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
@@ -56,30 +56,8 @@ class SendingGroups(NamedTuple):
         return (ahead + ahead.T) / 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class DomainGrid:
-    """Domain s·`replicas` + x holds `inner` consecutive stages; x counts the domains of a stage, TP
-    groups first, then contexts, then replicas. `closed` pipelines go round.
-
-    Pipelines with several chunks on a GPU go from the last domain to the first. A TP group lies in
-    `tensor` domains, a ring of contexts in `contexts` TP groups where replicas lie across as well
-    (else 1: one ring has them all), and an expert group in `experts` domains, `apart` from each
-    other.
-    """
-
-    stages: int
-    replicas: int
-    inner: int
-    closed: bool
-    tensor: int = 1
-    contexts: int = 1
-    experts: int = 1
-    apart: int = 1
-
-    @property
-    def domains(self) -> int:
-        """How many there are."""
-        return self.stages * self.replicas
+class DomainGrid(LinkGrid):
+    """A grid of domains, with what they send to each other and its symmetries."""
 
     @property
     def turn(self) -> int:
@@ -170,7 +148,7 @@ class DomainGrid:
         if self.domains <= ANY_PAIR_DOMAINS:
             return None
         sends = (
-            replace(self, closed=True)
+            DomainGrid(**self.model_dump() | {"closed": True})
             .sends(tuple(dict.fromkeys(self.phase_of.values())))
             .any(axis=0)
         )

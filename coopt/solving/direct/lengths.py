@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -390,7 +390,7 @@ def _plan_entry(demands: Demands, lengths: Lengths) -> LinkLengths:
     representatives = domain[domain % grid.replicas < grid.turn]
     named_arcs = zip(demands.phases, lengths.arcs, strict=True)
     return LinkLengths(
-        **{column.name: getattr(grid, column.name) for column in fields(grid)},
+        **grid.model_dump(),
         lengths={name: tuple(_amounts(arcs[representatives].ravel())) for name, arcs in named_arcs},
         cuts=tuple(
             LinkCut(domains=(domain,), price=price)

@@ -189,7 +189,7 @@ def _priced_by_grid(
     """
     by_grid: dict[StageGrid, list[PricedLinks]] = {}
     for link_lengths in lengths:
-        grid = StageGrid(*(getattr(link_lengths, name) for name in StageGrid._fields))
+        grid = StageGrid(**link_lengths.model_dump(include=set(StageGrid.model_fields)))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
                 f"proof: no mapping on direct links has {_described(grid)}; needs lengths of grids"

@@ -20,7 +20,7 @@ import networkx as nx
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.errors import both as listed
-from coopt.plan.parts import LinkLengths
+from coopt.plan.parts import LinkGrid, LinkLengths
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
@@ -203,28 +203,8 @@ KINDS = ("pp", "dp", "tp", "cp", "ep", "edp", "tied")
 """Kinds of traffic; those that send alike make a phase, named after the first of them."""
 
 
-class StageGrid(NamedTuple):
-    """Domain s·`replicas` + x holds `inner` stages; a pipeline of several chunks is `closed`: it
-    goes round.
-
-    x numbers the domains of a stage, TP ranks fastest, then contexts, then replicas: a TP group has
-    `tensor` of them, a ring of contexts `contexts` such groups if replicas lie in several domains
-    too, an expert group `experts` domains, `apart` from each other.
-    """
-
-    stages: int
-    replicas: int
-    inner: int
-    closed: bool
-    tensor: int = 1
-    contexts: int = 1
-    experts: int = 1
-    apart: int = 1
-
-    @property
-    def domains(self) -> int:
-        """How many there are."""
-        return self.stages * self.replicas
+class StageGrid(LinkGrid):
+    """A grid of domains, with how they move and send alike."""
 
     @property
     def turn(self) -> int:

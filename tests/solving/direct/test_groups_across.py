@@ -136,7 +136,7 @@ GRIDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(str(getattr(grid, n)) for n in StageGrid._fields))
+@pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: "-".join(map(str, grid.model_dump().values())))
 def test_a_grid_sends_as_before_once_its_stages_moved_on_by_a_turn(grid: DomainGrid) -> None:
     phases = tuple(dict.fromkeys(grid.phase_of.values()))
     sends, ports = grid.sends(phases), np.full(grid.domains, 4)
@@ -144,5 +144,5 @@ def test_a_grid_sends_as_before_once_its_stages_moved_on_by_a_turn(grid: DomainG
     assert keeps(np.roll(cells, -grid.turn, axis=1).ravel(), ports, sends)
     assert all(keeps(move, ports, sends) for group in grid.ladder(ports, sends) for move in group)
     assert sends.sum(axis=2) == pytest.approx(np.repeat(grid.sent(phases), grid.replicas, axis=1))
-    stage = StageGrid(*(getattr(grid, name) for name in StageGrid._fields))
+    stage = StageGrid(**grid.model_dump())
     assert tuple(sends_on(stage)) == tuple(kind for kind in KINDS if kind in phases)
