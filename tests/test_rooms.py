@@ -13,17 +13,16 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STAIRS = ("instance", "plan", "perf", "fabric", "network", "traffic", "columns", "availability", "solving")
+STAIRS = ("instance", "plan", "perf", "network", "traffic", "columns", "availability", "solving")
 MAY_IMPORT: dict[str, set[str]] = {
     "instance": set(),
     "plan": {"instance"},
     "perf": {"instance"},
-    "fabric": {"instance", "plan"},
-    "network": {"instance", "plan", "fabric"},
+    "network": {"instance", "plan"},
     "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
     "availability": {"instance", "perf"},
-    "solving": {"instance", "plan", "perf", "fabric", "network", "traffic", "columns", "availability", "formulations"},
+    "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "availability", "formulations"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf", "columns"},

@@ -13,7 +13,7 @@ from coopt.instance.errors import counted
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
-from coopt.network.family import Family, FilledDomains, SlowTime, common_links, core_group
+from coopt.network.family import Family, FilledDomains, SlowTime, common_links
 from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ranks
 
 
@@ -158,7 +158,7 @@ def _common_of_pods(family: Family) -> float:
     assert family.pods is not None
     at_random = family.discipline.routing == "ecmp"
     return (
-        float(common_links(family.pods.w, core_group(family), at_random=at_random))
+        float(common_links(family.pods.w, family.core_group, at_random=at_random))
         / family.pods.each
     )
 

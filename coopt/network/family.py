@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.network import Discipline
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import SwitchedKind
+from coopt.network.chain import PodSet, TierChain, TierLevel
 
 
 class SlowTime(NamedTuple):
@@ -315,6 +317,47 @@ class Family(EquippedDomains, Wiring):
         """
         return uplinks // self.pods.each if self.pods else 1
 
+    def chain(self, uplinks: int) -> TierChain:
+        """The chain of tiers with so many uplinks for each leaf."""
+        sets = tuple(self._pod_sets(uplinks))
+        groups = self.slices(uplinks)
+        return TierChain(
+            ends=self.nic_count * self.nic_planes,
+            planes=self.nic_planes,
+            networks=self.all_planes,
+            leaves=self.leaves,
+            fill=self.down,
+            uplinks=uplinks if sets else 0,
+            pods=sets,
+            cores=groups * self.core_group if self.pods else 0,
+            core_groups=groups,
+            core_step=max(self.pods.bundle, 1) if self.pods else 1,
+            networks_per_switch=self.planes_together,
+        )
+
+    def _pod_sets(self, uplinks: int) -> Iterator[PodSet]:
+        if self.pods is None:
+            if self.tiers == 2:
+                spines = self.spines(uplinks)
+                down = -(-self.leaves * uplinks // spines)
+                yield PodSet(count=1, leaves=self.leaves, spines=spines, down=down)
+            return
+        full_pods, rest = divmod(self.leaves, self.pods.leaves)
+        for count, leaves in ((full_pods, self.pods.leaves), (1, rest)):
+            if count and leaves:
+                yield PodSet(
+                    count=count,
+                    leaves=leaves,
+                    spines=uplinks // self.pods.each,
+                    down=leaves * self.pods.each,
+                    up=self.pods.w,
+                )
+
+    @property
+    def core_group(self) -> int:
+        """Core switches that serve one aggregation switch of every pod; 0 without cores."""
+        return self.pods.cores(self.switches[2].radix) if self.pods else 0
+
     def most_offered(self, uplinks: int) -> int:
         """The most uplinks to choose from that are no more than so many."""
         return self.uplink_choices[bisect_right(self.uplink_choices, uplinks) - 1]
@@ -340,57 +383,9 @@ def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool
     return min(own_slowdown, spread_slowdown), spread_slowdown < own_slowdown
 
 
-@dataclass(frozen=True, kw_only=True)
-class Level:
-    """What one tier holds over all planes, and the ports of one switch in use."""
-
-    switches: int
-    down_ports: int
-    uplinks: int
-    links: int
-
-
-def levels(family: Family, uplinks: int) -> tuple[Level, ...]:
+def levels(family: Family, uplinks: int) -> tuple[TierLevel, ...]:
     """The tiers from the leaves up; empty for one HB domain."""
-    if family.tiers == 0:
-        return ()
-    u = uplinks if family.tiers > 1 else 0
-    leaf = Level(
-        switches=family.chassis,
-        down_ports=family.down,
-        uplinks=u,
-        links=family.nic_count * family.nic_planes,
-    )
-    if family.tiers == 1:
-        return (leaf,)
-    between = family.all_planes * family.leaves * u
-    if family.pods is None:
-        spines = family.spines(u)
-        return leaf, Level(
-            switches=family.all_planes * spines,
-            down_ports=-(-family.leaves * u // spines),
-            uplinks=0,
-            links=between,
-        )
-    pods = family.pods
-    slices = family.all_planes * family.slices(u)
-    middle_level = Level(
-        switches=slices * pods.count, down_ports=pods.l, uplinks=pods.w, links=between
-    )
-    group = core_group(family)
-    core_level = Level(
-        switches=slices * group,
-        down_ports=-(-pods.count * pods.w // group),
-        uplinks=0,
-        links=slices * pods.count * pods.w,
-    )
-    return leaf, middle_level, core_level
-
-
-def core_group(family: Family) -> int:
-    """Core switches that serve one aggregation switch of every pod."""
-    assert family.pods is not None
-    return family.pods.cores(family.switches[2].radix)
+    return family.chain(uplinks).levels() if family.tiers else ()
 
 
 def most_even(links: int, max_bundle: int) -> int:

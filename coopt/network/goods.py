@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import CostKind, Instance
-from coopt.network.family import Family, core_group, levels
-
-Holders = tuple[tuple[int, int], ...]
-"""How many NICs, cages of NICs or switches have so many links of a level."""
+from coopt.network.chain import EndHolders, Holders, whole
+from coopt.network.family import Family, levels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,13 +144,6 @@ def _brackets(discount: Discount, usd: float) -> tuple[tuple[int, ...], tuple[fl
     return begins, prices
 
 
-class EndHolders(NamedTuple):
-    """What has the links of a level at their lower ends, and at their upper ones."""
-
-    below: Holders
-    above: Holders
-
-
 class EndModules(NamedTuple):
     """Modules at the lower and at the upper ends of the links of a level."""
 
@@ -173,35 +164,13 @@ def modules(family: Family, uplinks: int) -> tuple[EndModules, ...]:
     )
 
 
-def whole(holders: Holders, per_module: int) -> int:
-    """Whole modules of all that hold links, where one takes so many."""
-    return sum(count * -(-links // per_module) for count, links in holders)
-
-
 def end_holders(family: Family, uplinks: int) -> tuple[EndHolders, ...]:
     """What has the links of each level at either end, over all planes."""
     if family.tiers == 0:
         return ()
     cages = family.nic.cages
-    nic_level = EndHolders(
-        ((family.nic_count * cages, family.nic_planes // cages),), _leaves(family)
-    )
-    if family.tiers == 1:
-        return (nic_level,)
-    planes, up = family.all_planes, ((family.all_planes * family.leaves, uplinks),)
-    if family.pods is None:
-        return nic_level, EndHolders(
-            up, _in_turn(planes, family.leaves * uplinks, family.spines(uplinks))
-        )
-    pods, slices, cores = family.pods, planes * family.slices(uplinks), core_group(family)
-    full_switches, last_ports = divmod(family.leaves * pods.each, pods.l)
-    lower_ports = ((slices * full_switches, pods.l), (slices, last_ports))
-    trunks = _in_turn(slices, pods.count * pods.w, cores)
-    return (
-        nic_level,
-        EndHolders(up, lower_ports),
-        EndHolders(((slices * pods.count, pods.w),), trunks),
-    )
+    nics = ((family.nic_count * cages, family.nic_planes // cages),)
+    return family.chain(uplinks).end_holders(nics, _leaves(family))
 
 
 def _leaves(family: Family) -> Holders:
@@ -229,9 +198,3 @@ def _leaves(family: Family) -> Holders:
         family.all_planes * rows,
         last_ports,
     )
-
-
-def _in_turn(times: int, links: int, switches: int) -> Holders:
-    """Switches that take links in turn, so many times."""
-    quotient, remainder = divmod(links, switches)
-    return (times * (switches - remainder), quotient), (times * remainder, quotient + 1)

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coopt.fabric.halls import Lengths, Switches, SwitchRacks, sold_m, switch_racks
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Optic
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.halls import NetworkHall, island_hall
 from coopt.network.part_networks import PartNetwork, part_network
+from coopt.network.racks import Lengths, Switches, SwitchRacks, sold_m, switch_racks
 from coopt.plan.couplings import SharedCore
 from coopt.plan.schema import Part, Plan
 

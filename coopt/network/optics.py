@@ -29,8 +29,9 @@ from coopt.instance.couplings import BillKind
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.network.chain import EndHolders, whole
 from coopt.network.family import Family, LinkEnds
-from coopt.network.goods import EndHolders, end_holders, goods_of, whole
+from coopt.network.goods import end_holders, goods_of
 from coopt.network.parts import weigh
 from coopt.plan.schema import Fabric
 

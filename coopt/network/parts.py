@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import IDLE, Gpu, HbDomain
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
-from coopt.network.family import Family, core_group, levels
+from coopt.network.family import Family, levels
 from coopt.network.goods import modules
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import line
@@ -234,7 +234,7 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
             spine[switches[1]] += family.all_planes
         else:
             uplink[switches[1]] += family.all_planes * family.pods.count
-            uplink[switches[2]] += family.all_planes * core_group(family)
+            uplink[switches[2]] += family.all_planes * family.core_group
         _open_ends(family, uplink, spine)
     # What is left of the bill at the fewest uplinks is constant.
     for key, lot in units.items():

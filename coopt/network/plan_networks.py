@@ -9,7 +9,8 @@ from typing import NamedTuple
 from coopt.instance.question import BILLED
 from coopt.instance.schema import BillKind, Instance, SwitchedKind
 from coopt.instance.variants import as_billed
-from coopt.network.family import Family, Level, levels
+from coopt.network.chain import TierLevel
+from coopt.network.family import Family, levels
 from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import Space
@@ -59,7 +60,7 @@ def design_of(family: Family, uplinks: int) -> Design:
     )
 
 
-def _tiers(family: Family, counted_levels: Sequence[Level]) -> Iterator[Tier]:
+def _tiers(family: Family, counted_levels: Sequence[TierLevel]) -> Iterator[Tier]:
     names_switches = any(upper_switch.name != family.switch.name for upper_switch in family.upper)
     for number, (level, ends, switch) in enumerate(
         zip(counted_levels, family.optics, family.switches, strict=True), start=1

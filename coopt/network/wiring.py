@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.schema import Network, SwitchedKind
-from coopt.network.family import Family, Pods, Wiring, core_group, most_even, next_even
+from coopt.network.family import Family, Pods, Wiring, most_even, next_even
 
 Ints = NDArray[np.int64]
 
@@ -383,7 +383,7 @@ def core_wires(family: Family, slices: int) -> Wires:
     group j.
     """
     assert family.pods is not None
-    group = core_group(family)
+    group = family.core_group
     pod, j, i = (part.ravel() for part in np.indices((family.pods.count, slices, family.pods.w)))
     return _bundled(pod * slices + j, j * group + (pod * family.pods.w + i) % group)
 

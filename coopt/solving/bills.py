@@ -8,14 +8,6 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from coopt.fabric.bills import (
-    BESIDE,
-    cables_of,
-    compared,
-    design_bill,
-    designs_bill,
-    lines_by_product,
-)
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
@@ -23,6 +15,14 @@ from coopt.instance.kinds import kind_words
 from coopt.instance.network import not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
+from coopt.network.design_bills import (
+    BESIDE,
+    cables_of,
+    compared,
+    design_bill,
+    designs_bill,
+    lines_by_product,
+)
 from coopt.plan.networks import NetworksBill
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, read_plan

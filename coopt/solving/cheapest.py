@@ -23,7 +23,7 @@ from coopt.columns.table import Columns, columns, fitted, pools_of
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family, Gear, core_group
+from coopt.network.family import Family, Gear
 from coopt.network.parts import (
     Affine,
     cost_of,
@@ -230,7 +230,7 @@ def _below_upper(family: Family) -> tuple[object, ...]:
         if name not in ("upper", "bundle", "uplink_choices")
     }
     traits["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
-    traits["cores"] = family.pods is not None and not family.pods.bundle and core_group(family)
+    traits["cores"] = family.pods is not None and not family.pods.bundle and family.core_group
     traits["pods"] = family.pods and replace(family.pods, bundle=0)
     traits["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
     return tuple(value.name if isinstance(value, Entry) else value for value in traits.values())

@@ -23,7 +23,7 @@ from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.kinds import require_billed, require_no_failures
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_tp
-from coopt.network.family import Family, core_group
+from coopt.network.family import Family
 from coopt.network.part_networks import require_workload
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.network.space import families
@@ -374,7 +374,7 @@ def _upper_switches(
             ("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist()
         )
     else:
-        group = core_group(family)
+        group = family.core_group
         up, down = (
             ends // family.pods.leaves * family.slices(uplinks) + routed.middle
             for ends in (flows.src, flows.dst)

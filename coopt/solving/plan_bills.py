@@ -9,14 +9,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from coopt.fabric.bills import BESIDE, KINDS, SWITCH_RACK, lines_by_product, spare_lines, work_lines
-from coopt.fabric.chain import pair_share
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError, counted
 from coopt.instance.hardware import Optic
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
+from coopt.network.chain import pair_share
+from coopt.network.design_bills import (
+    BESIDE,
+    KINDS,
+    SWITCH_RACK,
+    lines_by_product,
+    spare_lines,
+    work_lines,
+)
 from coopt.network.family import Family
 from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.island_halls import CoreHall, core_halls, placed_parts

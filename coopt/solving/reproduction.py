@@ -14,15 +14,15 @@ from itertools import product, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from coopt.fabric.bills import design_bill
-from coopt.fabric.chain import Bandwidth, bandwidth
-from coopt.fabric.designs import chain_of, design_tiers, tier_ports
 from coopt.instance import errors
 from coopt.instance.catalog import find
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Network, SwitchedKind
+from coopt.network.chain import Bandwidth
+from coopt.network.design_bills import design_bill
+from coopt.network.designs import chain_of, tier_ports
 from coopt.network.family import Family, LinkEnds, levels
 from coopt.network.space import Parts
 from coopt.plan.networks import CheapestNetwork, Counts, ReproducedRow, Reproduction
@@ -160,7 +160,7 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     all others as well where the design joins them. What makes a rail may be a GPU of a domain, or
     what the design says.
     """
-    needs, rails = bandwidth(*chain_of(design)), design.rails or design.gpus_per_domain
+    needs, rails = chain_of(design).bandwidth(), design.rails or design.gpus_per_domain
     fabrics: list[tuple[SwitchedKind, int]] = (
         [("rail-only", rails)] if design.fabric == "rail-only" else []
     )
@@ -290,7 +290,7 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
     published = Counts(**design.published.model_dump())
     try:
-        tiers, bill = design_tiers(design, file), design_bill(design, file)
+        tiers, bill = chain_of(design, file).levels(), design_bill(design, file)
     except InstanceError as error:
         return ReproducedRow(
             id=design.id,

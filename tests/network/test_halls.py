@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.fabric.halls import median_rack, sold_m
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
@@ -20,6 +19,7 @@ from coopt.network.graphs import whole_graph
 from coopt.network.growth import lines
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
+from coopt.network.racks import median_rack, sold_m
 from coopt.network.space import families
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.fabric.halls import too_many_modules
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.reserves import known_error
+from coopt.network.module_notes import too_many_modules
 from coopt.network.orders import order_notes_of_parts
 from coopt.network.part_networks import network_of
 from coopt.network.plan_networks import baseline_of

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.fabric.chain import blocks
-from coopt.fabric.designs import chain_of
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.hardware import HbDomain, Nic, Switch
+from coopt.network.designs import chain_of
 from coopt.plan.networks import ReproducedRow
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains
@@ -32,9 +31,9 @@ def rows() -> dict[str, ReproducedRow]:
 
 def least_usd(design: PublishedDesign) -> float:
     """The least price of all networks that are allowed, by the verifier's list of them and its counts."""
-    chain, uplinks = chain_of(design)
-    leaf = max(Fraction(chain.fill, uplinks), Fraction(1)) if uplinks else Fraction(1)
-    pods = blocks(chain, uplinks) if len(chain.tiers) == 3 else ()
+    chain = chain_of(design)
+    leaf = max(Fraction(chain.fill, chain.uplinks), Fraction(1)) if chain.uplinks else Fraction(1)
+    pods = chain.pods if chain.cores else ()
     whole = leaf * max([Fraction(1), *(Fraction(pod.down, pod.up) for pod in pods)])
     rails, found = design.rails or design.gpus_per_domain, []
     kinds = [("rail-only", rails)] if design.fabric == "rail-only" else []

@@ -9,10 +9,10 @@ from itertools import combinations, pairwise, permutations
 
 import numpy as np
 
-from coopt.fabric.bills import lines_by_product
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.variants import local_question
+from coopt.network.design_bills import lines_by_product
 from coopt.network.parts import (
     cost_of,
     electricity_of,

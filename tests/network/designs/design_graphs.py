@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import networkx as nx
 
-from coopt.fabric.chain import Block, TierChain, blocks, cores
-from coopt.fabric.designs import chain_of, ends_by_leaf
 from coopt.instance.designs import PublishedDesign
+from coopt.network.chain import PodSet, TierChain
+from coopt.network.designs import chain_of
 
 Graph = Any  # networkx is untyped
+End = tuple[str, int, int, int]  # "end", domain, GPU, port
 
 
 def design_graph(design: PublishedDesign, network: int | None = None) -> Graph:
@@ -30,17 +32,41 @@ def design_graph(design: PublishedDesign, network: int | None = None) -> Graph:
     InstanceError
         Where the design cannot be wired.
     """
-    chain, uplinks = chain_of(design)
+    chain = chain_of(design)
     graph = nx.Graph(networks=chain.networks)
     for number in range(chain.networks) if network is None else (network,):
         _add_ends(graph, design, chain, number)
-        if len(chain.tiers) > 1:
-            _add_switches(graph, chain, uplinks, number)
+        if chain.pods:
+            _add_switches(graph, chain, number)
     return graph
 
 
+def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Iterator[tuple[End, int]]:
+    """The end points of one network, each with the number of its leaf.
+
+    GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then
+    by unit, then by domain.
+    """
+    rails = design.rails or design.gpus_per_domain
+    ports = design.nic_ports // design.planes
+    plane, rail = divmod(network, rails) if design.fabric == "rail-only" else (network, None)
+    unit = design.unit_domains or design.installed
+    clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
+    block = of_domain if clos else of_domain // rails
+    of_unit = -(-unit * block // chain.fill)
+    units = -(-design.installed // unit)
+    for domain in range(design.installed):
+        unit_number, place = divmod(domain, unit)
+        for gpu in range(design.gpus_per_domain) if rail is None else range(rail, design.gpus_per_domain, rails):
+            for port in range(ports):
+                units_before = 0 if clos or rail is not None else gpu % rails * units
+                number = (gpu if clos else gpu // rails) * ports + port
+                leaf = (units_before + unit_number) * of_unit + (place * block + number) // chain.fill
+                yield ("end", domain, gpu, plane * ports + port), leaf
+
+
 def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: int) -> None:
-    single = len(chain.tiers) == 1
+    single = not chain.pods
     in_plane = chain.networks // chain.planes
     plane, place = divmod(network, in_plane)
     for end, number in ends_by_leaf(design, chain, network):
@@ -50,23 +76,22 @@ def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: 
         graph.add_edge(end, leaf, level=1, links=1)
 
 
-def _add_switches(graph: Graph, chain: TierChain, uplinks: int, network: int) -> None:
+def _add_switches(graph: Graph, chain: TierChain, network: int) -> None:
     """Leaves, spines and cores of one network, leaves that no end point of the last unit needs included."""
-    parts = blocks(chain, uplinks)
     graph.add_nodes_from((("leaf", network, leaf) for leaf in range(chain.leaves)), kind="leaf", level=1)
-    pods = [part for part in parts for _ in range(part.count)]
+    pods = [part for part in chain.pods for _ in range(part.count)]
     first_leaf = first_spine = 0
     for pod in pods:
         for leaf in range(pod.leaves):
-            for cable in range(uplinks):
-                spine = (leaf * uplinks + cable) % pod.spines
+            for cable in range(chain.uplinks):
+                spine = (leaf * chain.uplinks + cable) % pod.spines
                 _join(graph, ("leaf", network, first_leaf + leaf), ("spine", network, first_spine + spine), 2, 1)
         first_leaf, first_spine = first_leaf + pod.leaves, first_spine + pod.spines
-    if len(chain.tiers) == 3:
-        _add_cores(graph, network, pods, cores(chain, parts))
+    if chain.cores:
+        _add_cores(graph, network, pods, (chain.cores, chain.core_step))
 
 
-def _add_cores(graph: Graph, network: int, pods: list[Block], top: tuple[int, int]) -> None:
+def _add_cores(graph: Graph, network: int, pods: list[PodSet], top: tuple[int, int]) -> None:
     """Bundles of all spines, pod by pod, go round the cores."""
     count, step = top
     ups = [pod.up for pod in pods for _ in range(pod.spines)]

@@ -4,27 +4,71 @@ whom, pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 
-from coopt.fabric.chain import (
-    NotWirableError,
-    PodSplit,
-    TierChain,
-    TierLevel,
-    TierPorts,
-    blocks,
-    levels,
-)
+import numpy as np
+from numpy.typing import NDArray
+
 from coopt.instance.designs import PublishedDesign, TierForm, contradictions
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, counted
+from coopt.network.chain import PodSet, TierChain
 
 MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a rate
-End = tuple[str, int, int, int]  # "end", domain, GPU, port
 
 
-def design_tiers(design: PublishedDesign, file: str = "design") -> tuple[TierLevel, ...]:
-    """The tiers of a design from the leaves up.
+class NotWirableError(ValueError):
+    """A chain that cannot be wired: the tier (1 for leaves), the ports a switch would take and
+    those it has.
+    """
+
+    def __init__(self, tier: int, takes: int, has: int, reason: str) -> None:
+        self.tier, self.takes, self.has = tier, takes, has
+        super().__init__(
+            f"a switch of tier {tier} would take {takes:,} ports ({reason}) and has {has:,}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierPorts:
+    """The ports of a switch: `down` is the most cables down that it may have, `up` its cables up
+    where they are fixed.
+
+    A port breaks out into `down_split` cables down or `up_split` cables up. One cable down has the
+    bandwidth of `ratio` cables up.
+    """
+
+    ports: int
+    down: int
+    up: int | None = None
+    down_split: int = 1
+    up_split: int = 1
+    ratio: Fraction = Fraction(1)
+
+    def uplinks(self, down: int) -> int:
+        """Cables up of a switch with so many down: of at least their bandwidth where none are
+        fixed.
+        """
+        return math.ceil(down * self.ratio) if self.up is None else self.up
+
+    def check(self, tier: int, down: int, up: int) -> None:
+        """Refuse more cables than there are ports.
+
+        Raises
+        ------
+        NotWirableError
+            With the ports that the cables would take.
+        """
+        takes = -(-down // self.down_split) - (-up // self.up_split)
+        if takes > self.ports:
+            raise NotWirableError(
+                tier, takes, self.ports, f"for {counted(down, 'cable')} down and {up:,} up"
+            )
+
+
+def chain_of(design: PublishedDesign, file: str = "design") -> TierChain:
+    """The chain of tiers of a design.
 
     Parameters
     ----------
@@ -36,33 +80,18 @@ def design_tiers(design: PublishedDesign, file: str = "design") -> tuple[TierLev
     InstanceError
         Where it cannot be wired: file, design, key, the ports a switch would take and those it has.
     """
-    return levels(*chain_of(design, file))
-
-
-def chain_of(design: PublishedDesign, file: str = "design") -> tuple[TierChain, int]:
-    """The chain of a design and the uplinks of a leaf, which together can be wired.
-
-    Raises
-    ------
-    InstanceError
-        As `design_tiers` does.
-    """
     origin = f"{file}: design {design.id!r}"
     against = [f"{origin}: {line}" for line in contradictions(design)]
     if against:
         raise InstanceError(against)
     try:
-        wired = _chain(design, tier_ports(design, origin), origin)
-        if len(design.tiers) > 1:
-            blocks(*wired)
-        levels(*wired)
+        return _chain(design, tier_ports(design, origin), origin)
     except NotWirableError as error:
         key = f"tiers[{error.tier - 1}].ports = {design.tiers[error.tier - 1].ports}"
         raise InstanceError(
             f"{origin}: {key}: {error}, needs switches of more ports, fewer cables or a further"
             " tier"
         ) from None
-    return wired
 
 
 def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
@@ -164,9 +193,7 @@ def _split(port: float | None, cable: float | None, origin: str) -> int:
     return int(parts)
 
 
-def _chain(
-    design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str
-) -> tuple[TierChain, int]:
+def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -> TierChain:
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
     is_rail_only = design.fabric == "rail-only"
@@ -179,42 +206,47 @@ def _chain(
     networks = design.planes * (rails if is_rail_only else 1)
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
-        return (
-            _single_tier(
-                design, tiers, units * unit * (block if is_rail_only else of_domain), networks, ends
-            ),
-            0,
+        fill = units * unit * (block if is_rail_only else of_domain)
+        _check_single_tier(design, tiers[0], fill)
+        return TierChain(
+            ends=ends,
+            planes=design.planes,
+            networks=networks,
+            leaves=1,
+            fill=fill,
+            networks_per_switch=tiers[0].down // fill,
         )
-    fill, leaves = _filled(design, tiers[0], block, unit, origin)
-    of_rail = units * leaves
-    in_network = of_rail * (rails if design.fabric == "rail-optimized" else 1)
-    uplinks = tiers[0].up or tiers[0].full_uplinks(fill)
-    pod_leaves = {"unit": leaves, "rail": of_rail}.get(
-        design.pod or "", tiers[1].down if len(tiers) == 3 else in_network
+    fill, of_unit = _filled(design, tiers[0], block, unit, origin)
+    of_rail = units * of_unit
+    leaves = of_rail * (rails if design.fabric == "rail-optimized" else 1)
+    uplinks = tiers[0].uplinks(fill)
+    tiers[0].check(1, fill, uplinks)
+    pod_leaves = {"unit": of_unit, "rail": of_rail}.get(
+        design.pod or "", tiers[1].down if len(tiers) == 3 else leaves
     )
-    full_pods, rest_leaves = divmod(in_network, pod_leaves)
-    pods = [PodSplit(count=full_pods, leaves=pod_leaves)] if full_pods else []
-    pods += [PodSplit(count=1, leaves=rest_leaves)] if rest_leaves else []
-    chain = TierChain(
+    full_pods, rest = divmod(leaves, pod_leaves)
+    pods = tuple(
+        _pod_set(design, tiers, count, size, uplinks)
+        for count, size in ((full_pods, pod_leaves), (1, rest))
+        if count and size
+    )
+    cores, step = _cores(design, tiers[2], pods) if len(tiers) == 3 else (0, 1)
+    return TierChain(
         ends=ends,
         planes=design.planes,
         networks=networks,
-        leaves=in_network,
+        leaves=leaves,
         fill=fill,
-        tiers=tiers,
-        pods=tuple(pods),
-        bundles=design.bundles,
+        uplinks=uplinks,
+        pods=pods,
+        cores=cores,
+        core_step=step,
+        ratios=(tiers[0].ratio, tiers[1].ratio),
     )
-    return chain, uplinks
 
 
-def _single_tier(
-    design: PublishedDesign, tiers: tuple[TierPorts, ...], fill: int, networks: int, ends: int
-) -> TierChain:
-    """Networks of one switch each, or several rails of a plane on one switch where they are
-    small.
-    """
-    (ports,) = tiers
+def _check_single_tier(design: PublishedDesign, ports: TierPorts, fill: int) -> None:
+    """Refuse leaves that would have to be joined."""
     if fill > ports.down:
         raise NotWirableError(
             1, fill, ports.down, "one for each end point, as no tier joins leaves"
@@ -225,16 +257,61 @@ def _single_tier(
         raise NotWirableError(
             1, ports_needed, ports.down, "for all domains, as no tier joins leaves"
         )
-    return TierChain(
-        ends=ends,
-        planes=design.planes,
-        networks=networks,
-        leaves=1,
-        fill=fill,
-        tiers=tiers,
-        networks_per_switch=ports.down // fill,
-        bundles=design.bundles,
-    )
+
+
+def _pod_set(
+    design: PublishedDesign, tiers: tuple[TierPorts, ...], count: int, leaves: int, uplinks: int
+) -> PodSet:
+    """So many pods with their spines: the fewest whose ports are enough and, where bundles are
+    even, whose number divides the uplinks of a leaf.
+
+    Raises
+    ------
+    NotWirableError
+        Where a spine has no port for every leaf of its pod, or too few for its uplinks.
+    """
+    spine = tiers[1]
+    if leaves > spine.down:
+        raise NotWirableError(2, leaves, spine.down, "one for each leaf")
+    spines = -(-leaves * uplinks // spine.down)
+    if design.bundles == "even":
+        spines = next(k for k in range(spines, uplinks + 1) if uplinks % k == 0)
+    down = -(-leaves * uplinks // spines)
+    up = spine.uplinks(down) if len(tiers) == 3 else 0
+    spine.check(2, down, up)
+    return PodSet(count=count, leaves=leaves, spines=spines, down=down, up=up)
+
+
+def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -> tuple[int, int]:
+    """The fewest cores of one network, and how many cables always go together from a spine to a
+    core.
+
+    Where bundles are even, that is all a spine has for each core that it reaches. A core has a port
+    for every full pod, and the bundles of a pod go round the cores, so that no core has two more of
+    them than another.
+
+    Raises
+    ------
+    NotWirableError
+        Where no core has a port for every pod.
+    """
+    even = design.bundles == "even"
+    links = sum(pod.count * pod.spines * pod.up for pod in pods)
+    common = math.gcd(*(pod.up for pod in pods)) if even else 1
+    options = []
+    for step in range(1, min(common, core.down) + 1):
+        if common % step:
+            continue
+        # all cables of a spine to a core are one bundle, so that it needs as many cores as it has
+        # bundles
+        least_cores = max(pod.up for pod in pods) // step if even else 1
+        count = max(-(-links // step // (core.down // step)), least_cores)
+        # a full pod reaches every core, so that there are no more cores than it has bundles
+        if count * step <= max(pod.spines * pod.up for pod in pods):
+            options.append((count, step))
+    if not options:
+        raise NotWirableError(3, sum(pod.count for pod in pods), core.down, "one for each pod")
+    return min(options)
 
 
 def _filled(
@@ -263,33 +340,27 @@ def _filled(
     return served_domains * block, -(-unit // served_domains)
 
 
-def ends_by_leaf(
-    design: PublishedDesign, chain: TierChain, network: int
-) -> Iterator[tuple[End, int]]:
-    """The end points of one network, each with the number of its leaf.
+def leaf_numbers(design: PublishedDesign, chain: TierChain) -> NDArray[np.int64]:
+    """The leaf of every end point of one network; shape (end points of a domain, domains).
 
     GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then
     by unit, then by domain.
     """
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
-    plane, rail = divmod(network, rails) if design.fabric == "rail-only" else (network, None)
     unit = design.unit_domains or design.installed
-    clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
-    block = of_domain if clos else of_domain // rails
+    is_clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
+    block = of_domain if is_clos else of_domain // rails
+    rows = block if design.fabric == "rail-only" else of_domain
+    if not chain.pods:
+        return np.zeros((rows, design.installed), dtype=np.int64)
+    row, domain = np.indices((rows, design.installed))
+    units_before = np.zeros_like(row)
+    if design.fabric == "rail-optimized":
+        gpu, port = divmod(row, ports)
+        row = gpu // rails * ports + port
+        units_before = gpu % rails * -(-design.installed // unit)
     of_unit = -(-unit * block // chain.fill)
-    units = -(-design.installed // unit)
-    for domain in range(design.installed):
-        unit_number, place = divmod(domain, unit)
-        for gpu in (
-            range(design.gpus_per_domain)
-            if rail is None
-            else range(rail, design.gpus_per_domain, rails)
-        ):
-            for port in range(ports):
-                units_before = 0 if clos or rail is not None else gpu % rails * units
-                number = (gpu if clos else gpu // rails) * ports + port
-                leaf = (units_before + unit_number) * of_unit + (
-                    place * block + number
-                ) // chain.fill
-                yield ("end", domain, gpu, plane * ports + port), leaf
+    unit_number, place = divmod(domain, unit)
+    leaf = (units_before + unit_number) * of_unit + (place * block + row) // chain.fill
+    return np.asarray(leaf, dtype=np.int64)

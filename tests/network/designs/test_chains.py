@@ -9,14 +9,13 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.fabric.bills import design_bill
-from coopt.fabric.chain import worst_pair_share
-from coopt.fabric.designs import chain_of, design_tiers
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
+from coopt.network.design_bills import design_bill
+from coopt.network.designs import chain_of
 from tests.conftest import example_count
-from tests.fabric.design_graphs import design_graph
-from tests.fabric.oracle import Table, counts, tables
+from tests.network.designs.design_graphs import design_graph
+from tests.network.designs.oracle import Table, counts, tables
 
 
 @settings(max_examples=example_count(1500, 250))
@@ -27,9 +26,9 @@ def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: 
     if expected is None:
         why = r"tiers\[\d\].ports = \d+: a switch of tier \d would|unit_domains = \d+: a leaf has ports for one rail"
         with pytest.raises(InstanceError, match=rf"design 'drawn': ({why})"):
-            design_tiers(design)
+            chain_of(design).levels()
         return
-    tiers = design_tiers(design)
+    tiers = chain_of(design).levels()
     assert ([tier.switches for tier in tiers], [tier.links for tier in tiers]) == expected
     graph = design_graph(design)
     assert _of_graph(graph, len(tiers)) == expected
@@ -115,7 +114,7 @@ def test_the_worst_pair_of_leaves_has_what_the_graph_gives(leaves: int, ports: i
     shared = [
         sum(min(links, other.get(spine, 0)) for spine, links in one.items()) for one, other in combinations(bundles, 2)
     ]
-    assert worst_pair_share(*chain_of(design)) == pytest.approx(min(shared) / 10)
+    assert chain_of(design).worst_pair_share() == pytest.approx(min(shared) / 10)
 
 
 def test_uneven_bundles_are_fewer_spines_with_less_bandwidth() -> None:

@@ -7,21 +7,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from coopt.fabric.chain import TierLevel, bandwidth, levels, worst_pair_share
-from coopt.fabric.designs import chain_of
-from coopt.fabric.halls import (
-    CableEnds,
-    Lengths,
-    cable_ends,
-    design_hall,
-    splitting_notes,
-    too_many_modules,
-)
 from coopt.instance.catalog import box_of, ports_of_modules
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError, alternatives, both, counted
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
+from coopt.network.chain import TierChain, TierLevel
+from coopt.network.design_halls import CableEnds, cable_ends, design_hall
+from coopt.network.designs import chain_of
+from coopt.network.module_notes import splitting_notes, too_many_modules
+from coopt.network.racks import Lengths
 from coopt.plan.networks import (
     BilledNetwork,
     BilledTier,
@@ -46,11 +41,12 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         Where the design cannot be wired, products of a link do not mate, or an optic does not reach
         where its hall takes it.
     """
-    chain, uplinks = chain_of(design, file)
-    tiers = levels(chain, uplinks)
+    chain = chain_of(design, file)
+    tiers = chain.levels()
     origin = f"{file}: design {design.id!r}"
     _check_mates(design, origin)
-    hall, ends = design_hall(design, file), tuple(cable_ends(design, tiers, origin))
+    ends = tuple(cable_ends(design, chain, origin))
+    hall = design_hall(design, chain, ends, origin)
     lengths = () if hall is None else hall.cables
     for end in ends if lengths else ():
         _check_reach(end, max(lengths[end.tier]), origin)
@@ -64,9 +60,9 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         name=design.id,
         fabric=design.fabric,
         gpus=design.gpus,
-        tier=tuple(_billed_tiers(design, tiers, ends, lengths or [Lengths()] * len(tiers))),
-        oversubscription=float(bandwidth(chain, uplinks).beyond),
-        pair_share=worst_pair_share(chain, uplinks),
+        tier=tuple(_billed_tiers(design, chain, ends, lengths or [Lengths()] * len(tiers))),
+        oversubscription=float(chain.bandwidth().beyond),
+        pair_share=chain.worst_pair_share(),
         switch_racks=racks,
         items=items,
         unpriced=tuple(_unpriced(design, ends)),
@@ -78,17 +74,17 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
 
 def _billed_tiers(
     design: PublishedDesign,
-    tiers: Sequence[TierLevel],
+    chain: TierChain,
     ends: tuple[CableEnds, ...],
     lengths: Sequence[Lengths],
 ) -> Iterator[BilledTier]:
     for number, (tier, form, cables) in enumerate(
-        zip(tiers, design.tiers, lengths, strict=True), start=1
+        zip(chain.levels(), design.tiers, lengths, strict=True), start=1
     ):
         yield BilledTier(
             level=number,
             switches=tier.switches,
-            down_ports=tier.down_ports,
+            down_ports=tier.down_ports * chain.networks_together,
             uplinks_per_switch=tier.uplinks,
             links=tier.links,
             bundle=tier.bundle,

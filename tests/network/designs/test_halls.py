@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from coopt.fabric.bills import design_bill
-from coopt.fabric.designs import design_tiers
-from coopt.fabric.halls import Lengths, design_hall, median_rack, sold_m
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.errors import InstanceError
-from tests.fabric.design_graphs import design_graph
-from tests.fabric.oracle import tables
+from coopt.network.design_bills import design_bill
+from coopt.network.design_halls import cable_ends, design_hall
+from coopt.network.designs import chain_of
+from coopt.network.racks import Lengths, median_rack, sold_m
+from tests.network.designs.design_graphs import design_graph
+from tests.network.designs.oracle import tables
 
 PLAIN: dict[str, Any] = {
     "id": "plain",
@@ -33,7 +34,8 @@ def design(**changes: Any) -> PublishedDesign:
 
 
 def cable_lengths(drawn: PublishedDesign) -> tuple[Lengths, ...]:
-    hall = design_hall(drawn)
+    chain = chain_of(drawn)
+    hall = design_hall(drawn, chain, tuple(cable_ends(drawn, chain, "drawn")), "drawn")
     assert hall is not None
     return hall.cables
 
@@ -65,7 +67,7 @@ def test_every_link_has_a_length_that_is_long_enough(table: dict[str, Any]) -> N
     """Against the graph: each cable leads from the rack of its lower end to a leaf amid all that it serves."""
     drawn = PublishedDesign.model_validate({**table, "hall": {"racks_per_domain": 0.5, "racks_per_row": 3}})
     try:
-        tiers = design_tiers(drawn)
+        tiers = chain_of(drawn).levels()
     except InstanceError:
         assume(False)
     lengths = cable_lengths(drawn)

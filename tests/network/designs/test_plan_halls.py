@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.fabric.bills import compared, design_bill
 from coopt.instance.designs import PublishedDesign
+from coopt.network.design_bills import compared, design_bill
 from coopt.plan.networks import BilledNetwork
 from tests.conftest import ask
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.fabric.bills import design_bill
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError
+from coopt.network.design_bills import design_bill
 from coopt.plan.networks import BilledNetwork
 
-TINY = Path(__file__).parents[2] / "instances" / "tiny-64.toml"
+TINY = Path(__file__).parents[3] / "instances" / "tiny-64.toml"
 
 
 def billed(*tiers: dict[str, Any], **changes: Any) -> BilledNetwork:

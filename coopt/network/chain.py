@@ -1,0 +1,205 @@
+"""A chain of tiers: a network of switches with all its cables counted.
+
+A network is one of equal networks that share nothing: a plane, or a rail of a plane where the
+fabric is rail-only. Leaves make pods; the leaves of a pod share spines, and cores join all pods of
+a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+Holders = tuple[tuple[int, int], ...]
+"""How many NICs, cages of NICs or switches have so many cables of a level."""
+
+
+class EndHolders(NamedTuple):
+    """What has the cables below a tier at their lower ends, and at their upper ones."""
+
+    below: Holders
+    above: Holders
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodSet:
+    """`count` equal pods: their leaves and spines, and the cables of a spine."""
+
+    count: int
+    leaves: int
+    spines: int
+    down: int
+    up: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierLevel:
+    """One tier of all networks.
+
+    `down_ports` and `uplinks` are cables of the fullest switch as it is sized, `links` all cables
+    below the tier. `bundle` is how many cables lead from a switch to each one above that it
+    reaches, at least; 0 at the top.
+    """
+
+    switches: int
+    down_ports: int
+    uplinks: int
+    links: int
+    bundle: int
+
+
+class Bandwidth(NamedTuple):
+    """Bandwidth down over bandwidth up: of a leaf, and of leaf and pod together."""
+
+    leaf: Fraction
+    beyond: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierChain:
+    """Equal networks of one to three tiers.
+
+    `ends` are NIC ports installed in all networks. `leaves`, `pods` and `cores` are of one of
+    `networks` equal networks, `fill` is how many end points a leaf is sized for and `uplinks` how
+    many cables lead up from it. `planes` share nothing; on a single tier a switch holds
+    `networks_per_switch` networks of a plane. Cores are in `core_groups`, each of which serves one
+    spine of every pod, or all; `core_step` cables always go together from a spine to a core. One
+    cable down has the bandwidth of `ratios` cables up, in a leaf and in a spine.
+    """
+
+    ends: int
+    planes: int
+    networks: int
+    leaves: int
+    fill: int
+    uplinks: int = 0
+    pods: tuple[PodSet, ...] = ()
+    cores: int = 0
+    core_groups: int = 1
+    core_step: int = 1
+    networks_per_switch: int = 1
+    ratios: tuple[Fraction, Fraction] = (Fraction(1), Fraction(1))
+
+    @property
+    def leaf_switches(self) -> int:
+        """Leaves of all networks."""
+        if self.pods:
+            return self.networks * self.leaves
+        return self.planes * -(-(self.networks // self.planes) // self.networks_per_switch)
+
+    @property
+    def networks_together(self) -> int:
+        """Networks that the fullest leaf switch holds."""
+        return 1 if self.pods else min(self.networks_per_switch, self.networks // self.planes)
+
+    def each_pod(self) -> Iterator[tuple[PodSet, range]]:
+        """Every pod of one network with the numbers of its leaves."""
+        start = 0
+        for pods in self.pods:
+            for _ in range(pods.count):
+                yield pods, range(start, start + pods.leaves)
+                start += pods.leaves
+
+    @property
+    def core_links(self) -> int:
+        """Cables from spines to cores in one network."""
+        return sum(pod.count * pod.spines * pod.up for pod in self.pods) if self.cores else 0
+
+    def levels(self) -> tuple[TierLevel, ...]:
+        """The tiers from the leaves up."""
+        return tuple(self._levels())
+
+    def _levels(self) -> Iterator[TierLevel]:
+        pods, n = self.pods, self.networks
+        yield TierLevel(
+            switches=self.leaf_switches,
+            down_ports=self.fill,
+            uplinks=self.uplinks,
+            links=self.ends,
+            bundle=min((self.uplinks // pod.spines for pod in pods), default=0),
+        )
+        if not pods:
+            return
+        group = self.cores // self.core_groups
+        uplinks = [pod.up for pod in pods] if self.cores else [0]
+        yield TierLevel(
+            switches=n * sum(pod.count * pod.spines for pod in pods),
+            down_ports=max(pod.down for pod in pods),
+            uplinks=max(uplinks),
+            links=n * self.leaves * self.uplinks,
+            bundle=max(self.core_step, min(uplinks) // group) if self.cores else 0,
+        )
+        if self.cores:
+            bundles = self.core_links // self.core_groups // self.core_step
+            yield TierLevel(
+                switches=n * self.cores,
+                down_ports=-(-bundles // group) * self.core_step,
+                uplinks=0,
+                links=n * self.core_links,
+                bundle=0,
+            )
+
+    def end_holders(self, nics: Holders, leaves: Holders) -> tuple[EndHolders, ...]:
+        """What has the cables below each tier at either end, over all networks, with the NICs and
+        the leaves that have those of the first.
+        """
+        n, first = self.networks, EndHolders(nics, leaves)
+        if not self.pods:
+            return (first,)
+        spines = (dealt(n * pod.count, pod.leaves * self.uplinks, pod.spines) for pod in self.pods)
+        second = EndHolders(((n * self.leaves, self.uplinks),), sum(spines, ()))
+        if not self.cores:
+            return first, second
+        groups = self.core_groups
+        cores = dealt(n * groups, self.core_links // groups, self.cores // groups)
+        trunks = tuple((n * pod.count * pod.spines, pod.up) for pod in self.pods)
+        return first, second, EndHolders(trunks, cores)
+
+    def worst_pair_share(self) -> float:
+        """The least share of their uplinks that two leaves of a pod can use between them.
+
+        Cables go round the spines, so that leaves differ in which of them have one cable more; even
+        bundles give 1.
+        """
+        shares = (pair_share(pod.leaves, pod.spines, self.uplinks) for pod in self.pods)
+        return min(shares, default=1.0)
+
+    def bandwidth(self) -> Bandwidth:
+        """The ratios of the chain; more bandwidth up than down counts as as much."""
+        if not self.pods:
+            return Bandwidth(Fraction(1), Fraction(1))
+        leaf = max(self.fill * self.ratios[0] / self.uplinks, Fraction(1))
+        if not self.cores:
+            return Bandwidth(leaf, leaf)
+        pod = max(pod.down * self.ratios[1] / pod.up for pod in self.pods)
+        return Bandwidth(leaf, leaf * max(pod, Fraction(1)))
+
+
+def dealt(times: int, links: int, switches: int) -> Holders:
+    """Switches that take links in turn, so many times."""
+    quotient, remainder = divmod(links, switches)
+    return (times * (switches - remainder), quotient), (times * remainder, quotient + 1)
+
+
+def whole(holders: Holders, per_module: int) -> int:
+    """Whole modules of all that hold links, where one takes so many."""
+    return sum(count * -(-links // per_module) for count, links in holders)
+
+
+def pair_share(leaves: int, spines: int, uplinks: int) -> float:
+    """The least share of their uplinks that two of so many leaves can use between them over the
+    spines they share.
+    """
+    bundle, extra_cables = divmod(uplinks, spines)
+    # the extra cables of leaf i go to the spines from i * extra_cables on, round all of them
+    offsets = {leaf * extra_cables % spines for leaf in range(1, min(leaves, spines + 1))}
+    common = [max(0, extra_cables - t) + max(0, extra_cables - (spines - t)) for t in offsets]
+    return min(
+        (
+            (bundle * spines + min(extra_cables, spines_in_common)) / uplinks
+            for spines_in_common in common
+        ),
+        default=1.0,
+    )
