@@ -6,6 +6,7 @@ from hypothesis import given, settings
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
+from coopt.network.parts import cost_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.network.wiring import core_wires, pod_wires, spine_wires
@@ -29,5 +30,6 @@ def bundles(family: Family, uplinks: int) -> list[int]:
 def test_bundles_are_those_of_the_graph(instance: Instance) -> None:
     for family in list(families(instance))[::7]:
         for uplinks in family.uplink_choices[::3]:
-            told = _network("network", design_of(family, uplinks), None).tier
+            cost = cost_of(instance, family, uplinks)
+            told = _network("network", design_of(family, uplinks), cost).tier
             assert [tier.bundle for tier in told] == bundles(family, uplinks)
