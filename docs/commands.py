@@ -15,8 +15,8 @@ PLACE = Path(__file__).parent / "reference" / "cli.md"
 HEAD = """\
 # Commands
 
-What `coopt COMMAND --help` says. The answer goes to stdout, the story to stderr; `--json` prints
-one document and nothing else.
+What `coopt COMMAND --help` says. The answer goes to stdout, the story to stderr; where a command
+has `--json`, it prints the answer as one JSON document and nothing else.
 """
 LONG = 8  # words of an option that stand once
 
@@ -59,9 +59,9 @@ def section(context: click.Context, homes: dict[tuple[str, str], str]) -> str:
     ):
         home = homes.setdefault((name, meaning), context.command_path)
         is_said = home != context.command_path and len(meaning.split()) > LONG
-        said = f"as of [`{home}`](#{home.replace(' ', '-')})" if is_said else meaning
-        lines.append(f"- `{name}`: {said}")
-    parts = [f"## {context.command_path}", f"```text\n{form}\n```", prose(command.help or "")]
+        said = f": as of [`{home}`](#{home.replace(' ', '-')})" if is_said else f": {meaning}"
+        lines.append(f"- `{name}`{'' if name == '--json' else said}")
+    parts = [f"## {context.command_path}", f"`{form}`", prose(command.help or "")]
     return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"
 
 

@@ -17,13 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from coopt.instance.catalog import entries
-from coopt.instance.hardware import Gpu
 from coopt.instance.software import Software
 from coopt.instance.texts import write_text
 from coopt.perf import collectives, iterations, kernels, layer, traffic
 from coopt.validation.calibration import UnseenError, calibration_of
-from coopt.validation.comparison import Comparison, GroupResult, comparison_of
+from coopt.validation.comparison import Comparison, comparison_of
 from coopt.validation.facts import published_facts
 from coopt.validation.published import Measurement, read_measurements
 from docs import kernel_errors
@@ -42,7 +40,7 @@ PLACE = HERE / "model.md"
 ROWS = HERE.parent / "benchmarks" / "published.csv"
 CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
 UNSEEN = HERE.parent / "benchmarks" / "left_out.csv"
-WORST = 10
+WORST = 5
 MODULES = (iterations, kernels, layer, traffic)
 FIGURES = (  # passages of the page with figures of the code, each of which stands there once
     "heads of {REFERENCE_HEAD}, long",
@@ -113,7 +111,6 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "most, {REPEAT_MEDIAN} times",
     "4/3 in {REPEAT_THIRD} of them.",
 )
-BANDS = (0.02, 0.05, 0.10, 0.20, 0.50, np.inf)
 
 
 def main() -> None:
@@ -178,32 +175,6 @@ def tables(found: Comparison) -> dict[str, str]:
     """Tables of parameters and errors."""
     assert found.overall is not None
     return {
-        "EFFICIENCIES": table(
-            (
-                "GPU",
-                "precision",
-                "eg",
-                "k0",
-                "em",
-                "δ us",
-                "ea",
-                "env",
-                "eib",
-                "es",
-                "λ_s us",
-                "λ us",
-                "α us",
-            ),
-            efficiencies(),
-        ),
-        "PUBLISHED": table(
-            ("rows", "n", "mean", "median", "largest", "HFU points, mean", "fitted parameters"),
-            (
-                errors(group)
-                for group in (*found.groups, *found.hardware, *found.architecture, found.overall)
-            ),
-        ),
-        "DISTRIBUTION": table(("error at most", "rows", "share"), distribution(found)),
         "REFUSED": str(found.memory.refused),
         "STATED": str(found.memory.stated),
         "REFUSED_ROWS": table(("row", "needs GiB", "has GiB", "why it is doubted"), refused(found)),
@@ -232,18 +203,20 @@ def lines_text(columns: Sequence[str], lines: Iterable[dict[str, str]]) -> str:
 def held_out() -> dict[str, str]:
     """Errors on sources that a fit did not see, from the table of the last calibration."""
     lines = read_record(CALIBRATION)
-    shown = [[line[name] for name in COLUMNS] for line in lines]
-    measures = (
+    shares = [name for name in COLUMNS if name.endswith(("mean", "median"))]
+    shares.remove("held_out_mean")
+    head = (
+        "set",
+        "parameters",
+        "rows",
         "fitted, mean",
         "median",
-        "not used, mean",
-        "rows",
         "source left out, mean",
         "median",
     )
-    head = ("set", "parameters", "rows", *measures)
     cells = [
-        (*line[:3], *map(percent, line[3:6]), line[6], *map(percent, line[7:])) for line in shown
+        (*(line[name] for name in COLUMNS[:3]), *(percent(line[name]) for name in shares))
+        for line in lines
     ]
     means = {
         f"{short}_{column.upper()}": (
@@ -277,53 +250,6 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def efficiencies() -> Iterable[tuple[str, ...]]:
-    """What the GPUs of the catalog reach, one line for each precision they have figures of."""
-    for gpu in entries("gpu").values():
-        assert isinstance(gpu, Gpu)
-        own = gpu.efficiency
-        for precision in ("bf16", "fp8", "fp4"):
-            if precision != "bf16" and getattr(own, precision) is None:
-                continue
-            reached = gpu.reached(precision)
-            yield (
-                gpu.name,
-                "16-bit" if precision == "bf16" else precision,
-                f"{reached.gemm:g}",
-                f"{own.gemm_k0:g}",
-                f"{reached.hbm:g}",
-                f"{1e6 * reached.kernel_s:g}",
-                *(f"{share:g}" for share in (own.attention, own.hb, own.rail, own.send)),
-                *(f"{1e6 * seconds:g}" for seconds in (own.send_s, own.latency_s, own.step_s)),
-            )
-
-
-def errors(group: GroupResult) -> tuple[str, ...]:
-    """A line of the table of errors."""
-    points = group.mean_abs_hfu_points
-    sizes = (group.mean_abs_error, group.median_abs_error, group.max_abs_error)
-    shown = tuple(f"{100 * size:.1f}%" for size in sizes)
-    return (
-        group.name,
-        str(group.n),
-        *shown,
-        "-" if points is None else f"{points:.2f}",
-        str(group.fitted_parameters),
-    )
-
-
-def distribution(found: Comparison) -> Iterable[tuple[str, ...]]:
-    """How many rows lie within which error."""
-    sizes = np.array([abs(row.error) for row in found.rows if row.error is not None])
-    for band in BANDS:
-        within = int((sizes <= band).sum())
-        yield (
-            "any" if np.isinf(band) else f"{100 * band:.0f}%",
-            str(within),
-            f"{100 * within / len(sizes):.0f}%",
-        )
 
 
 def refused(found: Comparison) -> Iterable[tuple[str, ...]]:

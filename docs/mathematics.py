@@ -162,16 +162,19 @@ def inline(text: str) -> str:
 
 
 def symbol_tables(text: str) -> Iterator[str]:
-    """The tables of a docstring as Markdown; cells end where the rule of `=` above them ends."""
+    """The tables of a docstring as lists; cells end where the rule of `=` above them ends."""
     rule = re.compile(r"^=+( +=+)+$")
     lines = text.splitlines()
     marks = [number for number, line in enumerate(lines) if rule.match(line)]
     for top, middle, bottom in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
         starts = [found.start() for found in re.finditer("=+", lines[top])]
-        rows = [_cells(line, starts) for line in (lines[top + 1], *lines[middle + 1 : bottom])]
-        yield "\n".join(
-            "| " + " | ".join(row) + " |" for row in (rows[0], ["---"] * len(starts), *rows[1:])
-        )
+        yield "\n".join(_symbol(*_cells(line, starts)) for line in lines[middle + 1 : bottom])
+
+
+def _symbol(symbol: str, code: str, over: str, unit: str, meaning: str) -> str:
+    """One symbol: its name in the code, the sets that it ranges over, its unit and its meaning."""
+    about = "; ".join([*([f"over {over}"] if over else []), *([unit] if unit else [])])
+    return f"- {symbol} {code}{f' ({about})' if about else ''}: {meaning}"
 
 
 def _cells(line: str, starts: list[int]) -> list[str]:

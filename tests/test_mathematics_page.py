@@ -47,8 +47,8 @@ def test_every_symbol_has_its_line() -> None:
     text = inspect.getdoc(formulations) or ""
     symbols = re.findall(r"^:math:`([^`]+)`", text, re.MULTILINE)
     assert len(symbols) > 25
-    assert all(f"| $`{symbol}`$ | `" in TEXT for symbol in symbols)
-    assert len(re.findall(r"^\| \$`[^|]+\|[^|]+\|[^|]*\|[^|]*\|[^|]+\|$", TEXT, re.MULTILINE)) == len(symbols)
+    assert all(f"- $`{symbol}`$ `" in TEXT for symbol in symbols)
+    assert len(re.findall(r"^- \$`.+`\$ `.+`.*: .+$", TEXT, re.MULTILINE)) == len(symbols)
 
 
 def test_no_placeholder_and_no_role_is_left() -> None:
