@@ -334,7 +334,7 @@ def evaluate(
         return
     if part is not None:
         raise click.UsageError("--part: needs --mappings.")
-    if plan is not None or question.problem != "shared":
+    if plan is not None or question.beyond_one_network:
         given_plan = only_plan(question) if plan is None else read_plan(plan)
         question, given_plan = decided(question, given_plan, same=False)
         evaluated = evaluate_plan(question, given_plan)

@@ -219,13 +219,12 @@ def report(
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
     from coopt.instance.files import load
-    from coopt.instance.kinds import has_front
     from coopt.instance.texts import write_text
     from coopt.plan.store import decided, read_plan
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
     from coopt.report.tables import progress_shown, rendered
-    from coopt.solving.fronts.sweep import pareto
+    from coopt.solving.fronts.sweep import has_front, pareto
     from coopt.solving.reasons.why import explain
     from coopt.solving.runs import overridden
     from coopt.verifier.audit import verify
@@ -243,11 +242,11 @@ def report(
     if (
         case.answered
         and given_plan.cost is None
-        and question.problem != "shared"
+        and question.beyond_one_network
         and not without["no_sensitivity"]
     ):
         case = replace(case, explanation=explain(question, given_plan))
-    if case.answered and question.problem == "shared":
+    if case.answered and not question.beyond_one_network:
         shared_question = overridden("report", question, {}, given_plan.objective.kind)
         traced = has_front(shared_question) and not without["no_front"]
         with progress_shown(note) as on_progress:

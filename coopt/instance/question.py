@@ -30,7 +30,7 @@ from coopt.instance.couplings import (
     Wan,
     corners,
 )
-from coopt.instance.errors import alternatives
+from coopt.instance.errors import alternatives, both
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
@@ -475,6 +475,29 @@ class Question(Table):
         """The tables that each ask for networks of their own: of sites, phases and doubts."""
         tables = {"[[site]]": self.site, "[[phase]]": self.phase, "[robust]": self.robust}
         return [name for name, given in tables.items() if given]
+
+    @property
+    def open_keys(self) -> list[str]:
+        """The keys whose lists a plan takes one entry of before any network is searched: GPUs,
+        batches and knobs.
+        """
+        lists = [("cluster.gpu", bool(self.cluster.generations))]
+        for w, workload in enumerate(self.workload):
+            lists += [
+                (f"workload[{w}].global_batch", bool(workload.batches)),
+                (f"workload[{w}].options", bool(workload.options.allowed.listed)),
+            ]
+        return [key for key, is_open in lists if is_open]
+
+    @property
+    def beyond_one_network(self) -> list[str]:
+        """What makes the question ask for more than one network of switches that all workloads have
+        in turn; nothing where it does not.
+        """
+        islands = ["sharing.mode = 'partition'"] if self.sharing.mode == "partition" else []
+        links = ["the fabric 'direct'"] if "direct" in self.network.fabrics else []
+        lists = [f"lists in {both(self.open_keys)}"] if self.open_keys else []
+        return [*self.parted_by, *islands, *links, *lists]
 
     @property
     def problem(self) -> Problem:

@@ -62,7 +62,7 @@ class Instance(Question):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        open_lists = self.problem == "choice"
+        open_lists = bool(self.open_keys)
         complaints = list(open_disagreements(self) if open_lists else disagreements(self))
         if open_lists and not complaints:
             complaints = list(choice_complaints(self))

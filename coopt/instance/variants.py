@@ -391,11 +391,9 @@ def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
         if over is not None and row.name not in over:
             return row
         factor = min(pace, LONGEST_S / bound_s)
-        if (
-            instance.availability is not None or instance.problem == "choice"
-        ) and row.train_days is not None:
+        if (instance.availability is not None or instance.open_keys) and row.train_days is not None:
             return row.model_copy(update={"train_days": row.train_days * factor})
-        if instance.problem == "choice" and row.min_tokens_per_s is not None:
+        if instance.open_keys and row.min_tokens_per_s is not None:
             return row.model_copy(update={"min_tokens_per_s": row.min_tokens_per_s / factor})
         return row.model_copy(
             update={**other_bounds, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)}

@@ -235,10 +235,13 @@ def factor(instance: Instance, phase: int, kind: str) -> float:
 
 
 def paid_as(instance: Instance, item: Item) -> str:
-    """The kind by whose factor a phase pays for a line: idle GPUs go with HB domains, in a fleet
-    with GPUs.
+    """The kind by whose factor a phase pays for a line: idle GPUs go with HB domains where one
+    network grows and nothing else is asked, and otherwise with GPUs.
     """
-    return item.product[0] if instance.problem == "fleet" else item.kind
+    grows_alone = instance.sharing.mode == "time" and not (
+        instance.robust or instance.network.many_sided or instance.availability
+    )
+    return item.kind if grows_alone else item.product[0]
 
 
 def factor_paid(instance: Instance, item: Item) -> float:

@@ -30,7 +30,7 @@ def plan_order_notes(
     where they are known to stand.
     """
     if parts is None:
-        parts = {} if instance.problem == "shared" else placed_parts(instance, plan)
+        parts = placed_parts(instance, plan) if instance.beyond_one_network else {}
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     yield from order_notes_of_parts(instance, designs, plan, parts)
     yield from notes_by_part(
@@ -196,7 +196,7 @@ def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
 
 def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
     """The hall of a network that is the only one, and its optics by level."""
-    if instance.problem == "shared":
+    if not instance.beyond_one_network:
         for family, uplinks in islice(families_of_design(instance, design), 1):
             hall = network_hall(instance, family, uplinks)
             if hall is not None:

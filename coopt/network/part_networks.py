@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from coopt.instance.errors import InstanceError, alternatives, both
-from coopt.instance.kinds import require_decided
+from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import as_built, trained_on
 from coopt.instance.workload import Workload
@@ -125,7 +125,7 @@ def question_of(instance: Instance, part: Part) -> Instance:
     InstanceError
         When the part runs other workloads than the instance asks for there.
     """
-    if instance.problem == "shared":
+    if not instance.beyond_one_network:
         return _with_workloads(instance, part, instance.workload)
     question, gpus = as_built(instance), network_of(part).gpus
     workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
@@ -192,7 +192,7 @@ def part_network(
     lower_optic = None if joint is None else joint.below
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)
-    if instance.problem == "shared":
+    if not instance.beyond_one_network:
         match = next(
             (family for family, _ in families_of_design(instance, chosen_part.design)), None
         )

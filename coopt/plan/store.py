@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_decided
+from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.texts import check_digits, read_text
 from coopt.instance.variants import with_tp
@@ -66,7 +66,7 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
     InstanceError
         When the plan is of another question, or its choice is none of the instance.
     """
-    if instance.problem != "choice":
+    if not instance.open_keys:
         return instance, plan
     if same:
         check_same_sha(instance, plan)

@@ -20,7 +20,6 @@ from typing import Any
 from coopt._interpreter import collect_rarely
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError, names_in
-from coopt.instance.kinds import has_front
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
 from coopt.plan.claims import OnProgress, Progress
@@ -45,7 +44,7 @@ from coopt.serve.questions import (
 )
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import mappings
-from coopt.solving.fronts.sweep import pareto
+from coopt.solving.fronts.sweep import has_front, pareto
 from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
 

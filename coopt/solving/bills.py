@@ -11,8 +11,8 @@ from pathlib import Path
 from coopt.instance.designs import read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of, load
-from coopt.instance.kinds import kind_words
 from coopt.instance.network import not_counted
+from coopt.instance.requirements import require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.texts import read_toml
 from coopt.network.design_bills import (
@@ -228,12 +228,9 @@ def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
     """The bill of the only network, and its HB domains; wiring and optics, which have no key, are
     the cheapest.
     """
-    if instance.problem != "shared":
-        words, table = kind_words(instance)
-        raise InstanceError(
-            f"{instance.name}: {words} ({table}), and bom solves nothing: needs its plan as well"
-            " (coopt bom INSTANCE PLAN.json)"
-        )
+    require_one_network(
+        instance, "bom without a plan", ", or its plan as well (coopt bom INSTANCE PLAN.json)"
+    )
     if complaints := list(open_design(instance)):
         raise InstanceError(f"{instance.name}: {text}, or a plan beside it" for text in complaints)
     family, uplinks, cost = cheapest_design(instance, None)

@@ -19,7 +19,7 @@ from coopt.columns.pools import in_orders, place
 from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_one_network
+from coopt.instance.requirements import require_one_network
 from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
 from coopt.instance.software import MappingLimits

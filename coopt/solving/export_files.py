@@ -20,7 +20,7 @@ import pyomo.core as pyo
 
 from coopt.columns.table import columns
 from coopt.instance.errors import InstanceError, alternatives
-from coopt.instance.kinds import require_billed, require_no_failures
+from coopt.instance.requirements import require_billed, require_no_failures
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family

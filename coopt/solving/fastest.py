@@ -11,7 +11,7 @@ from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.table import columns
-from coopt.instance.kinds import require_billed, require_no_failures, require_one_network
+from coopt.instance.requirements import require_billed, require_no_failures, require_one_network
 from coopt.instance.schema import Instance
 from coopt.instance.variants import inside_first
 from coopt.network.family import Family

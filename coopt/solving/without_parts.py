@@ -15,7 +15,7 @@ from coopt.columns.loads import Crossings, crossings
 from coopt.columns.pace import delayed
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import both, counted
-from coopt.instance.kinds import require_decided
+from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Instance
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family, without_nics

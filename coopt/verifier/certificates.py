@@ -21,7 +21,7 @@ from typing import Self
 
 from coopt.instance.errors import InstanceError, both
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import require_billed
+from coopt.instance.requirements import require_billed
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import with_tp
 from coopt.plan.claims import Proof

@@ -212,7 +212,7 @@ def test_the_cables_of_all_phases_are_those_of_the_last() -> None:
         network__switches={**BOX, "radix": 32},
     )  # fmt: skip
     with pytest.raises(
-        InstanceError, match=r"grows in phases .*: needs its plan as well \(coopt bom INSTANCE PLAN.json\)"
+        InstanceError, match=r"without \[\[phase\]\], or its plan as well \(coopt bom INSTANCE PLAN.json\)"
     ):
         coopt.bom(instance)
     found = coopt.bom(instance, coopt.solve(instance))

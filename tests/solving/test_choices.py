@@ -177,7 +177,7 @@ def test_commands_that_need_one_question_say_so() -> None:
         lambda: coopt.bom(instance),
         lambda: coopt.simulate(instance, plan),
     ):
-        with pytest.raises(InstanceError, match="leaves GPUs, batches or knobs open"):
+        with pytest.raises(InstanceError, match=r"lists in cluster.gpu and workload\[0\].global_batch"):
             ask_of()
     question, answer = decided(instance, plan)
     assert coopt.certify(question, answer).ok

@@ -74,7 +74,7 @@ def _timed_objective(instance: Question) -> Iterator[str]:
     if kind == objective.billed:
         return
     place = f"objective.minimize = {kind!r}"
-    if instance.problem != "shared" or len(instance.workload) > 1:
+    if instance.beyond_one_network or len(instance.workload) > 1:
         yield f"{place}: needs one workload on one network"
     if kind == "usd_per_token" and objective.years == 0:
         yield f"{place}: objective.years = 0: no token is trained in no time, needs years above 0"

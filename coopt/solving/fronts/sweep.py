@@ -13,7 +13,7 @@ from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.kinds import has_front, kind_words, require_billed
+from coopt.instance.requirements import require_billed, require_one_network
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_pace, inside_first
 from coopt.instance.workload import LONGEST_S, ROUND_UP
@@ -68,6 +68,22 @@ class _Sweep:
             solves=len(self.points),
             total_s=self.run.elapsed_s(),
         )
+
+
+def has_front(instance: Instance) -> bool:
+    """Whether cost against time can be traced: of what counts time in another way, for least time
+    of one workload.
+
+    Where GPUs or knobs are open and no bound is given, points are seconds of an iteration, which do
+    not compare batches of several sizes and count no interruptions.
+    """
+    objective = instance.objective
+    if objective.minimize != "time":
+        return objective.minimize == objective.billed
+    if not instance.open_keys:
+        return not instance.beyond_one_network
+    (workload,) = instance.workload
+    return workload.bounded or not (workload.batches or instance.availability)
 
 
 def pareto(
@@ -137,7 +153,7 @@ def pareto(
         billed = question.objective.model_copy(update={"minimize": question.objective.billed})
         question = question.model_copy(update={"objective": billed})
     require_billed(question, "pareto")
-    if question.problem == "choice":
+    if question.open_keys:
         question = _in_seconds(question)
     template = Run(instance=question, backend=backend_of(question.solver), on_progress=on_progress)
 
@@ -228,12 +244,8 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
             raise InstanceError(
                 "pareto: over = 'days': no workload has a bound on days, needs train_days"
             )
-        if reading == "budget" and instance.problem != "shared":
-            words, table = kind_words(instance)
-            raise InstanceError(
-                f"{instance.name}: {words}, and budgets are read off a list of all designs of one"
-                f" network, needs --over days or a workload, or an instance without {table}"
-            )
+        if reading == "budget":
+            require_one_network(instance, "--over budget", ", or --over days or a workload")
     for name in over:
         if name not in names:
             name_list = ", ".join([*names, *READINGS])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
-from coopt.instance.kinds import require_decided
+from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve_measured

@@ -17,6 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.part_networks import families_of_design
 from coopt.plan.claims import Progress, SolverReport, Timing
+from coopt.plan.couplings import one_network
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import InstanceId, Plan
 from tests.conftest import ask, example_count, switch
@@ -66,6 +67,7 @@ def as_plan(instance: Instance, front: Front, point: FrontPoint) -> tuple[Instan
         design=point.best.design,
         cost=point.best.cost,
         workloads=point.best.workloads,
+        parts=(one_network(point.best.cost, point.best.workloads, design=point.best.design),),
         solver=report,
         timing_s=Timing(model=0, columns=0, build=0, handover=0, solve=0, total=0),
     )

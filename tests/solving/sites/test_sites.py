@@ -243,9 +243,7 @@ def test_a_site_that_could_train_alone_with_more_power_is_named() -> None:
 
 def test_what_looks_at_one_network_asks_for_the_site(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
-    refusal = (
-        r"over several sites, which evaluate does not know, needs an instance of one network, without \[\[site\]\]"
-    )
+    refusal = r"evaluate is for one network, needs an instance without \[\[site\]\]"
     with pytest.raises(InstanceError, match=refusal):
         coopt.evaluate(instance)
     with pytest.raises(InstanceError, match="needs --part with one of 'east', 'west'"):
