@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from coopt.instance.numerics import REORDERED
 from coopt.network.family import common_links
 from coopt.perf.mapping import Floats, Ints, distinct_rows
 
@@ -33,7 +34,7 @@ def serving_uplinks(joined_leaves: int, spine_ports: int, most_up: int, at_rando
 def whole_flows(count: Floats, links: Any) -> Floats:
     """Flows on the busiest link where each has one path and paths are as even as they can be."""
     # a quotient that rounding lifts above a whole number would add a flow
-    return np.asarray(np.ceil(count / links * (1 - 1e-12)))
+    return np.asarray(np.ceil(count / links * (1 - REORDERED)))
 
 
 def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:

@@ -47,6 +47,7 @@ from coopt.columns.grid import (
     whole_mappings,
 )
 from coopt.instance.hardware import Gpu
+from coopt.instance.numerics import REORDERED
 from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.collectives import (
@@ -76,7 +77,6 @@ from coopt.perf.pipelines import pipeline_waits
 KEPT = 16
 """Lists of mappings, and placements of each, that are kept for the next question of a process."""
 SHORT = 1e-9  # by this share bounds on time are short, so that sums of other terms stay above them
-ROUNDING = 1e-12  # sums of the same terms in another order differ by less than this share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +213,7 @@ def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     """
     inside = Placements(tp=mappings.tp, cp=mappings.cp, pp=mappings.pp, dp=mappings.dp)
     return iteration(workload, without_steps(gpu), np.inf, mappings, inside).time_s(NO_NETWORK) * (
-        1.0 - ROUNDING
+        1.0 - REORDERED
     )
 
 

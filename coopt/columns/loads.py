@@ -33,6 +33,7 @@ from coopt.columns.flows import (
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
 from coopt.columns.way_loads import WayLoads, loads_by_ways
 from coopt.instance.network import Discipline
+from coopt.instance.numerics import REORDERED
 from coopt.perf.affine import KINDS, Flows, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
@@ -199,7 +200,7 @@ class Crossings:
         )  # half of them are in common at least
         # rounding must not leave it one short; more uplinks than needed only cost a step of a
         # search
-        return np.asarray(np.ceil(load * self._stretch * (1 + 1e-12)) * half, dtype=np.int64)
+        return np.asarray(np.ceil(load * self._stretch * (1 + REORDERED)) * half, dtype=np.int64)
 
     @property
     def _stretch(self) -> float:

@@ -18,10 +18,11 @@ import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.dominance import undominated
-from coopt.columns.fittings import ROUNDING, Fitting
+from coopt.columns.fittings import Fitting
 from coopt.columns.pools import Pool, in_orders, in_time, undominated_rows
 from coopt.columns.table import Columns, fitted, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
@@ -104,7 +105,7 @@ def _fastest_rows(
         # what takes longer at full rate than the sample with the fewest uplinks is the fastest
         # nowhere
         is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (
-            1 + ROUNDING
+            1 + REORDERED
         )
     survivors, dominated = undominated_rows(
         rows_in_time.take(np.flatnonzero(is_near)), best_case.discipline
@@ -204,7 +205,7 @@ def least_times_s(
         order = np.argsort(floors_s, kind="stable")
         sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
         slowest_s = np.array([times.max(initial=0.0) for times in sample_s.values()])
-        counts = np.searchsorted(floors_s[order], slowest_s * (1 + ROUNDING), side="right")
+        counts = np.searchsorted(floors_s[order], slowest_s * (1 + REORDERED), side="right")
         # contexts that need as many rows within a factor of two are counted together
         sizes = np.frexp(counts)[1]
         for size in np.unique(sizes).tolist():

@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from coopt.instance.base import Count, Entry, Fraction, Name, Provenance, Table
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.numerics import REORDERED
 from coopt.instance.software import Software
 from coopt.instance.transformer import ScalingLaw, Transformer
 
@@ -174,7 +175,7 @@ def ports_of_modules(switch: Switch, links: int) -> int:
     """
     box = box_of(switch.name) or switch
     # a number of cages that is whole but for rounding does not lose one
-    cages = math.floor(switch.radix * switch.port_gbit_s / box.cage_gbit_s * (1.0 + 1e-12))
+    cages = math.floor(switch.radix * switch.port_gbit_s / box.cage_gbit_s * (1.0 + REORDERED))
     return min(switch.radix, links * cages)
 
 

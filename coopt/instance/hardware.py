@@ -17,6 +17,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.errors import alternatives
+from coopt.instance.numerics import EQUAL, REORDERED
 from coopt.instance.software import Efficiency, Reached
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
@@ -231,7 +232,7 @@ def _ports_left(radix: int, share: float) -> int:
     more.
     """
     cage = math.gcd(radix, CAGES) if radix >= 8 * CAGES else 1
-    return int(radix * (1.0 - share) * (1.0 + 1e-12)) // cage * cage
+    return int(radix * (1.0 - share) * (1.0 + REORDERED)) // cage * cage
 
 
 class Switch(Entry):
@@ -432,7 +433,7 @@ class Optic(Entry):
         counts = (
             count
             for count in (1, *self.breakout)
-            if math.isclose(count * gbit_s, self.gbit_s, rel_tol=1e-9)
+            if math.isclose(count * gbit_s, self.gbit_s, rel_tol=EQUAL)
         )
         return next(counts, 0)
 

@@ -21,6 +21,7 @@ from coopt.instance.base import (
 from coopt.instance.catalog import find, named
 from coopt.instance.errors import both, spoken
 from coopt.instance.hardware import Precision
+from coopt.instance.numerics import EQUAL
 from coopt.instance.software import (
     NOTHING_ALLOWED,
     SCHEDULES,
@@ -369,7 +370,7 @@ class Workload(Table):
             else (self.compute_flop or 0.0) / FLOP_PER_PARAMETER / size
         )
         if self.train_tokens is not None and not math.isclose(
-            self.train_tokens, tokens, rel_tol=1e-9
+            self.train_tokens, tokens, rel_tol=EQUAL
         ):
             raise ValueError(
                 f"train_tokens = {self.train_tokens:g}: loss or compute_flop make it {tokens:.6g},"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import CostKind, Instance, Objective
 from coopt.network.core import (
     core_links_of_module,
@@ -32,8 +33,6 @@ from coopt.plan.parts import ItemKind, line
 from coopt.plan.schema import Cost, Item
 
 Units = Counter[tuple[CostKind, str]]
-ROUNDING = 1e-12
-"""Of sums, beside the one of a bill."""
 
 
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
@@ -131,7 +130,7 @@ def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) ->
     for item in cost.items:
         stand[item.product] += 0 if item.spare else item.count
     units = np.array([[float(stand[good.kind, good.name]) for good in goods_of(instance)]])
-    if any(cap.used_exactly(units) > cap.most * (1 + ROUNDING) for cap in caps_of(instance)):
+    if any(cap.used_exactly(units) > cap.most * (1 + REORDERED) for cap in caps_of(instance)):
         return False
     racks_of = [racks(family) for family in networks]
     known_racks = [count for count in racks_of if count is not None]

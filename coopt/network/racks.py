@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from coopt.instance.designs import Hall
 from coopt.instance.network import NetworkHallRows
+from coopt.instance.numerics import EQUAL
 from coopt.network.chain import TierChain
 
 LENGTHS_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
 """Lengths that cables and fibres are sold in; a longer one is cut to whole kilometres."""
 
 Lengths = Counter[int]
-ROUNDING = 1e-9  # of a switch, so that sums in another order fill the same racks
 
 Place = tuple[int, int]
 """The rack of domains amid which switches stand, and their tier."""
@@ -231,9 +231,7 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
 
 def _room(switches: Switches, units: float, watts: float) -> int:
     """How many of some switches so many units and watts are enough for."""
-    return int(
-        min(units / switches.units, watts / switches.w if switches.w else math.inf) + ROUNDING
-    )
+    return int(min(units / switches.units, watts / switches.w if switches.w else math.inf) + EQUAL)
 
 
 def _by_rack(places: Counter[Place]) -> Counter[int]:

@@ -10,6 +10,7 @@ from itertools import product
 
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.network import DomainFill
+from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.network.core import core_ends, core_switch, links_to_core
@@ -192,7 +193,7 @@ class Space:
             )
             for nic, (per_gpu, gpus_per_nic), planes, switch in combinations
             if planes in nic.ports
-            and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
+            and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=EQUAL)
             and (network.tier_switches == "same" or mate(nic, switch))
             and (core is None or core.port_gbit_s == switch.port_gbit_s)
         )

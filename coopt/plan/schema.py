@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import EQUAL
 from coopt.instance.tables import Row, frame_of, html
 from coopt.plan.claims import Alternative as Alternative
 from coopt.plan.claims import AlternativesStop as AlternativesStop
@@ -42,8 +43,6 @@ VALUES = {
 }
 """How the value of each objective is written, and its unit."""
 
-ROUNDING = 1e-9
-"""Values are the same that differ by no larger share."""
 
 SHOWN = (
     "part",
@@ -138,7 +137,7 @@ class Plan(Answer, Sections):
             return False
         if VALUES[claim.kind][1] != "USD":
             return None
-        return not math.isclose(claim.value, list_value, rel_tol=ROUNDING)
+        return not math.isclose(claim.value, list_value, rel_tol=EQUAL)
 
 
 def bill_rows(cost: Cost | None) -> Iterator[Row]:

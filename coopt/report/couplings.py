@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 
 from coopt.instance.couplings import part_of
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, phases_of
 from coopt.plan.couplings import Myopic, PhaseSpending
@@ -190,7 +191,7 @@ def _foresight(plan: Plan, claim: Myopic) -> Iterator[str]:
     if claim.dead_end is not None:
         yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
     elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:
-        if claim.saving <= words.ROUNDING * abs(claim.value):
+        if claim.saving <= EQUAL * abs(claim.value):
             yield f"Planning each phase on its own costs the same here. {EACH_ON_ITS_OWN}"
         else:
             share = words.percent(claim.saving / claim.value)

@@ -12,6 +12,7 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.numerics import EQUAL
 from coopt.network.direct_graphs import FabricBill
 from coopt.network.schedules.outcome import CollectiveOutcome
 from coopt.plan.networks import (
@@ -285,12 +286,12 @@ def collective_json(
 def collective_headline(outcome: CollectiveOutcome) -> str:
     """How long the all-reduce takes, and how far that is from the lower bound."""
     if (
-        outcome.gap < words.ROUNDING
+        outcome.gap < EQUAL
         and outcome.chunks == outcome.nodes
         and outcome.slowest_gbit_s == outcome.fastest_gbit_s
     ):
         end = "no schedule of one chunk a domain has fewer steps"
-    elif outcome.gap < words.ROUNDING:
+    elif outcome.gap < EQUAL:
         end = "at the lower bound in steps"
     else:
         end = f"{words.percent(outcome.gap)} over the lower bound"

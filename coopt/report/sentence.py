@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from coopt.instance.couplings import LIMITED
 from coopt.instance.errors import both
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part
 from coopt.plan.parts import DirectLinks
@@ -173,7 +174,7 @@ def without_gpus(cost: Cost) -> str:
 
 
 def _proof(claim: ObjectiveClaim) -> str:
-    if claim.gap is None or claim.gap < words.ROUNDING:
+    if claim.gap is None or claim.gap < EQUAL:
         return "proven optimal"
     return f"proven within {words.percent(claim.gap)} of the optimum"
 

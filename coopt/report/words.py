@@ -7,12 +7,10 @@ import math
 from coopt.instance.errors import alternatives as alternatives
 from coopt.instance.errors import both as both
 from coopt.instance.errors import counted as counted
+from coopt.instance.numerics import EQUAL
 from coopt.instance.workload import LONGEST_S, Workload
 from coopt.plan.parts import DirectLinks, WorkloadPlan
 from coopt.plan.schema import Design
-
-ROUNDING = 1e-9
-"""Relative differences below this are rounding."""
 
 NO_BOUND = "none"
 SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -136,8 +134,8 @@ def percent(share: float) -> str:
     """`38.3%`; a share below 0.1% keeps two digits, so that a small gap does not read as none."""
     value = 100 * share
     # What is rounding only reads as none, and so never as a gap of 1e-14.
-    if abs(share) < ROUNDING or abs(value) >= 0.1:
-        return f"{value if abs(share) >= ROUNDING else 0:.1f}%"
+    if abs(share) < EQUAL or abs(value) >= 0.1:
+        return f"{value if abs(share) >= EQUAL else 0:.1f}%"
     return f"{digits(value, 2)}%"
 
 

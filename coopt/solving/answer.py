@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from coopt.instance.errors import InstanceError, alternatives
 from coopt.instance.files import instance_of
+from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import (
     Chosen,
     Instance,
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
 WITNESSES = {"scip": ("scip_direct", "pip install 'coopt[witness]'")}
 """Pyomo's interface to each, and what installs it."""
 
-TOLERANCE = 1e-6
-"""Share by which a bound of one solver may be above the value of the other: solvers keep rows to
-about that much.
-"""
 
 TOLD = 5
 """Choices whose reasons are told where no choice has a plan."""
@@ -325,7 +322,7 @@ def agree(plan: Plan, second: Plan) -> bool:
     refuted = any(
         claim.value is not None
         and rival.bound is not None
-        and claim.value < rival.bound * (1 - TOLERANCE)
+        and claim.value < rival.bound * (1 - SOLVED)
         for claim, rival in pairs
     )
     return second.objective.bound is not None and not refuted

@@ -22,6 +22,7 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.table import Columns, columns, fitted, pools_of
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, Gear
 from coopt.network.parts import (
@@ -36,8 +37,6 @@ from coopt.network.parts import (
 from coopt.network.space import Space
 from coopt.plan.parts import line
 from coopt.solving.runs import Run
-
-ROUNDING = 1e-9  # of what a network is worth
 
 
 class Cheapest:
@@ -68,7 +67,7 @@ class Cheapest:
         """Whether a network is known that is worth less, by more than sums in another order may
         differ.
         """
-        return floor > self._worth + ROUNDING * abs(self._worth)
+        return floor > self._worth + EQUAL * abs(self._worth)
 
     def lower(self, context: Context, uplinks: int) -> None:
         """Hear that so many uplinks serve all workloads in a context; networks beyond a limit do

@@ -15,6 +15,7 @@ import numpy as np
 from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.instance.errors import with_names
+from coopt.instance.numerics import EQUAL, REORDERED
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import rows_by_name
 from coopt.network.family import Family
@@ -28,13 +29,6 @@ from coopt.solving.highs import Outcome
 from coopt.solving.runs import Effort, Run, Why
 
 NOTHING_TIED = Couplings()
-
-ROUNDING = 1e-9
-"""A gap this far beyond the one asked for is still that gap."""
-
-LAST_DIGITS = 1e-12
-"""Of a value: sums of the same prices in the solver's unit and in the objective's differ by less.
-"""
 
 
 def answered(
@@ -113,7 +107,7 @@ def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
 
 def within_gap(run: Run, claim: ObjectiveClaim) -> bool:
     """Whether a claim is proven within the gap that was asked for."""
-    return claim.gap is not None and claim.gap <= run.instance.solver.gap + ROUNDING
+    return claim.gap is not None and claim.gap <= run.instance.solver.gap + EQUAL
 
 
 def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim:
@@ -124,7 +118,7 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
     unit, which is that of the dearest network.
     """
     bound = min(max(proven, 0.0) if math.isfinite(proven) else proven, value)
-    bound = value if math.isclose(bound, value, rel_tol=LAST_DIGITS, abs_tol=0.0) else bound
+    bound = value if math.isclose(bound, value, rel_tol=REORDERED, abs_tol=0.0) else bound
     gap = 0.0 if bound == value else (value - bound) / value if value else math.inf
     return ObjectiveClaim(
         kind=kind,

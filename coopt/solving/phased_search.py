@@ -23,6 +23,7 @@ import pyomo.core as pyo
 
 from coopt.columns.context import context_of
 from coopt.columns.table import Columns, columns, needs
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import phases_of
 from coopt.network.family import Family
@@ -321,9 +322,6 @@ def _counts(bills: list[list[Quantities]], keys: list[Key], part: str) -> Ints:
     )
 
 
-ROUNDING = 1e-12  # a bound is this much short, so that sums in another order stay above it
-
-
 def line_bounds(data: PhasedData) -> Floats:
     """No plan on line f costs less than entry f; shape (F,)."""
     unit_usd = np.minimum.accumulate(data.price, axis=0)
@@ -343,7 +341,7 @@ def line_bounds(data: PhasedData) -> Floats:
     # be far larger than the sum of all
     spines = -(-data.leaves * data.max_uplinks // data.ports)
     summed = np.abs(fixed) + np.abs(uplink) * data.max_uplinks + np.abs(spine) * spines
-    return np.asarray(np.maximum(bounds - ROUNDING * summed.sum(axis=1), 0.0), dtype=np.float64)
+    return np.asarray(np.maximum(bounds - REORDERED * summed.sum(axis=1), 0.0), dtype=np.float64)
 
 
 def _shortest(uplink: Floats, spine: Floats, data: PhasedData) -> Floats:

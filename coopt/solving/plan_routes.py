@@ -21,6 +21,7 @@ from coopt.columns.pace import delayed
 from coopt.columns.way_loads import way_patterns
 from coopt.instance.errors import InstanceError
 from coopt.instance.network import Discipline, Network
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork
@@ -291,7 +292,7 @@ def _collective(
         per_nic=flows_of_plane.per_nic,
         alpha=alpha,
         bound=bound,
-        optimal=alpha <= bound * (1 + 1e-12),
+        optimal=alpha <= bound * (1 + REORDERED),
         efficiency=efficiency(np.repeat(rates, weights)),
         stretch=stretch,
         charged=load.charged,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.variants import at_pace
 from coopt.network.part_networks import families_of_design
@@ -18,7 +19,6 @@ from coopt.network.parts import cost_of
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline
-from coopt.solving.fronts.tracing import TOLERANCE
 from coopt.solving.sensitivity.explanations import explained
 from coopt.solving.sensitivity.resolves import only_plan
 from tests.conftest import accepted, ask, example_count, value
@@ -146,7 +146,7 @@ def test_a_front_moves_tokens_per_second_alike_for_every_batch() -> None:
     front = coopt.pareto(instance, points=3)
     alone = [coopt.pareto(at_choice(instance, one), points=3).points[0].pace for one in choices_of(instance)]
     assert min(alone) < alone[0] * 0.99
-    assert front.points[0].pace == pytest.approx(min(alone), rel=2 * TOLERANCE)
+    assert front.points[0].pace == pytest.approx(min(alone), rel=2 * SEARCHED)
 
 
 def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> None:

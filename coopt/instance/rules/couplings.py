@@ -23,6 +23,7 @@ from coopt.instance.couplings import (
 )
 from coopt.instance.errors import both
 from coopt.instance.hardware import Optic, Switch
+from coopt.instance.numerics import EQUAL
 from coopt.instance.question import CostKind, Question
 from coopt.instance.rules.fabrics import numbers
 from coopt.instance.variants import bounded, list_prices
@@ -211,7 +212,7 @@ def core_disagreements(instance: Question) -> Iterator[str]:
         nic
         for nic, planes in product(network.nics, network.nic_planes)
         if planes in nic.ports
-        and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=1e-9)
+        and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=EQUAL)
     ]
     if not joining:
         yield (

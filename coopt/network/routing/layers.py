@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import REORDERED
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -22,7 +23,6 @@ Bools = NDArray[np.bool_]
 LARGEST_UNIT = 1 << 31  # loads of 2^31 flows in this unit still fit into 64 bits
 
 NIC = 1.0  # a flow alone is as fast as its NIC, whose rate is that of a link
-ROUNDING = 1 + 1e-12  # shares that differ by rounding only
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -314,7 +314,7 @@ def flow_rates(routes: Hops) -> Floats:
         level = share.min()
         if level >= NIC:  # what still rises is held by its NIC before any bundle is full
             break
-        rising[flows[share[crossed] <= level * ROUNDING]] = False
+        rising[flows[share[crossed] <= level * (1 + REORDERED)]] = False
         stopped = ~rising[flows]
         rates[flows[stopped]] = level
         spare -= level * np.bincount(crossed[stopped], minlength=size)

@@ -27,6 +27,7 @@ import pyomo.core as pyo
 from coopt.availability.uptime import HOUR_S
 from coopt.columns.pace import paces, unbounded
 from coopt.columns.table import Columns
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import HOURS_PER_YEAR, cost_of, price, resources, within_limits
@@ -44,11 +45,6 @@ from formulations.shared import FRONT, build, spines_at
 
 J_PER_KWH = 3.6e6
 TIES = 5e-10  # of the least worth: designs this close are worth the same
-
-ROUNDING = 1e-9
-"""Paces and costs closer than this share of themselves are equal; sums of prices are off by far
-less.
-"""
 
 
 def weight_of(instance: Instance) -> float:
@@ -152,11 +148,11 @@ class PacedDesigns:
         order = np.lexsort((self.value, self.pace))
         least_values = np.minimum.accumulate(self.value[order])
         is_cheaper = np.ones(len(order), dtype=np.bool_)
-        is_cheaper[1:] = least_values[1:] < least_values[:-1] * (1.0 - ROUNDING)
+        is_cheaper[1:] = least_values[1:] < least_values[:-1] * (1.0 - EQUAL)
         candidates = order[is_cheaper]
         # among equal paces the last is the cheapest
         is_slower = np.ones(len(candidates), dtype=np.bool_)
-        is_slower[:-1] = self.pace[candidates[1:]] > self.pace[candidates[:-1]] * (1.0 + ROUNDING)
+        is_slower[:-1] = self.pace[candidates[1:]] > self.pace[candidates[:-1]] * (1.0 + EQUAL)
         return np.asarray(candidates[is_slower], dtype=np.int64)
 
 
@@ -216,7 +212,7 @@ def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:
     uses = resources(instance, family)
     for name, use in uses.items():
         choices = choices[
-            : int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + ROUNDING)).sum())
+            : int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + EQUAL)).sum())
         ]
     # the arrays leave room for rounding, the bill does not: it decides about the last choices
     while (

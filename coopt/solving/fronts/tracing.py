@@ -7,7 +7,7 @@ The least cost falls in steps as the pace gets slower. A plan solved at a pace p
 all paces from the one it attains, the slowest share of its bounds, up to p: bounds between the two
 are met by it, and allow no other plan that p does not. What is left open is the rectangle between a
 plan and the next one; the largest is cut in two by solving in its middle, until enough points are
-found or no rectangle is wider than `TOLERANCE`.
+found or no rectangle is wider than `SEARCHED`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coopt.instance.numerics import REORDERED, SEARCHED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import LONGEST_S, ROUND_UP
@@ -29,9 +30,6 @@ from coopt.plan.schema import Plan
 from coopt.solving.reasons.limits import own_time
 from coopt.solving.sensitivity.limits import ample_s
 from coopt.solving.sensitivity.resolves import Resolver, cheaper
-
-TOLERANCE = 1e-3
-"""Paces closer than this share of themselves are not told apart."""
 
 DEPTH = 0.05
 PATIENCE = 10.0
@@ -94,7 +92,7 @@ class Tracing:
             if gap is None:
                 return "whole front", ()
             step, next_step = gap
-            # the geometric middle, since TOLERANCE is a share of the pace
+            # the geometric middle, since SEARCHED is a share of the pace
             self._solved(math.sqrt(step.holds * next_step.pace))
         return "points asked for", ()
 
@@ -110,7 +108,7 @@ class Tracing:
         if self.dated:
             # a date that rounding puts before its step still shows it
             dated_steps = (
-                np.searchsorted(paces, np.array(self.dates) * (1.0 + 1e-12), side="right") - 1
+                np.searchsorted(paces, np.array(self.dates) * (1.0 + REORDERED), side="right") - 1
             )
             places = [*answer, *dated_steps.tolist()] if len(dated_steps) else [*range(len(paces))]
         else:
@@ -140,7 +138,7 @@ class Tracing:
         whenever one of them shortens the range.
         """
         fastest_pace, slowest_pace = self.steps[0].pace, math.inf
-        while fastest_pace * (1 + TOLERANCE) < self.steps[-1].pace < slowest_pace:
+        while fastest_pace * (1 + SEARCHED) < self.steps[-1].pace < slowest_pace:
             slowest_pace = self.steps[-1].pace
             self._solved((fastest_pace + slowest_pace) / 2)
         slowest_pace = math.inf
@@ -188,7 +186,7 @@ class Tracing:
         while (step := self._solved(pace)) is not None and step.pace > 0:
             feasible_pace, pace = step.pace, step.pace / 2
         impossible_pace = pace
-        while feasible_pace > impossible_pace * (1 + TOLERANCE):
+        while feasible_pace > impossible_pace * (1 + SEARCHED):
             middle_pace = math.sqrt(impossible_pace * feasible_pace)
             step = self._solved(middle_pace)
             if step is None:
@@ -203,7 +201,7 @@ class Tracing:
         pairs = [
             (step, next_step)
             for step, next_step in zip(self.steps, self.steps[1:], strict=False)
-            if next_step.pace > step.holds * (1 + TOLERANCE)
+            if next_step.pace > step.holds * (1 + SEARCHED)
         ]
         return max(pairs, key=lambda pair: _open_area(*pair), default=None)
 
@@ -377,7 +375,7 @@ def evenly(measure: Floats, count: int) -> list[int]:
         Shape (n,): paces, which rise along the front, or values, which fall.
     """
     order = np.argsort(measure, kind="stable")
-    steps = np.linspace(measure.min(), measure.max(), count) * (1.0 + 1e-12)
+    steps = np.linspace(measure.min(), measure.max(), count) * (1.0 + REORDERED)
     positions = np.searchsorted(measure[order], steps, side="right") - 1
     return list(dict.fromkeys(order[positions].tolist()))
 

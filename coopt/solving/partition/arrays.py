@@ -17,6 +17,7 @@ from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import IslandOptions
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.couplings import Site
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Objective
 from coopt.network.core import core_switch
 from coopt.network.goods import Cap, Good, caps_of, goods_of
@@ -32,8 +33,6 @@ from formulations.partition_data import (
     PartitionData,
     Product,
 )
-
-ROUNDING = 1e-12  # of a limit, which sums in another order may exceed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,8 +367,8 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
         quantity=quantity,
         core_switches=switches,
         uses=uses,
-        is_within=(data.budget is None or capex <= data.budget * (1 + ROUNDING))
-        and all(uses[limit.name] <= limit.cap * (1 + ROUNDING) for limit in data.limits)
+        is_within=(data.budget is None or capex <= data.budget * (1 + REORDERED))
+        and all(uses[limit.name] <= limit.cap * (1 + REORDERED) for limit in data.limits)
         and all(
             sum(in_use[int(p)] for p in kind.products) <= kind.max_products for kind in data.kinds
         ),

@@ -20,12 +20,13 @@ from operator import itemgetter
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
-from coopt.columns.fittings import ROUNDING, Fitting, fitting
+from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pace import least_times_s
 from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import MOST_TIERS
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, Gear
@@ -265,7 +266,7 @@ def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
     fitting_links = [(optic, optic.links_of(gbit_s)) for optic in instance.network.optics]
     ends = [(optic.usd / links, optic.w / links) for optic, links in fitting_links if links]
     usd, w = (min(figures) for figures in zip(*ends, strict=True)) if ends else (0.0, 0.0)
-    return usd * (1.0 - ROUNDING), w * (1.0 - ROUNDING)
+    return usd * (1.0 - REORDERED), w * (1.0 - REORDERED)
 
 
 def _any_in_time(

@@ -12,6 +12,7 @@ import numpy as np
 from coopt.columns.context import Context
 from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.pace import fastest_rows, least_times_s, of_family, of_sites, uplinks_asked
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import bill, owned_usd, racks
@@ -24,8 +25,6 @@ from coopt.solving.fronts.designs import TIES, weight_of
 from coopt.solving.reasons.limits import limits_of, without_bound
 from coopt.solving.shared import identity
 
-ROUNDING = 1e-12
-"""Relative differences of a value below this are no saving."""
 Line = tuple[ItemKind, str]
 
 
@@ -90,7 +89,7 @@ class Designs:
         """Rows of less value than a row, by more than rounding."""
         value = float(self.value[than])
         return np.asarray(
-            self.value < value - abs(value) * (TIES if self.is_timed else ROUNDING), dtype=np.bool_
+            self.value < value - abs(value) * (TIES if self.is_timed else REORDERED), dtype=np.bool_
         )
 
     def extra(self, row: int, beside: int) -> float:

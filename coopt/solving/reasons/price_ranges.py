@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.instance.couplings import OF_SUM
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
 from coopt.network.parts import HOURS_PER_YEAR
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Design, Item
-from coopt.solving.reasons.designs import ROUNDING, Designs, Line, joint_designs, with_bills
+from coopt.solving.reasons.designs import Designs, Line, joint_designs, with_bills
 from coopt.solving.reasons.other_optics import Floors, with_other_optics, would_do
 
 HAIR = 1e-9  # of what the plan costs: far above what sums lose by rounding
@@ -272,7 +273,7 @@ def _range(designs: Designs, row: int, price: Price) -> PriceRange:
     """Where the nearest interval of another design begins on either side."""
     met, ceilings = designs.met(price.limit), _dearest_within_limit(designs, price)
     units, extra = price.bought - price.bought[row], designs.value - designs.value[row]
-    extra = np.where(np.abs(extra) <= abs(designs.value[row]) * ROUNDING, 0.0, extra)
+    extra = np.where(np.abs(extra) <= abs(designs.value[row]) * REORDERED, 0.0, extra)
     with np.errstate(divide="ignore", invalid="ignore"):
         even = price.now - extra / units  # where the two straight lines cross
     # what buys more of it takes over below the crossing, what is cheaper today and over its budget
@@ -290,9 +291,9 @@ def _range(designs: Designs, row: int, price: Price) -> PriceRange:
         item=price.item,
         unit=price.unit,
         now=price.now,
-        low=start if start > price.now * ROUNDING else 0.0,
+        low=start if start > price.now * REORDERED else 0.0,
         high=min(end, ceiling) if min(end, ceiling) < price.highest else None,
-        below=_cheapest_design(designs, lows == start) if start > price.now * ROUNDING else None,
+        below=_cheapest_design(designs, lows == start) if start > price.now * REORDERED else None,
         above=(
             _cheapest_design(designs, highs == end) if end < min(ceiling, price.highest) else None
         ),

@@ -19,6 +19,7 @@ from coopt.columns.pools import in_orders, place
 from coopt.columns.table import full_bandwidth
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import HbDomain
+from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Chosen, Instance, at_choice, seconds_weight
 from coopt.instance.workload import LONGEST_S
 from coopt.network.failures import slower_without_leaf
@@ -30,7 +31,7 @@ from coopt.perf.memory import GIB, memory_bytes
 from coopt.plan.explanation import Bound, NextPlan, Rival, RunnerUp
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.solving.reasons.again import solved
-from coopt.solving.reasons.designs import ROUNDING, Designs
+from coopt.solving.reasons.designs import Designs
 from coopt.solving.reasons.labels import SAYINGS, number, sentence, why_dearer, why_worse
 from coopt.solving.reasons.limits import Limit, limits_of, with_gpu
 from coopt.solving.sensitivity.resolves import Resolver, cheaper, value_of
@@ -398,8 +399,8 @@ def _memory(designs: Designs, base: int, used_bytes: float, better: Bools) -> Bo
         slack=1.0 - used_gb / cap,
         binds=need_bytes is not None,
         # a hair less than is used, so that the plan's own mappings no longer fit
-        tighter=moved(math.nextafter(used_gb * (1 - ROUNDING), 0)),
-        looser=None if need_bytes is None else moved(gpu.whole_gb(need_bytes) * (1 + ROUNDING)),
+        tighter=moved(math.nextafter(used_gb * (1 - REORDERED), 0)),
+        looser=None if need_bytes is None else moved(gpu.whole_gb(need_bytes) * (1 + REORDERED)),
     )
 
 

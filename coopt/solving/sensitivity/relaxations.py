@@ -15,6 +15,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Protocol, TypeVar
 
+from coopt.instance.numerics import SEARCHED
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Limits
 from coopt.plan.explanation import Change, Relaxation
@@ -39,8 +40,6 @@ from coopt.solving.reasons.relaxations import relaxation
 from coopt.solving.sensitivity.limits import NO_LIMIT, NumericLimit, fewer_losses, numeric_limits
 from coopt.solving.sensitivity.resolves import Resolver
 
-TOLERANCE = 1e-3
-"""How near to the least number the one found is, as a share of it."""
 MOST_POWER = 64  # times the power of every site are worth a try, where that of all moves together
 SLOW = ("network.nics_per_gpu", "network.hb_domains", "cluster.gpu.hbm_gb")
 MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of their two
@@ -308,14 +307,14 @@ def _one_number(resolver: Resolver, instance: Instance, limit: NumericLimit) -> 
 
 
 def least_number(resolver: Resolver, instance: Instance, limit: NumericLimit) -> float | None:
-    """A number for a limit that is enough and at most `TOLERANCE` beyond the least; None where none
+    """A number for a limit that is enough and at most `SEARCHED` beyond the least; None where none
     is enough.
     """
     plan = resolver.any_plan(limit.within(instance, limit.loosest))
     if plan is None:
         return None
     low, high = limit.now, _use_within(limit, plan, limit.loosest)
-    while abs(high - low) > (1 if limit.whole else TOLERANCE * abs(high)):
+    while abs(high - low) > (1 if limit.whole else SEARCHED * abs(high)):
         middle = math.sqrt(
             low * high
         )  # takes the root of the ratio: the loosest number may be powers of ten away
@@ -370,7 +369,7 @@ def _all_numbers(
             high,
             high**2,
         )  # squared, as limits may be powers of ten away from what is enough
-    while high / low > 1 + TOLERANCE:
+    while high / low > 1 + SEARCHED:
         middle = math.sqrt(low * high)
         low, high = (
             (middle, high)
@@ -417,7 +416,7 @@ def _change(limit: NumericLimit, to: float) -> Change:
         to=text_of(to),
         least=to if limit.whole else None,
         share=to / limit.now - 1,
-        within=None if limit.whole else TOLERANCE,
+        within=None if limit.whole else SEARCHED,
     )
 
 

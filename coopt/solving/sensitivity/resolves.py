@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import PROVEN
 from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
@@ -20,8 +21,6 @@ from coopt.solving.sensitivity.limits import numeric_limits
 
 ANY_PLAN_GAP = 0.99
 """A gap with which the first plan that is found ends the search."""
-ROUNDING = 1e-8
-"""Objectives closer than this share of themselves are equal: each is proven to one part in 10^9."""
 SHARE, AS_LONG = 4, 3
 """A question may take one part in `SHARE` of the time left, or `AS_LONG` times as long as the first
 one did.
@@ -104,7 +103,7 @@ class Resolver:
         """By how much a value is above another, 0 where that is rounding; a regret is a difference
         of costs.
         """
-        smallest = max(abs(than), self._dearest) * ROUNDING
+        smallest = max(abs(than), self._dearest) * PROVEN
         return 0.0 if abs(value - than) <= smallest else value - than
 
     @property
@@ -195,4 +194,4 @@ def value_of(plan: Plan) -> float | None:
 
 def cheaper(value: float, than: float) -> bool:
     """Whether one value is below another by more than rounding."""
-    return value < than - abs(than) * ROUNDING
+    return value < than - abs(than) * PROVEN

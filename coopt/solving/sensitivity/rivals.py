@@ -19,6 +19,7 @@ from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.hardware import Gpu
+from coopt.instance.numerics import SOLVED
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.network.growth import bought_share, factor, paid_as, support_share
@@ -32,9 +33,6 @@ from coopt.solving.sensitivity.resolves import Resolver, value_of
 
 TIMES = 10.0
 """Prices are tried from one part in so many of what they are to so many times as much."""
-ROUNDING = 1e-6
-"""Costs closer than this share of themselves are equal: discounts as shares are rounded to cents.
-"""
 MOST_STEPS = 20  # each is a plan solved anew, whose line crosses nearer to today's price
 KINDS = {
     "hb_domains": "hb",
@@ -333,7 +331,7 @@ def _end(
     for _ in range(MOST_STEPS):
         rival = resolver.plan(price.with_price(instance, end), reasons=False)
         rival_value, ours = value_of(rival), value + slope * (end - price.now)
-        if rival_value is None or rival_value >= ours - abs(ours) * ROUNDING:
+        if rival_value is None or rival_value >= ours - abs(ours) * SOLVED:
             return end, taker
         steeper = price.slope(instance, rival, end) - slope
         crossing = end + (ours - rival_value) / steeper if steeper else price.now

@@ -10,6 +10,7 @@ from itertools import combinations, pairwise, permutations
 import numpy as np
 
 from coopt.instance.couplings import Site, Wan
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.variants import local_question
 from coopt.network.design_bills import lines_by_product
@@ -92,9 +93,6 @@ def _neighbours(order: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield order[-1], order[0]
 
 
-ROUNDING = 1e-9  # of a number of channels or a power, far beyond that of what it follows from
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RingProblem:
     """One ring: `options[o]` is option o of `data`; `scale` is the objective (USD or W) in a unit
@@ -111,7 +109,7 @@ def may_feed(objective: Objective, site: Site, it_w: float) -> bool:
     """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on
     that.
     """
-    return bool(fed_share(objective, site, it_w) <= 1 + ROUNDING)
+    return bool(fed_share(objective, site, it_w) <= 1 + EQUAL)
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
@@ -200,7 +198,7 @@ def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[fl
     if channels > link.most + 0.5:
         return link.most + 1
     rounded_channels = max(round(channels), 1)
-    if abs(channels - rounded_channels) > ROUNDING * rounded_channels:
+    if abs(channels - rounded_channels) > EQUAL * rounded_channels:
         return max(math.ceil(channels), 1)
     is_enough = _in_time(option, ring, link, gradient_bytes, rounded_channels)
     return rounded_channels if is_enough else rounded_channels + 1

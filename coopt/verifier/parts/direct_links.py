@@ -16,6 +16,7 @@ import networkx as nx
 
 from coopt.instance.errors import alternatives, counted
 from coopt.instance.hardware import Nic, Optic, Panel
+from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import Instance
 from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
@@ -29,7 +30,6 @@ from coopt.verifier.parts.bills import (
 )
 from coopt.verifier.parts.design_checks import check_domains
 from coopt.verifier.parts.link_demands import (
-    NEED_ROUNDING,
     Paces,
     Sends,
     StageGrid,
@@ -59,9 +59,6 @@ linear program.
 """
 SLOWEST_S_BYTE = 1.0
 HALVINGS = 60
-CHORD_ROUNDING = 1e-9
-SHARE_ROUNDING = 1e-9
-"""Shares of routes that add up to 1 within this."""
 
 
 class LinkNics(NamedTuple):
@@ -266,7 +263,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
     unmet = [
         ends
         for ends in {*sends, *carried}
-        if ends not in sends or abs(carried[ends] - 1) > SHARE_ROUNDING
+        if ends not in sends or abs(carried[ends] - 1) > TOLERANCE
     ]
     fault = (
         f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between"
@@ -381,9 +378,7 @@ class LinkedRun(NamedTuple):
             phase: 2 * links / float(sum(shares.values()))
             for phase, shares in shares_sent(self.grid).items()
         }
-        s_byte = {
-            phase: self.s_byte(pace * (1 + 2 * NEED_ROUNDING)) for phase, pace in filled.items()
-        }
+        s_byte = {phase: self.s_byte(pace * (1 + 2 * SOLVED)) for phase, pace in filled.items()}
         return self._time_s(s_byte) <= self.bound_s * (1 + LATENESS)
 
     def slowest_pace(self, s_byte_of: Callable[[float], Paces]) -> float:
@@ -431,7 +426,7 @@ def _first_late(late_s: Callable[[float], float], limit: float) -> float:
     for _ in range(HALVINGS if high_s > 0 else 0):
         # the chord meets 0 no later than the line does; beyond it by rounding, so that the argument
         # found is late
-        crossing = (low - low_s * (high - low) / (high_s - low_s)) * (1 + CHORD_ROUNDING)
+        crossing = (low - low_s * (high - low) / (high_s - low_s)) * (1 + TOLERANCE)
         if crossing >= high or (crossing_s := late_s(crossing)) > 0:
             return min(crossing, high)
         low, low_s = crossing, crossing_s
@@ -455,5 +450,5 @@ def least_links(run: LinkedRun) -> int:
         return sys.maxsize
     # whole links at each domain; one that is needed by rounding alone is none, and each link has
     # two ends
-    domain_ends = sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in ends) * grid.replicas
+    domain_ends = sum(math.ceil(links * (1 - SOLVED)) for links in ends) * grid.replicas
     return max(joining_links(grid), math.ceil(domain_ends / 2))

@@ -20,6 +20,7 @@ import networkx as nx
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.errors import both as listed
+from coopt.instance.numerics import SOLVED
 from coopt.plan.parts import LinkGrid, LinkLengths
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.mappings import ScalarMapping
@@ -31,9 +32,6 @@ SCALE = 10**15
 Paces = dict[str, float]
 
 Sends = dict[tuple[int, int], Fraction]
-
-NEED_ROUNDING = 1e-6
-"""Share of a need that may be rounding."""
 
 
 class RoundedCut(NamedTuple):
@@ -341,7 +339,7 @@ def whole_links(grid: StageGrid, paces: Paces) -> int:
         for stage in range(grid.stages):
             share = share_by_source.get(stage * grid.replicas, Fraction())
             stage_links[stage] = max(stage_links[stage], float(share) * paces[phase])
-    return sum(math.ceil(links * (1 - NEED_ROUNDING)) for links in stage_links) * grid.replicas
+    return sum(math.ceil(links * (1 - SOLVED)) for links in stage_links) * grid.replicas
 
 
 @cache

@@ -128,7 +128,7 @@ class _Group(NamedTuple):
     volume: float
 
 
-ROUNDING = 12
+DIGITS = 12
 """Digits to which shares are compared where flows are told apart."""
 LEAST_FREE = 1e-9
 """A resource is full when no more than this share of it is left."""
@@ -260,12 +260,12 @@ def _grouped(
     users: defaultdict[Resource, list[tuple[int, float]]] = defaultdict(list)
     for i, flow in enumerate(flows):
         for resource, share in flow.uses.items():
-            users[resource].append((i, round(share, ROUNDING)))
+            users[resource].append((i, round(share, DIGITS)))
     uses: list[list[tuple[int, float]]] = [[] for _ in flows]
     for r, flow_shares in enumerate(users.values()):
         for i, share in flow_shares:
             uses[i].append((r, share))
-    colours = _numbered((flow.phase, round(flow.volume, ROUNDING)) for flow in flows)
+    colours = _numbered((flow.phase, round(flow.volume, DIGITS)) for flow in flows)
     resource_users = list(users.values())
     kinds, moved_flows = [0] * len(resource_users), list(range(len(flows)))
     # flows tell resources apart and resources flows, until neither does any more

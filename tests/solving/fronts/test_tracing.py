@@ -11,13 +11,14 @@ from hypothesis import given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
 from coopt.report.tables import rendered
-from coopt.solving.fronts.tracing import TOLERANCE, Tracing
+from coopt.solving.fronts.tracing import Tracing
 from coopt.solving.sensitivity.resolves import Resolver
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
@@ -31,7 +32,7 @@ def asked(kind: str) -> Instance:
 def thinned(front: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """A front without the points that a slower one of less cost follows within the tolerance."""
     later = [pace for pace, _ in front[1:]] + [math.inf]
-    return [one for one, after in zip(front, later, strict=True) if after > one[0] * (1 + 2 * TOLERANCE)]
+    return [one for one, after in zip(front, later, strict=True) if after > one[0] * (1 + 2 * SEARCHED)]
 
 
 def narrowed(instance: Instance) -> Instance:
@@ -63,11 +64,11 @@ def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None
     found = [(point.pace, point.cost.of(instance.objective.minimize)) for point in tracing.points()]
     assert all(b[0] > a[0] and b[1] < a[1] for a, b in pairwise(found))
     for pace, value in thinned(known):
-        near = [one for one in found if one[0] <= pace * (1 + 2 * TOLERANCE)]
+        near = [one for one in found if one[0] <= pace * (1 + 2 * SEARCHED)]
         assert near[-1][1] <= value * (1 + 1e-8)
     for pace, value in found:
         assert any(a <= pace * (1 + 1e-9) and b <= value * (1 + 1e-8) for a, b in known)
-        assert not any(a < pace * (1 - 2 * TOLERANCE) and b <= value * (1 - 1e-8) for a, b in known)
+        assert not any(a < pace * (1 - 2 * SEARCHED) and b <= value * (1 - 1e-8) for a, b in known)
 
 
 @pytest.fixture(scope="module", params=["partition", "phased", "sites", "worst-case"])
@@ -94,7 +95,7 @@ def test_points_fall_in_cost_and_end_with_the_fastest_and_the_cheapest(traced: t
     instance, front = traced
     values = [point.cost.of(front.kind) for point in front.points]
     assert all(after < before for before, after in pairwise(values))
-    assert coopt.solve(at_pace(instance, front.points[0].pace * (1 - 2 * TOLERANCE))).status == "infeasible"
+    assert coopt.solve(at_pace(instance, front.points[0].pace * (1 - 2 * SEARCHED))).status == "infeasible"
     assert coopt.solve(at_pace(instance, 1e5)).objective.value == pytest.approx(values[-1], rel=1e-9)
     within = [point.cost.of(front.kind) for point in front.points if point.pace <= 1]
     assert within[-1] == pytest.approx(coopt.solve(instance).objective.value, rel=1e-9)

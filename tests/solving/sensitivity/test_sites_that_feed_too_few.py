@@ -10,8 +10,8 @@ import pytest
 import coopt
 from coopt.instance.errors import with_names
 from coopt.instance.files import load
+from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
-from coopt.solving.sensitivity.relaxations import TOLERANCE
 from tests.conftest import question
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.fleets import growing_at
@@ -29,7 +29,7 @@ def test_powers_of_sites_grow_by_one_share_after_those_of_each_alone() -> None:
     assert [change.limit for change in first.changes] == [f"site[{i}].power_mw" for i in range(len(table["site"]))]
     shares = [change.share for change in first.changes if change.share is not None]
     assert shares == pytest.approx([shares[0]] * len(table["site"]), rel=1e-4)
-    for factor, status in ((1.0, "optimal"), (1 - 2 * TOLERANCE, "infeasible")):
+    for factor, status in ((1.0, "optimal"), (1 - 2 * SEARCHED, "infeasible")):
         for site, change in zip(table["site"], first.changes, strict=True):
             site["power_mw"] = float(change.to) * factor
         assert coopt.solve(Instance.model_validate(table)).status == status
@@ -59,7 +59,7 @@ def test_each_site_that_alone_is_to_blame_is_told_however_much_it_takes() -> Non
         (change,) = ways[key].changes
         plan = coopt.solve(growing_at(**powers | {site: float(change.to)}))
         assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
-        less = float(change.to) * (1 - 2 * TOLERANCE)
+        less = float(change.to) * (1 - 2 * SEARCHED)
         assert coopt.solve(growing_at(**powers | {site: less})).status == "infeasible"
 
 
