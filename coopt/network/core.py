@@ -133,7 +133,7 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
             for optic in network.optics
             if optic.links_of(rate) == 1 and optic.reach_m >= reach_m
         ]
-        return tuple(fitting) if beaten else optics_worth_having(instance, rate, reach_m)
+        return tuple(fitting) if beaten else optics_worth_having(instance, fitting, rate)
     # A module carries links of one island, so that a switch has to take at least one for each.
     reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
     islands = len(instance.workload)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.network.family import Family, without_nics
-from coopt.network.graphs import PlaneGraph, plane_graph
 from coopt.network.wiring import Ints, leaf_numbers, rails_of
 
 
@@ -72,14 +71,45 @@ def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
 
 
 def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
-    small = plane_graph(family, uplinks)
-    nics_of_leaf = nics_on(family, np.arange(family.leaves))
-    yield from _leaves(family, small, nics_of_leaf)
+    nics_of_leaf = nics_on(family, np.arange(family.leaves)).tolist()
+    yield from _leaves(family, nics_of_leaf)
+    planes, slices = family.all_planes, family.slices(uplinks)
+    above = "spine" if family.pods is None else "aggregation"
+    for nics in nics_of_leaf if family.tiers > 1 else ():
+        part = f"link from leaf to {above}"
+        yield _fewer(family, part, uplinks * planes, uplinks, 1, nics)
     if family.tiers == 2:
-        yield from _spines(family, uplinks, small, nics_of_leaf)
-    elif family.tiers == 3:
-        yield from _aggregation(family, uplinks, small, nics_of_leaf)
-        yield from _cores(family, uplinks, small)
+        rails = rails_of(family) // family.planes
+        for bundle, count in _bundles(family.leaves, uplinks, family.spines(uplinks)):
+            yield _fewer(family, "spine switch", count * planes, uplinks, bundle, rails)
+    elif family.pods is not None:
+        pods = family.pods
+        for nics in nics_on(family, np.arange(family.leaves) // pods.leaves).tolist():
+            part = "aggregation switch"
+            yield _fewer(family, part, planes * slices, uplinks, pods.each, nics)
+        of = family.nic_planes * slices * pods.w
+        links = Loss(
+            part="link from aggregation to core",
+            count=planes * slices * pods.count * pods.w,
+            pod_slowdown=_without(of, 1),
+        )
+        yield links
+        for bundle, count in _bundles(pods.count, pods.w, family.core_group):
+            slower = _without(of, bundle)
+            yield Loss(part="core switch", count=count * planes * slices, pod_slowdown=slower)
+
+
+def _bundles(lower: int, links: int, upper: int) -> Iterator[tuple[int, int]]:
+    """The largest bundle of an upper switch, and how many have it, where so many lower ones have
+    links that go round the upper ones.
+    """
+    bundle, extra = divmod(links, upper)
+    larger = min(upper, lower * extra)
+    yield from ((size, n) for size, n in ((bundle + 1, larger), (bundle, upper - larger)) if n)
+
+
+def _without(links: int, gone: int) -> float:
+    return links / (links - gone) if links > gone else math.inf
 
 
 def nics_on(family: Family, owner: Ints) -> Ints:
@@ -99,15 +129,12 @@ def nics_on(family: Family, owner: Ints) -> Ints:
     return max_nics
 
 
-def _leaves(family: Family, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
+def _leaves(family: Family, nics_of_leaf: list[int]) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
-    full_switches, last_planes = divmod(family.planes, small.planes_per_switch)
-    for planes, count in (
-        (small.planes_per_switch, full_switches),
-        (last_planes, 1 if last_planes else 0),
-    ):
-        for leaf in range(family.leaves if count else 0):
-            slower, forwarded = without_nics(family, int(nics_of_leaf[leaf]) * planes, 1)
+    full_switches, last_planes = divmod(family.planes, family.planes_together)
+    for planes, count in ((family.planes_together, full_switches), (last_planes, 1)):
+        for nics in nics_of_leaf if planes and count else ():
+            slower, forwarded = without_nics(family, nics * planes, 1)
             loss = Loss(part="leaf switch", count=count * family.nic_planes, domain_slowdown=slower)
             yield replace(loss, forwarded=forwarded, aborts=family.nic_planes == 1)
 
@@ -129,60 +156,3 @@ def _fewer(family: Family, part: str, count: int, of: int, uplinks_gone: int, ni
         return Loss(part=part, count=count, leaf_slowdown=of / (of - uplinks_gone))
     slower, forwarded = without_nics(family, nics, 1)
     return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=True)
-
-
-def _spines(family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints) -> Iterator[Loss]:
-    graph, rails = small.graph, rails_of(family) // family.planes
-    for *ends, edge in graph.edges(data=True):
-        (leaf,) = (number for kind, number in ends if kind == "leaf")
-        count = edge["links"] * edge["copies"]
-        yield _fewer(family, "link from leaf to spine", count, uplinks, 1, int(nics_of_leaf[leaf]))
-    for spine, node in graph.nodes(data=True):
-        if node["kind"] == "spine":
-            # A spine may have bundles of two sizes; the leaf with the larger one loses most.
-            bundle = max(edge["links"] for *_, edge in graph.edges(spine, data=True))
-            yield _fewer(family, "spine switch", node["copies"], uplinks, bundle, rails)
-
-
-def _aggregation(
-    family: Family, uplinks: int, small: PlaneGraph, nics_of_leaf: Ints
-) -> Iterator[Loss]:
-    assert family.pods is not None
-    graph = small.graph
-    in_pods = nics_on(family, np.arange(family.leaves) // family.pods.leaves)
-    for *ends, edge in graph.edges(data=True):
-        if edge["level"] == 2:
-            (leaf,) = (number for kind, number in ends if kind == "leaf")
-            count = edge["links"] * edge["copies"]
-            yield _fewer(
-                family, "link from leaf to aggregation", count, uplinks, 1, int(nics_of_leaf[leaf])
-            )
-    for (_, pod), node in graph.nodes(data=True):
-        if node["kind"] == "aggregation":
-            uplinks_gone = family.pods.each
-            yield _fewer(
-                family,
-                "aggregation switch",
-                node["copies"],
-                uplinks,
-                uplinks_gone,
-                int(in_pods[pod]),
-            )
-
-
-def _cores(family: Family, uplinks: int, small: PlaneGraph) -> Iterator[Loss]:
-    assert family.pods is not None
-    graph, of = small.graph, family.nic_planes * family.slices(uplinks) * family.pods.w
-    for *_, edge in graph.edges(data=True):
-        if edge["level"] == 3:
-            count = edge["links"] * edge["copies"]
-            yield Loss(
-                part="link from aggregation to core",
-                count=count,
-                pod_slowdown=of / (of - 1) if of > 1 else math.inf,
-            )
-    for core, node in graph.nodes(data=True):
-        if node["kind"] == "core":
-            bundle = max(edge["links"] for *_, edge in graph.edges(core, data=True))
-            slower = of / (of - bundle) if of > bundle else math.inf
-            yield Loss(part="core switch", count=node["copies"], pod_slowdown=slower)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError, fromstring
-from xml.sax.saxutils import escape, quoteattr
 
 import networkx as nx
+from networkx.readwrite.graphml import GraphMLWriter
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
@@ -24,19 +24,6 @@ from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Plan
 
 Graph = Any  # networkx is untyped
-Keys = dict[tuple[str, str], tuple[str, str]]
-
-HEAD = (
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    (
-        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"'
-        ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
-        ' xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns'
-        ' http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">'
-    ),
-)
-TYPES = {bool: "boolean", int: "long", float: "double", str: "string"}
-
 SWITCHES = ("switch", "leaf", "spine", "aggregation", "core")
 NEEDS = "needs a GraphML file (networkx.write_graphml writes them)"
 
@@ -45,10 +32,7 @@ def network_graphml(
     instance: Instance, plan: Plan, *, compressed: bool = False, part: str | None = None
 ) -> str:
     """The network as GraphML; `networkx.read_graphml` opens it."""
-    return (
-        "\n".join(graphml_lines(network_graph(instance, plan, one_plane=compressed, part=part)))
-        + "\n"
-    )
+    return graphml_text(network_graph(instance, plan, one_plane=compressed, part=part))
 
 
 def network_dot(
@@ -59,48 +43,6 @@ def network_dot(
     return dot_text(
         graph, about={key: value for key, value in graph.graph.items() if key != "name"}
     )
-
-
-def graphml_lines(graph: Graph) -> Iterator[str]:
-    """The lines of a GraphML file; attributes of one name have one type on all nodes, and on all
-    edges.
-    """
-    keys: Keys = {}
-    for scope, tables in (
-        ("graph", (graph.graph,)),
-        ("node", (data for _, data in graph.nodes(data=True))),
-        ("edge", (data for *_, data in graph.edges(data=True))),
-    ):
-        for table in tables:
-            for name, value in table.items():
-                kind = TYPES[type(value)]
-                assert keys.setdefault((scope, name), (f"d{len(keys)}", kind))[1] == kind, name
-    yield from HEAD
-    for (scope, name), (number, kind) in keys.items():
-        yield (
-            f'  <key id="{number}" for="{scope}" attr.name={quoteattr(name)} attr.type="{kind}" />'
-        )
-    yield '  <graph edgedefault="undirected">'
-    yield f"    {_data(keys, 'graph', graph.graph)}"
-    for node, data in graph.nodes(data=True):
-        yield f"    <node id={quoteattr(node)}>{_data(keys, 'node', data)}</node>"
-    for tail, head, data in graph.edges(data=True):
-        yield (
-            f"    <edge source={quoteattr(tail)}"
-            f" target={quoteattr(head)}>{_data(keys, 'edge', data)}</edge>"
-        )
-    yield "  </graph>"
-    yield "</graphml>"
-
-
-def _data(keys: Keys, scope: str, table: Mapping[str, Any]) -> str:
-    return "".join(
-        f'<data key="{keys[scope, name][0]}">{_text(value)}</data>' for name, value in table.items()
-    )
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else escape(str(value))
 
 
 def network_graph(
@@ -246,7 +188,16 @@ def read_graphml(path: str | Path) -> nx.Graph:
 
 def graphml_text(graph: nx.Graph) -> str:
     """The graph as GraphML; `read_graphml` gives it back."""
-    return "\n".join(nx.generate_graphml(graph)) + "\n"
+    return f"{_GraphmlWriter(graph=graph, prettyprint=True)}\n"
+
+
+class _GraphmlWriter(GraphMLWriter):  # type: ignore[misc]  # networkx is untyped
+    """Writes truth values in small letters, as XML has them."""
+
+    def add_data(self, name: str, element_type: type, value: Any, *rest: Any, **more: Any) -> Any:
+        element = super().add_data(name, element_type, value, *rest, **more)
+        element.text = element.text.lower() if element_type is bool else element.text
+        return element
 
 
 WRITERS = {".graphml": graphml_text, ".dot": dot_text}

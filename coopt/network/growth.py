@@ -82,7 +82,7 @@ def lines(instance: Instance) -> Iterator[Line]:
     once.
     """
     counts = [phase.gpus for phase in instance.phase]
-    for goal in families(instance):
+    for goal in families(instance, grow=True):
         if all(gpus % goal.active == 0 for gpus in counts) and grows(goal, counts):
             phases = tuple(grown(goal, gpus, instance.network.largest_ratio) for gpus in counts)
             if all(family.uplink_choices for family in phases):

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
+from operator import le
+from typing import TypeVar
 
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import BillKind
@@ -35,6 +36,8 @@ from coopt.network.goods import end_holders, goods_of
 from coopt.network.parts import weigh
 from coopt.plan.schema import Fabric
 
+T = TypeVar("T")
+K = TypeVar("K")
 Levels = tuple[tuple[Optic, ...], ...]
 """The choices of each level, from the leaves up."""
 
@@ -183,13 +186,15 @@ def _worth_having(
         figures = [figure for end in ends for figure in (*values(end), end.usd, end.w)]
         return (*figures, float(ends.below.name != ends.above.name))
 
-    survivors: dict[tuple[int, int], list[tuple[Values, LinkEnds]]] = {}
-    for ends in sorted(candidates, key=rank):
-        rivals = survivors.setdefault((ends.below.links_of(rate), ends.above.links_of(rate)), [])
-        added = (*values(ends.below), *values(ends.above))
-        if not any(_no_more(rival, added) for rival, _ in rivals):
-            rivals.append((added, ends))
-    return tuple(ends for _, rivals in sorted(survivors.items()) for _, ends in rivals)
+    def added(ends: LinkEnds) -> Values:
+        return (*values(ends.below), *values(ends.above))
+
+    groups = _unbeaten(
+        sorted(candidates, key=rank),
+        lambda ends: (ends.below.links_of(rate), ends.above.links_of(rate)),
+        added,
+    )
+    return tuple(ends for _, group in sorted(groups.items()) for ends in group)
 
 
 def modules_worth_having(
@@ -201,16 +206,38 @@ def modules_worth_having(
     """Of modules with as many links of a rate, and the same interface, those that no others beat;
     the first of equal ones.
     """
-    survivors: dict[Hashable, list[Optic]] = {}
-    for optic in sorted(optics, key=lambda module: (*values(module), module.usd, module.w)):
-        rivals = survivors.setdefault((optic.links_of(rate), interface(optic)), [])
-        if not any(_no_more(values(rival), values(optic)) for rival in rivals):
-            rivals.append(optic)
-    return tuple(optic for rivals in survivors.values() for optic in rivals)
+    ranked = sorted(optics, key=lambda optic: (*values(optic), optic.usd, optic.w))
+    groups = _unbeaten(ranked, lambda optic: (optic.links_of(rate), interface(optic)), values)
+    return tuple(chain.from_iterable(groups.values()))
+
+
+def _unbeaten(
+    ranked: Iterable[T],
+    group: Callable[[T], K],
+    added: Callable[[T], Values],
+    spared: Callable[[T], Values] | None = None,
+) -> dict[K, list[T]]:
+    """Candidates that none of their group beats, by group.
+
+    Parameters
+    ----------
+    ranked
+        In an order in which none beats one before it but for equal ones.
+    added, spared
+        What a candidate adds to each measure at most and, where that depends on the quantity, at
+        least: one beats another that adds no less, whatever the quantity.
+    """
+    survivors: dict[K, list[T]] = {}
+    for candidate in ranked:
+        rivals = survivors.setdefault(group(candidate), [])
+        least = (spared or added)(candidate)
+        if not any(_no_more(added(rival), least) for rival in rivals):
+            rivals.append(candidate)
+    return survivors
 
 
 def _no_more(values: Values, rival_values: Values) -> bool:
-    return all(a <= b for a, b in zip(values, rival_values, strict=True))
+    return all(map(le, values, rival_values))
 
 
 def cages_of(per_module: PerModule) -> tuple[int, int]:
@@ -350,19 +377,19 @@ def optic_choices(
     switches
         Those of each tier, with which optics have to mate; any optic will do where left out.
     """
-    gbit_s, of_nic = nic.gbit_s / planes, planes // nic.cages
-    counts = sorted({optic.links_of(gbit_s) for optic in instance.network.optics} - {0})
+    rate, of_nic = nic.gbit_s / planes, planes // nic.cages
     levels: list[tuple[Optic, ...]] = []
     for level, reach_m in enumerate(instance.network.link_reach_m):
-        link_counts = [n for n in counts if (n == of_nic if level == 0 else n == 1 or planes > 1)]
-        ends = ends_of(nic, switches, level)
-        worth = (
-            optics_worth_having(instance, gbit_s, reach_m, measures, n, ends) for n in link_counts
-        )
-        optics = tuple(optic for of_count in worth for optic in of_count)
-        if not optics:
+        fitting = [
+            optic
+            for optic in instance.network.optics
+            if optic.reach_m >= reach_m and mate(optic, *ends_of(nic, switches, level))
+            for links in [optic.links_of(rate)]
+            if (links == of_nic if level == 0 else links == 1 or (links and planes > 1))
+        ]
+        if not fitting:
             break
-        levels.append(optics)
+        levels.append(optics_worth_having(instance, fitting, rate, measures))
     return tuple(levels)
 
 
@@ -376,82 +403,37 @@ def ends_of(nic: Nic, switches: tuple[Switch, ...], level: int) -> tuple[Nic | S
 
 def optics_worth_having(
     instance: Instance,
-    gbit_s: float,
-    reach_m: float,
+    optics: Iterable[Optic],
+    rate: float,
     measures: tuple[ObjectiveKind, ...] | None = None,
-    links: int = 1,
-    ends: tuple[Nic | Switch, ...] = (),
 ) -> tuple[Optic, ...]:
-    """The optics of a reach that carry so many links of a rate, mate with both ends and that no
-    other one beats; where few may be in use, the one in use in any case stays.
+    """Of optics with as many links of a rate those that no other beats wherever it is used; where
+    few may be in use, the one in use in any case stays.
+
+    Discounts set apart what a unit adds at least and at most, as that depends on the quantity.
+    Where few optics may be in use, one that reaches farther can stand for another on every level.
     """
-    is_limited = instance.sharing.most_products.optics is not None
-    rivals = [
-        _Rival.of(instance, optic, measures or measures_of(instance))
-        for optic in instance.network.optics
-        if optic.links_of(gbit_s) == links and optic.reach_m >= reach_m and mate(optic, *ends)
-    ]
-    stays = instance.sharing.optic_in_use if is_limited else None
-    return tuple(rival.optic for rival in _unbeaten(rivals, stays))
+    sharing, kinds = instance.sharing, measures or measures_of(instance)
+    is_limited = sharing.most_products.optics is not None
+    discounted = {entry.item for entry in sharing.discount if entry.kind == "optics"}
+    slopes = {
+        good.name: good.slopes
+        for good in (goods_of(instance) if discounted else ())
+        if good.kind == "optics" and good.name in discounted
+    }
 
+    def values(optic: Optic, end: int) -> Values:
+        usd = slopes.get(optic.name, (optic.usd, optic.usd))[end]
+        added = (weigh(instance.objective, usd, optic.w, kind) for kind in kinds)
+        return (*added, -optic.reach_m if is_limited else 0.0)
 
-@dataclass(frozen=True, kw_only=True)
-class _Rival:
-    """An optic with what a unit adds to each measure, at least and at most; `reach_m` is 0 where it
-    does not count.
+    def spared(optic: Optic) -> Values:
+        stays = is_limited and optic.name == sharing.optic_in_use
+        return (-math.inf,) * (len(kinds) + 1) if stays else values(optic, 0)
 
-    Discounts set the two apart: what a unit adds then depends on the quantity. Where few optics may
-    be in use, one that reaches farther can stand for another on every level.
-    """
+    def added(optic: Optic) -> Values:
+        return values(optic, 1)
 
-    optic: Optic
-    min_added: tuple[float, ...]
-    max_added: tuple[float, ...]
-    reach_m: float
-
-    @classmethod
-    def of(cls, instance: Instance, optic: Optic, measures: tuple[ObjectiveKind, ...]) -> _Rival:
-        objective, is_limited = (
-            instance.objective,
-            instance.sharing.most_products.optics is not None,
-        )
-        discounted = any(
-            (d.kind, d.item) == ("optics", optic.name) for d in instance.sharing.discount
-        )
-        min_usd, max_usd = _slopes(instance, optic) if discounted else (optic.usd, optic.usd)
-        return cls(
-            optic=optic,
-            min_added=tuple(weigh(objective, min_usd, optic.w, kind) for kind in measures),
-            max_added=tuple(weigh(objective, max_usd, optic.w, kind) for kind in measures),
-            reach_m=optic.reach_m if is_limited else 0.0,
-        )
-
-    @property
-    def rank(self) -> tuple[float, ...]:
-        """The order in which optics are compared: none beats another of lower rank."""
-        return (*self.max_added, -self.reach_m, self.optic.usd, self.optic.w)
-
-    def beats(self, rival: _Rival) -> bool:
-        """Whether it can take the place of another wherever that is used, whatever the rest."""
-        # Whatever the quantities, at most so much is added in place of what was at least spared.
-        return self.reach_m >= rival.reach_m and all(
-            a <= b for a, b in zip(self.max_added, rival.min_added, strict=True)
-        )
-
-
-def _slopes(instance: Instance, optic: Optic) -> tuple[float, float]:
-    """What a unit adds to the bill at least and at most (USD)."""
-    return next(
-        good.slopes
-        for good in goods_of(instance)
-        if (good.kind, good.name) == ("optics", optic.name)
-    )
-
-
-def _unbeaten(rivals: list[_Rival], stays: str | None) -> list[_Rival]:
-    survivors: list[_Rival] = []
-    for rival in sorted(rivals, key=lambda optic: optic.rank):
-        # By rank no later optic beats an earlier one, so that survivors are never dropped again.
-        if rival.optic.name == stays or not any(better.beats(rival) for better in survivors):
-            survivors.append(rival)
-    return survivors
+    ranked = sorted(optics, key=lambda optic: (*added(optic), optic.usd, optic.w))
+    groups = _unbeaten(ranked, lambda optic: optic.links_of(rate), added, spared)
+    return tuple(optic for _, group in sorted(groups.items()) for optic in group)

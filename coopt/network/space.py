@@ -300,20 +300,13 @@ class Space:
                 outages = outages_of(self.instance, gear.nic_planes)
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
                 levels = _by_module(self.optics(gear, upper_switches), gear, parts.switches)
-                if self.own_ends:
-                    yield from self._fitted(parts, levels, values)
-                elif network.switch_cages == "kept":
-                    yield from _in_cages(network, parts, levels)
-                else:
-                    yield from _same_ends(network, parts, levels)
+                yield from self._fitted(parts, levels, values)
 
     def _fitted(self, parts: Parts, levels: EndsByModule, values: OpticValues) -> Iterator[Family]:
         """The families of some parts with the ends of links that no others beat, whatever the
         mappings.
         """
-        network = self.instance.network
-        ways = _ways_in_cages if network.switch_cages == "kept" else _ways
-        for unfitted, options in ways(network, parts, levels):
+        for unfitted, options in _without_ends(self.instance.network, parts, levels):
             choices = [ends for ends in options if _leaves_room(unfitted, ends)]
             if self.grow:
                 yield from _with_ends(unfitted, choices)
@@ -326,19 +319,12 @@ class Space:
                 )
 
 
-FamiliesWithEnds = Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]
-"""Networks without ends of their links, and the ends that each may have."""
-
-
-def _ways(network: Network, parts: Parts, levels: EndsByModule) -> FamiliesWithEnds:
-    for cages, choices_of in _choices(levels).items():
-        for wiring in parts.wirings(network, cages):
-            yield parts.family(network, wiring, ()), choices_of.get(wiring.tiers, [])
-
-
-def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> FamiliesWithEnds:
-    """The choices of modules that leave switches of each tier as many ports, on switches that have
-    the cages for them; so tiers follow from modules as well.
+def _without_ends(
+    network: Network, parts: Parts, levels: EndsByModule
+) -> Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]:
+    """Networks without ends of their links, and the ends that each may have: the choices of modules
+    that leave switches of each tier as many ports, on switches that have the cages for them where
+    these are kept; so tiers follow from modules as well.
     """
     for tiers in range(len(levels) + 1):
         groups: dict[
@@ -346,7 +332,8 @@ def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Fami
             tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]],
         ] = {}
         for per_module in product(*levels[:tiers]):
-            switches, cages = parts.switches_in_cages(per_module), cages_of(per_module)
+            is_kept, cages = network.switch_cages == "kept", cages_of(per_module)
+            switches = parts.switches_in_cages(per_module) if is_kept else parts.switches
             _, choices = groups.setdefault(
                 (cages, tuple(box.radix for box in switches)), (switches, [])
             )
@@ -358,14 +345,6 @@ def _ways_in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Fami
             for wiring in caged.wirings(network, cages):
                 if wiring.tiers == tiers:
                     yield caged.family(network, wiring, ()), choices
-
-
-def _in_cages(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
-    """The families of `_same_ends`, on switches that have the cages for their modules."""
-    for unfitted, choices in _ways_in_cages(network, parts, levels):
-        for optics in choices:
-            if _leaves_room(unfitted, optics):
-                yield from _with_ends(unfitted, [optics])
 
 
 def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
@@ -438,63 +417,8 @@ def _by_module(choices: EndsByLevel, gear: Gear, switches: tuple[Switch, ...]) -
     return levels
 
 
-def _same_ends(network: Network, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
-    """The families of some parts with one product at both ends of each level; above leaves whole
-    modules are counted: such families have one number of uplinks each.
-    """
-    for per_module in product(*levels):
-        for wiring in parts.wirings(network, cages_of(per_module)):
-            if not _stands(wiring, per_module, levels):
-                continue
-            broken_out = (
-                max(
-                    (count for counts in per_module[1 : wiring.tiers] for count in counts),
-                    default=1,
-                )
-                > 1
-            )
-            of_levels = [
-                level[counts]
-                for level, counts in zip(levels, per_module[: wiring.tiers], strict=False)
-            ]
-            for variant, optics in product(
-                _apart(wiring) if broken_out else (wiring,), product(*of_levels)
-            ):
-                family = parts.family(network, variant, optics)
-                if _leaves_room(family, optics):
-                    yield family
-
-
 def _apart(wiring: Wiring) -> Iterator[Wiring]:
     return (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)
-
-
-def _stands(wiring: Wiring, per_module: PerModule, levels: EndsByModule) -> bool:
-    """Whether there are optics for its tiers; of those that differ in further tiers alone the first
-    stands for all.
-    """
-    further_levels = zip(per_module[wiring.tiers :], levels[wiring.tiers :], strict=True)
-    return wiring.tiers <= len(levels) and all(
-        count == next(iter(level)) for count, level in further_levels
-    )
-
-
-def _choices(levels: EndsByModule) -> dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]]:
-    """By the cages that modules split the ports of leaves and aggregation switches in, fewest
-    first, and by tiers: the ends of all levels. Cages of switches that are not there are the
-    fewest.
-    """
-    by_cages: dict[tuple[int, int], dict[int, list[tuple[LinkEnds, ...]]]] = {}
-    all_cages = sorted({cages_of(per_module) for per_module in product(*levels)})
-    for tiers in range(len(levels) + 1):
-        for per_module in product(*levels[:tiers]):
-            joint, own_cages = max(tiers - 1, 0), cages_of(per_module)
-            cages = next(
-                cage_pair for cage_pair in all_cages if cage_pair[:joint] == own_cages[:joint]
-            )
-            of_levels = (level[counts] for level, counts in zip(levels, per_module, strict=False))
-            by_cages.setdefault(cages, {}).setdefault(tiers, []).extend(product(*of_levels))
-    return dict(sorted(by_cages.items()))
 
 
 def _switches_above(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.graph_files import graphml_lines, network_dot, network_graph, network_graphml
+from coopt.network.graph_files import graphml_text, network_dot, network_graph, network_graphml
 from coopt.network.graphs import whole_graph
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
@@ -71,7 +71,7 @@ def test_graphml_opens_in_networkx_as_the_same_graph(fabric: str, radix: int, ti
 @given(wired())
 def test_a_file_holds_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
-    read = nx.parse_graphml("\n".join(graphml_lines(whole_graph(family, uplinks))))
+    read = nx.parse_graphml(graphml_text(whole_graph(family, uplinks)))
     counts = counted(read)
     assert (counts.gpus, counts.nics) == (family.installed_gpus, family.nic_count)
     assert counts.switches == tuple(level.switches for level in levels(family, uplinks))
@@ -96,7 +96,7 @@ def test_dot_holds_the_same_nodes_and_links(fabric: str, radix: int, tiers: int,
 def test_names_that_xml_knows_otherwise_are_kept() -> None:
     graph = nx.Graph(name='a "<&>" b')
     graph.add_node('x "<&>"', kind="'leaf' & <more>", idle=True)
-    text = "\n".join(graphml_lines(graph))
+    text = graphml_text(graph)
     assert nx.utils.graphs_equal(opened(text), graph)
     assert ">true<" in text
     assert fromstring(text.encode("utf-8")).tag.endswith("graphml")
