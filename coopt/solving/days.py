@@ -56,13 +56,16 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
 
     Where NICs have ports on several planes, what a link or a switch carried goes over the others.
     """
-    tiers, single_plane = levels(family, uplinks), family.nic_planes == 1
-    # `0 * uplinks` gives counts of nothing the shape of the others where `uplinks` is an array
+    tiers = [levels(family, int(each)) for each in np.atleast_1d(uplinks)]
+    single_plane = family.nic_planes == 1
+    optics = [sum(2 * level.links for level in each) if single_plane else 0 for each in tiers]
+    switches = [sum(level.switches for level in each) if single_plane else 0 for each in tiers]
+    whole = np.ndim(uplinks) > 0
     return PartCounts(
         gpus=family.gpus,
-        nics=family.gpus * family.nics_per_gpu // family.gpus_per_nic if tiers else 0,
-        optics=(sum(2 * level.links for level in tiers) if single_plane else 0) + 0 * uplinks,
-        switches=(sum(level.switches for level in tiers) if single_plane else 0) + 0 * uplinks,
+        nics=family.gpus * family.nics_per_gpu // family.gpus_per_nic if family.tiers else 0,
+        optics=np.array(optics) if whole else optics[0],
+        switches=np.array(switches) if whole else switches[0],
         domains=family.domains,
     )
 
