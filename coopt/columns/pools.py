@@ -17,6 +17,7 @@ from coopt.columns.fittings import Fitting, timely
 from coopt.columns.flows import Groups
 from coopt.columns.grid import degrees, placed_on
 from coopt.columns.layouts import NicLayout, stacked
+from coopt.columns.least_uplinks import Rows
 from coopt.columns.loads import Crossings, crossings
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
@@ -32,7 +33,6 @@ from coopt.perf.mapping import (
     Ints,
     Mappings,
     Placements,
-    distinct_rows,
 )
 
 ENTRIES = 1 << 17  # groups on networks that are looked at once, so that tables stay small
@@ -140,11 +140,21 @@ class Pool:
         """Where the groups of every row lie; rows alike in all see the same bandwidths."""
         return groups_of(self.workload, self.mappings, self.placements)
 
-    @cached_property
+    @property
     def distinct_groups(self) -> tuple[Groups, Ints]:
         """The groups that differ, and which of them each row has."""
-        columns, position = distinct_rows(*self.groups)
-        return Groups(*columns), position
+        return self.rows.distinct_groups
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What the least uplinks of networks are searched with."""
+        return Rows(
+            bound_s=self.workload.bound_s,
+            site=np.zeros(len(self), dtype=np.int64),
+            pieces=self.pieces,
+            ways=self.iteration.ways,
+            groups=self.groups,
+        )
 
     def crossings(self, context: Context) -> Crossings:
         """What the groups that differ put on the links of a network."""

@@ -14,19 +14,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.fittings import Fitting, fitting
 from coopt.columns.layouts import NicLayout
-from coopt.columns.loads import Crossings
+from coopt.columns.least_uplinks import Trials
 from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
-from coopt.perf.affine import Pieces, Ways
-from coopt.perf.mapping import Floats, Ints
 
 FEW = 4  # contexts that are looked at first where most will be too dear
 
@@ -245,111 +243,34 @@ def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | 
 
 
 def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
-    groups, position = candidates.distinct_groups
-    place = {
-        layout: i for i, layout in enumerate(dict.fromkeys(context.layout for context in contexts))
-    }
-    k, m = len(place), len(groups.tp)
-    loads = candidates.stacked(list(place), contexts[0].discipline)
+    groups, place = candidates.distinct_groups
+    m, layouts = len(groups.tp), list(dict.fromkeys(context.layout for context in contexts))
+    loads = candidates.stacked(layouts, contexts[0].discipline)
     # layouts that slow every group alike at every number of uplinks are searched once
-    identities = _numbered(row.tobytes() for row in loads.identity.reshape(-1, k, m).swapaxes(0, 1))
-    number = dict(zip(place, identities, strict=True))
-    networks = {(number[context.layout], context.byte_s): context.layout for context in contexts}
-    rows = np.array([place[layout] for layout in networks.values()])
-    byte_s = np.array([byte_s for _, byte_s in networks])
-    least_uplinks = _searched(
-        candidates, position, loads.take((rows[:, None] * m + np.arange(m)).ravel()), byte_s
+    first: dict[bytes, int] = {}
+    identities = loads.identity.reshape(-1, len(layouts), m).swapaxes(0, 1)
+    number = {
+        layout: first.setdefault(identity.tobytes(), i)
+        for i, (layout, identity) in enumerate(zip(layouts, identities, strict=True))
+    }
+    networks = dict.fromkeys((number[context.layout], context.byte_s) for context in contexts)
+    n, k = len(candidates), len(networks)
+    load_rows = np.array([of_layout for of_layout, _ in networks])[:, None] * m + np.arange(m)
+    trials = Trials(
+        rows=candidates.rows,
+        row=np.tile(np.arange(n), k),
+        view=np.repeat(np.arange(k), n),
+        byte_s=np.array([byte_s for _, byte_s in networks]),
+        loads=loads.take(load_rows.ravel()),
+        load=(np.arange(k)[:, None] * m + place).ravel(),
+        load_view=np.repeat(np.arange(k), m),
     )
-    of_network = dict(zip(networks, least_uplinks, strict=True))
-    answers = [of_network[number[context.layout], context.byte_s] for context in contexts]
-    flat = [context.layout.is_flat for context in contexts]
+    uplinks = trials.least_uplinks(trials.enough_uplinks())
+    rows = trials.fastest_rows(np.maximum(uplinks, 1))
+    fastest = zip(rows.tolist(), uplinks.tolist(), strict=True)
+    least_uplinks = dict(zip(networks, fastest, strict=True))
+    answers = [least_uplinks[number[context.layout], context.byte_s] for context in contexts]
     return [
-        answer and (answer._replace(uplinks=0) if still else answer)
-        for answer, still in zip(answers, flat, strict=True)
+        LeastUplinks(row, 0 if context.layout.is_flat else u) if u else None
+        for context, (row, u) in zip(contexts, answers, strict=True)
     ]
-
-
-def _numbered(keys: Iterable[bytes]) -> list[int]:
-    """A number for each key, the same for equal ones."""
-    numbers: dict[bytes, int] = {}
-    return [numbers.setdefault(key, len(numbers)) for key in keys]
-
-
-def _searched(
-    candidates: Pool, position: Ints, loads: Crossings, byte_s: Floats
-) -> list[LeastUplinks | None]:
-    """The least uplinks on each of k networks, whose loads are listed for one group after the
-    other.
-
-    What the fastest row of each needs is found first: few of the others are in time with less.
-    """
-    k, bound_s = len(byte_s), candidates.workload.bound_s
-    every = _Trials(candidates.pieces, candidates.iteration.ways, position, loads, byte_s)
-    high = loads.enough_uplinks().reshape(k, -1).max(axis=1)
-    times_s = every.times_s(high)
-    in_time = times_s <= bound_s
-    serves, rows = np.asarray(in_time.any(axis=1)), np.flatnonzero(in_time.any(axis=0))
-    # what is late with more uplinks than help is late with any, and is tried no further
-    if not len(rows):
-        return [None] * k
-    fastest_rows = every.take(np.unique(times_s[serves].argmin(axis=1)))
-    uplinks = fastest_rows.bisected(np.ones_like(high), high, bound_s)
-    timed_rows, fewer = every.take(rows), np.maximum(uplinks - 1, 1)
-    early = timed_rows.times_s(fewer) <= bound_s
-    if (early := early & (fewer < uplinks)[:, None]).any():
-        high = np.where(early.any(axis=1), fewer, uplinks)
-        low = np.where(early.any(axis=1), 1, uplinks)
-        uplinks = timed_rows.take(np.flatnonzero(early.any(axis=0))).bisected(low, high, bound_s)
-    quickest_rows = rows[timed_rows.times_s(uplinks).argmin(axis=1)]
-    return [
-        LeastUplinks(row, u) if is_served else None
-        for row, u, is_served in zip(
-            quickest_rows.tolist(), uplinks.tolist(), serves.tolist(), strict=True
-        )
-    ]
-
-
-class _Trials(NamedTuple):
-    """Rows tried on k networks: their pieces and ways, and which of the groups they have whose
-    loads are listed for one network after the other.
-    """
-
-    pieces: Pieces
-    ways: Ways
-    row_groups: Ints
-    loads: Crossings
-    byte_s: Floats
-
-    def take(self, rows: Ints) -> _Trials:
-        """The chosen rows, and the loads of their groups."""
-        groups, row_groups = np.unique(self.row_groups[rows], return_inverse=True)
-        k, count = len(self.byte_s), len(self.loads.peers) // len(self.byte_s)
-        loads = self.loads.take((np.arange(k)[:, None] * count + groups).ravel())
-        return _Trials(
-            self.pieces.take(rows), self.ways.take(rows), row_groups.reshape(-1), loads, self.byte_s
-        )
-
-    def times_s(self, uplinks: Ints) -> Floats:
-        """Iteration times of rows at the uplinks of each network; shape (networks, rows)."""
-        k, count = len(self.byte_s), len(self.loads.peers) // len(self.byte_s)
-        network_s_byte = self.loads.reciprocals(
-            np.repeat(self.byte_s, count), np.repeat(uplinks, count)
-        )
-        r = self.ways.charged(
-            network_s_byte.mapped(lambda s_byte: s_byte.reshape(k, count)[:, self.row_groups])
-        )
-        return np.broadcast_to(self.pieces.at(r), (k, len(self.row_groups)))
-
-    def bisected(self, low: Ints, high: Ints, bound_s: float) -> Ints:
-        """The least uplinks of each network with which some row is in time; the high ones where
-        none is with fewer.
-        """
-        while (low < high).any():
-            probe = (low + high) // 2
-            enough = (self.times_s(probe) <= bound_s).any(axis=1)
-            # time never rises with uplinks, so that all networks are bisected at once
-            high, low = (
-                np.where(enough, probe, high),
-                np.where(enough, low, np.minimum(probe + 1, high)),
-            )
-        return high

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from coopt.columns.context import groups_of
 from coopt.columns.dominance import undominated
 from coopt.columns.fittings import timely
-from coopt.columns.flows import Groups
 from coopt.columns.grid import placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.layouts import NicLayout
-from coopt.columns.loads import MOST_UPLINKS, Crossings, crossings
+from coopt.columns.least_uplinks import Rows, Trials, layout_numbers
+from coopt.columns.loads import MOST_UPLINKS
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import Reciprocals, Ways
+from coopt.perf.affine import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import (
-    Bools,
     Floats,
     Ints,
     Mappings,
     Placements,
-    distinct_rows,
     representatives,
 )
 
@@ -38,59 +33,6 @@ HOPS = ("pp", "tied")  # what stages send each other
 ROUNDS = 12  # of the sieve: few more are dropped after them
 BLOCK = 32_768  # placements that are timed at once: more do not stay in the cache
 ABOVE = 1 + 1e-9  # a bound on time with what sums in another order may differ by
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """Mappings with placements that could meet the bound, in the order of their sites.
-
-    `site` counts within the sites. `pieces` (pieces, 1 + kinds, n) are affine functions whose
-    maximum is the iteration time, of the `kinds` of traffic that there are; `groups` say where the
-    groups lie, and `ways` how their collectives may run. Groups lie with stages outermost;
-    `outermost` says what the workload allows.
-    """
-
-    bound_s: float
-    site: Ints
-    kinds: tuple[str, ...]
-    pieces: Floats
-    ways: Ways
-    groups: Groups
-    outermost: tuple[str, ...] = ("pp",)
-
-    def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
-        """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
-        pieces = self.pieces[:, :, rows]
-        r = self.ways.take(rows).charged(s_byte)
-        s_byte_of_kinds = [getattr(r, kind) for kind in self.kinds]
-        return np.asarray(
-            sum((pieces[:, k + 1] * r for k, r in enumerate(s_byte_of_kinds)), pieces[:, 0]).max(
-                axis=0
-            )
-        )
-
-    def in_time_alone(self, byte_s: float) -> Bools:
-        """Rows that are in time where a GPU has so much to itself (bytes/s); on a network it never
-        has more.
-        """
-        if byte_s not in self._in_time_alone:
-            r = Reciprocals.everywhere(np.full(len(self.site), 1.0 / byte_s))
-            self._in_time_alone[byte_s] = self.times_s(np.arange(len(self.site)), r) <= self.bound_s
-        return self._in_time_alone[byte_s]
-
-    @cached_property
-    def _in_time_alone(self) -> dict[float, Bools]:
-        return {}
-
-    def take(self, rows: Ints) -> Rows:
-        """The chosen rows."""
-        return replace(
-            self,
-            site=self.site[rows],
-            pieces=self.pieces[:, :, rows],
-            ways=self.ways.take(rows),
-            groups=self.groups.take(rows),
-        )
 
 
 def fastest_byte_s(network: Network) -> float:
@@ -134,18 +76,16 @@ def rows_of(
         )
     gbyte_s = hb_gbyte_s[sites.hb[site]]
     parts = iteration(workload, gpu, gbyte_s, mappings, placements)
-    pieces = parts.pieces()
     rows = Rows(
         bound_s=workload.bound_s,
         site=site,
-        kinds=pieces.kinds,
-        pieces=pieces.coefficients,
+        pieces=parts.pieces(),
         ways=parts.ways,
         groups=groups_of(workload, mappings, placements),
         outermost=workload.mapping.outermost,
     )
     quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))
-    values = np.vstack([*quick.pieces, *quick.ways.costs])
+    values = np.vstack([*quick.pieces.coefficients, *quick.ways.costs])
     return quick.take(
         np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS))
     )
@@ -227,7 +167,7 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     layout = shapes.layouts(discipline)
     rates, rate = np.unique(byte_s, return_inverse=True)
     rate = rate.reshape(-1)
-    views, view = representatives(rate, shapes.site, *_numbers(layout))
+    views, view = representatives(rate, shapes.site, *layout_numbers(layout))
     starts, ends = (
         np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right")
     )
@@ -242,32 +182,17 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     np.minimum.at(fewest, view, shapes.fewest_uplinks)
     # a single tier has none, and needs none
     np.maximum.at(most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1))
-    trials = Trials(
-        rows=rows,
-        row=row,
-        view=of_view,
-        layout=layout.take(views),
-        byte_s=byte_s[views],
-        discipline=discipline,
+    networks = layout.take(views)
+    trials = Trials.of(
+        rows, row, of_view, layout=networks, byte_s=byte_s[views], discipline=discipline
     )
-    least_uplinks = _least_in_orders(trials, np.maximum(fewest, 1), most_uplinks)[view]
+    least_uplinks = _least_in_orders(trials, networks, np.maximum(fewest, 1), most_uplinks)[view]
     uplinks = next_even(np.maximum(least_uplinks, shapes.fewest_uplinks), shapes.bundle)
     return np.where(
         (least_uplinks > 0) & (uplinks <= shapes.most_uplinks),
         uplinks,
         np.where((least_uplinks > 0) & (shapes.down == 0), 0, -1),
     )
-
-
-def _numbers(layout: NicLayout) -> tuple[Ints, ...]:
-    """The fields of layouts as whole numbers; those that need not be, by the place they have among
-    all.
-    """
-    columns = {name: np.asarray(value) for name, value in vars(layout).items()}
-    for name in ("ratio", "pod_up"):
-        columns[name] = np.unique(columns[name], return_inverse=True)[1].reshape(-1)
-    del columns["room"]  # nothing is lost here
-    return tuple(columns.values())
 
 
 def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -277,99 +202,7 @@ def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
     return number, np.arange(len(number)) - np.repeat(np.cumsum(count) - count - starts, count)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Trials:
-    """Rows tried on networks: pairs sorted by `view`, of which each has a layout and what a GPU
-    moves (bytes/s).
-    """
-
-    rows: Rows
-    row: Ints
-    view: Ints
-    layout: NicLayout
-    byte_s: Floats
-    discipline: Discipline
-
-    @cached_property
-    def _distinct(self) -> tuple[Ints, Ints, Crossings]:
-        """Of pairs that load links alike one stands for all: its number for each pair, their views,
-        and their loads.
-        """
-        distinct_groups, place = distinct_rows(*self.rows.groups)
-        (pair_groups, views), position = distinct_rows(place[self.row], self.view)
-        layout_views, layout = representatives(
-            *_numbers(self.layout)
-        )  # views that differ in rates are loaded alike
-        (group, group_layout), number = distinct_rows(pair_groups, layout[views])
-        layouts, groups = (
-            self.layout.take(layout_views[group_layout]),
-            Groups(*distinct_groups).take(group),
-        )
-        loads = crossings(layouts, self.discipline, groups, self.rows.kinds, self.rows.ways.flows)
-        return position, views, loads.take(number)
-
-    def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
-        """Whether pairs are in time with so many uplinks in each view, some kinds of traffic at the
-        rate of a NIC.
-        """
-        return np.asarray(self.times_s(uplinks, pairs, unslowed) <= self.rows.bound_s)
-
-    def times_s(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Floats:
-        """Iteration times of pairs, as `in_time` has them."""
-        position, views, loads = self._distinct
-        r = loads.reciprocals(self.byte_s[views], uplinks[views])
-        unslowed_s_byte: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
-        s_byte = replace(r, **unslowed_s_byte).mapped(lambda seconds: seconds[position[pairs]])
-        return self.rows.times_s(self.row[pairs], s_byte)
-
-    def enough_uplinks(self) -> Ints:
-        """Uplinks from which on more make nothing faster, in each view."""
-        _, views, loads = self._distinct
-        enough = np.ones(len(self.byte_s), dtype=np.int64)
-        np.maximum.at(enough, views, loads.enough_uplinks())
-        return enough
-
-    def least_uplinks(self, limit: Ints) -> Ints:
-        """The least uplinks, up to `limit`, with which a row of each view is in time; 0 where none
-        is.
-
-        What the fastest row of a view needs is found first: few of the others are in time with
-        less.
-        """
-        pairs = np.arange(len(self.row))
-        times_s = self.times_s(limit, pairs)
-        pairs, times_s = pairs[times_s <= self.rows.bound_s], times_s[times_s <= self.rows.bound_s]
-        order = np.lexsort((times_s, self.view[pairs]))
-        fastest_pairs = pairs[order[np.unique(self.view[pairs][order], return_index=True)[1]]]
-        uplinks = self._bisected(np.ones_like(limit), limit, fastest_pairs)
-        goal = np.maximum(uplinks - 1, 1)
-        pairs = pairs[(uplinks > 1)[self.view[pairs]]]
-        fewer = self._bisected(np.ones_like(limit), goal, pairs[self.in_time(goal, pairs)])
-        return np.where(fewer > 0, fewer, uplinks)
-
-    def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
-        """The least uplinks from `low` on with which one of some pairs of each view is in time, as
-        all are at `high`; 0 in views without pairs.
-        """
-        view, views = self.view, np.unique(self.view[pairs])
-        while len(pairs) and (low < high)[view[pairs]].any():
-            probe = (low + high) // 2
-            quick = self.in_time(probe, pairs)
-            enough = np.zeros(len(high), dtype=np.bool_)
-            enough[view[pairs[quick]]] = True
-            low, high = (
-                np.where(enough, low, np.minimum(probe + 1, high)),
-                np.where(enough, probe, high),
-            )
-            pairs = pairs[
-                quick | ~enough[view[pairs]]
-            ]  # what is late there is late with fewer uplinks as well
-        uplinks = np.zeros_like(high)
-        uplinks[views] = high[views]
-        return uplinks
-
-
-def _least_in_orders(stages_apart: Trials, fewest: Ints, limit: Ints) -> Ints:
+def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limit: Ints) -> Ints:
     """The least uplinks with which a row of each view is in time, stages outermost or side by side;
     0 where none is.
 
@@ -378,12 +211,13 @@ def _least_in_orders(stages_apart: Trials, fewest: Ints, limit: Ints) -> Ints:
     slowed at all, is tried that way.
     """
     rows, orders = stages_apart.rows, stages_apart.rows.outermost
+    discipline = stages_apart.loads.discipline
     uplinks = (
         stages_apart.least_uplinks(stages_apart.enough_uplinks())
         if "pp" in orders
         else np.zeros_like(limit)
     )
-    if "dp" not in orders or stages_apart.discipline.charge == "ratio":
+    if "dp" not in orders or discipline.charge == "ratio":
         return uplinks
     goal = np.where(uplinks > 0, np.minimum(uplinks - 1, limit), limit)
     pairs = np.flatnonzero(
@@ -395,11 +229,13 @@ def _least_in_orders(stages_apart: Trials, fewest: Ints, limit: Ints) -> Ints:
     groups = rows.groups._replace(
         step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages
     )
-    stages_together = replace(
-        stages_apart,
-        rows=replace(rows, groups=groups),
-        row=stages_apart.row[pairs],
-        view=stages_apart.view[pairs],
+    stages_together = Trials.of(
+        replace(rows, groups=groups),
+        stages_apart.row[pairs],
+        stages_apart.view[pairs],
+        layout=layout,
+        byte_s=stages_apart.byte_s,
+        discipline=discipline,
     )
     fewer = stages_together.least_uplinks(np.maximum(goal, 1))
     return np.where(fewer > 0, fewer, uplinks)

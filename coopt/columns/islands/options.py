@@ -15,13 +15,13 @@ import numpy as np
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import (
-    Rows,
     fastest_byte_s,
     quick_mappings,
     rows_of,
     uplinks_needed,
 )
 from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
+from coopt.columns.least_uplinks import Rows
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Bools, Floats, Ints
