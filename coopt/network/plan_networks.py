@@ -14,6 +14,7 @@ from coopt.network.family import Family, levels
 from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import Space
+from coopt.plan.couplings import NETWORK
 from coopt.plan.schema import (
     Cost,
     Design,
@@ -111,7 +112,7 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     years has no one list of prices.
     """
     design, instance = plan.design, as_billed(instance)
-    if design is None or plan.islands or plan.together is not None:
+    if design is None or plan.parts[0].name != NETWORK:
         return None
     return _joining(
         instance, design, BILLED[plan.objective.kind], ("clos",), 1.0, {design.fabric.nic.planes}

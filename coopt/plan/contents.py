@@ -159,8 +159,8 @@ def flat_plan(plan: Plan) -> dict[str, object]:
     """What a plan of any kind builds up to the end, by the names of one design; nothing without a
     plan.
     """
-    if plan.direct is not None:
-        return _flat_links(plan.direct)
+    if len(plan.parts) == 1 and plan.parts[0].links is not None:
+        return _flat_links(plan.parts[0].links)
     last_year = max((part.phase for part in plan.parts if part.phase is not None), default=None)
     totals = _totals(
         [part.design for part in plan.parts if part.phase == last_year and part.design is not None]

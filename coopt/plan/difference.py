@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from coopt.instance.question import ObjectiveKind
-from coopt.plan.couplings import CorePlan, PhaseSpending
+from coopt.plan.couplings import NETWORK, CorePlan, Couplings, Part, PhaseSpending
 from coopt.plan.parts import DirectLinks, Record
-from coopt.plan.schema import Design, InstanceId, Item, Plan, WorkloadPlan
-from coopt.plan.schema_one import PhasePlan, Together
+from coopt.plan.schema import InstanceId, Item, Plan, WorkloadPlan
 
 Value = bool | int | float | str | None
 RESULTS = (
@@ -94,63 +93,57 @@ def difference_of(before: Plan, after: Plan) -> Difference:
 
 
 def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
-    """The values that two plans are compared by, with their keys in the plan."""
+    """The values that two plans are compared by: outcome, bill, parts, and what ties the parts."""
     yield "status", plan.status
     yield "objective.kind", plan.objective.kind
+    if plan.couplings.turns:
+        yield "objective.value", plan.objective.value
     if plan.cost is not None:
         yield from _flat("cost", plan.cost.model_dump(exclude={"items"}))
-    for phase in plan.phases:
-        yield from _of_phase(f"phases[{phase.year:g}]", phase)
-    if plan.together is None and not plan.phases and not plan.couplings.growth:
-        yield from (
-            _of_network("", None, plan.runs)
-            if plan.islands
-            else _of_network("", plan.design, plan.workloads)
-        )
-    for island in plan.islands:
-        yield from _flat(f"islands[{island.workload}]", island.model_dump(exclude={"workload"}))
-    if plan.direct is not None:
-        yield from _of_links(plan.direct)
-    if plan.core is not None:
-        yield from _of_core("core", plan.core)
-    if plan.together is not None:
-        yield from _of_sites(plan.together)
-    if plan.robust is not None:
-        if plan.couplings.turns:
-            yield "objective.value", plan.objective.value
-        yield from _flat("robust", plan.robust.model_dump(exclude={"turns"}))
-    if plan.together is None and not plan.phases:
-        yield from _of_fleet(plan)
-
-
-def _of_fleet(plan: Plan) -> Iterator[tuple[str, Value]]:
-    """What a fleet says beyond islands of one place and time: every part, and what ties parts over
-    sites and phases.
-    """
-    ties = plan.couplings
+    runs_of = Counter(run.name for run in plan.runs)
     for part in plan.parts:
-        if part.site is not None:
-            yield f"parts[{part.name}].site", part.site
-        if ties.growth:
-            yield from _of_network(f"parts[{part.name}].", part.design, part.workloads)
+        place = "" if part.name == NETWORK else f"parts[{part.name}]."
+        yield from _of_part(place, part)
+        for run in part.workloads:
+            # a workload that runs once is compared with itself, however plans call its part
+            yield from _of_workload(
+                f"{place if runs_of[run.name] > 1 else ''}workloads[{run.name}]", run
+            )
+    yield from _of_couplings(plan.couplings)
+
+
+def _of_part(place: str, part: Part) -> Iterator[tuple[str, Value]]:
+    """Where a network is, what it draws and how it is built."""
+    if place:
+        yield f"{place}site", part.site
+        yield f"{place}power_w", part.power_w
+    if part.design is not None:
+        yield from _flat(f"{place}design", part.design.model_dump())
+    if part.links is not None:
+        yield from _of_links(f"{place}links", part.links)
+
+
+def _of_couplings(ties: Couplings) -> Iterator[tuple[str, Value]]:
+    """Sites and links by name, so that their order around a ring does not count."""
     for site_power in ties.sites:
-        yield (
-            f"sites[{_place(site_power.site, site_power.phase)}].facility_w",
-            site_power.facility_w,
-        )
+        place = _place(site_power.site, site_power.phase)
+        yield f"sites[{place}].facility_w", site_power.facility_w
+    if ties.ring is not None:
+        yield "shares", ties.ring.shares
+        for site, shares in zip(ties.ring.sites, ties.ring.site_shares, strict=True):
+            yield f"sites[{site}].shares", shares
+        for link in ties.ring.wan:
+            yield f"wan[{' - '.join(sorted(link.between))}].channels", link.channels
     for spending in ties.growth:
         yield from _of_spending(f"growth[{spending.year:g}]", spending)
-    for shared_core in ties.cores if plan.core is None else ():
-        yield from _of_core(
-            f"cores[{_place(shared_core.site, shared_core.phase)}]", shared_core.core
-        )
-    if plan.robust is None and ties.outlooks is not None:
-        if ties.turns:
-            yield "objective.value", plan.objective.value
+    for shared_core in ties.cores:
+        place = _place(shared_core.site, shared_core.phase)
+        yield from _of_core(f"cores[{place}]" if place else "core", shared_core.core)
+    if ties.outlooks is not None:
         yield from _flat("outlooks", ties.outlooks.model_dump(exclude={"turns"}))
-        for losses in ties.losses:
-            for loss in losses.survived:
-                yield f"losses[{losses.part}].{loss.part}.slowdown", loss.slowdown
+    for losses in ties.losses:
+        for loss in losses.survived:
+            yield f"losses[{losses.part}].{loss.part}.slowdown", loss.slowdown
 
 
 def _of_core(place: str, core: CorePlan) -> Iterator[tuple[str, Value]]:
@@ -167,23 +160,7 @@ def _place(site: str | None, year: float | None) -> str:
     )
 
 
-def _of_network(
-    place: str, design: Design | None, workloads: tuple[WorkloadPlan, ...]
-) -> Iterator[tuple[str, Value]]:
-    """One network and what runs on it; a partition has the workloads alone."""
-    if design is not None:
-        yield from _flat(f"{place}design", design.model_dump())
-    for run in workloads:
-        yield from _of_workload(f"{place}workloads[{run.name}]", run)
-
-
-def _of_phase(place: str, phase: PhasePlan) -> Iterator[tuple[str, Value]]:
-    """What a phase spends, buys, keeps for later, has in place and trains."""
-    yield from _of_spending(place, phase)
-    yield from _of_network(f"{place}.", phase.design, phase.workloads)
-
-
-def _of_spending(place: str, phase: PhasePlan | PhaseSpending) -> Iterator[tuple[str, Value]]:
+def _of_spending(place: str, phase: PhaseSpending) -> Iterator[tuple[str, Value]]:
     """What a phase spends, draws, buys and keeps for later."""
     yield from _flat(
         place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd", "work_usd"})
@@ -196,25 +173,13 @@ def _of_spending(place: str, phase: PhasePlan | PhaseSpending) -> Iterator[tuple
             yield f"{place}.{column}[{name}]", count
 
 
-def _of_links(direct: DirectLinks) -> Iterator[tuple[str, Value]]:
+def _of_links(place: str, links: DirectLinks) -> Iterator[tuple[str, Value]]:
     """Domains, their grid and every bundle of links; how traffic is routed shows in its pace."""
-    yield from _flat("direct", direct.model_dump(exclude={"links_bound", "bundles", "phases"}))
-    for bundle in direct.bundles:
-        yield f"direct.bundles[{' - '.join(map(str, bundle.between))}]", bundle.links
-    for phase in direct.phases:
-        yield f"direct.phases[{phase.name}].pace_links", phase.pace_links
-
-
-def _of_sites(ring: Together) -> Iterator[tuple[str, Value]]:
-    """Sites and links by name, so that their order around the ring does not count."""
-    yield "shares", ring.shares
-    for site in ring.sites:
-        yield f"sites[{site.name}].shares", site.shares
-        yield from _flat(f"sites[{site.name}].design", site.design.model_dump())
-        for run in site.workloads:
-            yield from _of_workload(f"sites[{site.name}].workloads[{run.name}]", run)
-    for link in ring.wan:
-        yield f"wan[{' - '.join(sorted(link.between))}].channels", link.channels
+    yield from _flat(place, links.model_dump(exclude={"links_bound", "bundles", "phases"}))
+    for bundle in links.bundles:
+        yield f"{place}.bundles[{' - '.join(map(str, bundle.between))}]", bundle.links
+    for phase in links.phases:
+        yield f"{place}.phases[{phase.name}].pace_links", phase.pace_links
 
 
 def _of_workload(place: str, run: WorkloadPlan) -> Iterator[tuple[str, Value]]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares
 
 SURVIVES = "Training survives the loss of any one part"
-AIMS = ("robust.aim", "outlooks.aim")
-"""The key of an aim in the difference of plans: of one network, and of parts that are tied."""
+AIM = "outlooks.aim"
+"""The key of the aim in the difference of plans."""
 LATE = "; the loss of one kind of part makes a workload miss its bound"
 
 
@@ -121,7 +121,7 @@ def price_notes(difference: Difference) -> Iterator[str]:
     """That the bills of two plans are at other prices, where one of them alone aims at the worst
     case.
     """
-    aims = [(change.before, change.after) for change in difference.changes if change.key in AIMS]
+    aims = [(change.before, change.after) for change in difference.changes if change.key == AIM]
     if any("worst-case" in pair for pair in aims):
         yield (
             "The bill of a plan that aims at the worst case is at the worst prices, another at"

@@ -239,17 +239,15 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
 
 
 def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
-    """How every workload runs, on an island that grows in the end; one on several sites runs on
-    each of them.
+    """How every workload runs, on a network that grows in the end; one that sites train together
+    runs on each of them.
     """
     if not isinstance(answer, Plan):
         yield from answer.workloads
-    elif answer.together is not None:
-        for site in answer.together.sites:
-            for run in site.workloads:
-                yield run.model_copy(update={"name": f"{run.name} at {site.name}"})
-    elif answer.phases:
-        yield from answer.phases[-1].workloads
+    elif answer.couplings.ring is not None:
+        for part in answer.parts:
+            for run in part.workloads:
+                yield run.model_copy(update={"name": f"{run.name} at {part.site}"})
     else:
         yield from {run.name: run for run in answer.runs}.values()
 

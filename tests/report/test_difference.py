@@ -16,7 +16,7 @@ from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved
 
 PARTS = {
-    "shared": ["design.fabric.planes", "workloads.0.mapping.micro_batch"],
+    "shared": ["parts.0.design.fabric.planes", "parts.0.workloads.0.mapping.micro_batch"],
     "partition": ["parts.1.design.gpus", "parts.0.power_w", "parts.1.workloads.0.mapping.tp"],
     "phased": [
         "parts.0.design.fabric.switch_count",
