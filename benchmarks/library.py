@@ -149,16 +149,8 @@ def on_page(row: dict[str, str]) -> str:
         f"{float(text):,.2f}" if text else "none"
         for text in (row["value"], row["certified"] or row["bound"])
     )
-    size = f"{int(row['proof_bytes']) / 1000:,.1f}" if row["proof_bytes"] else "none"
-    proven, seconds = (
-        f"{row['by']} | {row['share']}",
-        f"{row['solve_s']} | {row['prove_s']} | {row['certify_s']}",
-    )
-    whole = (
-        f"{row['instance']} | {row['status']} | {row['objective']} | {value} | {bound} | {proven} |"
-        f" {size} | {seconds}"
-    )
-    return f"| {whole} |"
+    known = f"{row['instance']} | {row['status']} | {row['objective']} | {value} | {bound}"
+    return f"| {known} | {row['by']} | {row['share']} |"
 
 
 def rows_on_file() -> list[dict[str, str]]:

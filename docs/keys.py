@@ -28,6 +28,14 @@ UNITS = (
     "W",
 )
 UNIT = re.compile(rf" \(((?:{'|'.join(map(re.escape, UNITS))})(?:/\w+)?)(, not \w+(?:/s)?)?\)")
+PLURALS = {
+    "table": "tables",
+    "name or table": "names or tables",
+    "text": "texts",
+    "number": "numbers",
+    "integer": "integers",
+    "boolean": "booleans",
+}
 RANGE = "A range, wherever one may stand"
 EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\
@@ -126,11 +134,10 @@ def takes(part: dict[str, Any]) -> str:
     ]
     said = list(dict.fromkeys(word for one in options for word in [words(one)] if word))
     lists = [word for word in said if f"list of {word}" not in said]
-    return (
-        " or ".join(lists)
-        .replace("text or table", "name or table")
-        .replace("list of table", "tables")
-    )
+    text = " or ".join(lists).replace("text or table", "name or table")
+    for one, many in PLURALS.items():
+        text = text.replace(f"list of {one}", many)
+    return text
 
 
 def words(one: dict[str, Any]) -> str:
@@ -148,9 +155,7 @@ def words(one: dict[str, Any]) -> str:
             if fixed
             else f"list of {words(one['items'])}"
         )
-    return {"string": "text", "boolean": "`true`, `false`"}.get(one["type"], one["type"]) + limits(
-        one
-    )
+    return {"string": "text", "boolean": "boolean"}.get(one["type"], one["type"]) + limits(one)
 
 
 def limits(one: dict[str, Any]) -> str:
