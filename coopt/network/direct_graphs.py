@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeGuard
 
@@ -16,6 +15,7 @@ from coopt.instance.base import LEAST
 from coopt.instance.catalog import find
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic, Panel, Switch
+from coopt.plan.parts import Item, ItemKind, line
 
 DOMAIN, SWITCH = "domain", "switch"
 GBIT_S = 400.0  # of a link whose rate nobody named (Gbit/s)
@@ -26,44 +26,6 @@ MOST_LINKS = 4096  # in parallel
 MOST_GBIT_S = 1e15
 
 
-@dataclass(frozen=True, kw_only=True)
-class FabricLine:
-    """A line of a bill: `usd` and `w` of all `count` items."""
-
-    item: str
-    kind: str
-    count: int
-    unit_usd: float
-    unit_w: float
-
-    @property
-    def usd(self) -> float:
-        """Price of the line (USD)."""
-        return self.count * self.unit_usd
-
-    @property
-    def w(self) -> float:
-        """Power of the line (W)."""
-        return self.count * self.unit_w
-
-
-@dataclass(frozen=True, kw_only=True)
-class FabricBill:
-    """The lines of the bill of a fabric; no line has a count of 0."""
-
-    lines: tuple[FabricLine, ...]
-
-    @property
-    def usd(self) -> float:
-        """Price of everything (USD)."""
-        return math.fsum(line.usd for line in self.lines)
-
-    @property
-    def w(self) -> float:
-        """Power of everything (W)."""
-        return math.fsum(line.w for line in self.lines)
-
-
 def fabric_bill(
     graph: nx.Graph,
     *,
@@ -71,8 +33,9 @@ def fabric_bill(
     optic: Optic | None = None,
     panel: Panel | None = None,
     switch: Switch | None = None,
-) -> FabricBill:
-    """NICs, transceivers, panel ports and switches of a fabric; what is None is not bought.
+) -> tuple[Item, ...]:
+    """The bill of a fabric: NICs, transceivers, panel ports and switches; what is None is not
+    bought.
 
     Every link has two transceivers, and two panel ports where it is patched. A domain has a NIC for
     each link.
@@ -87,33 +50,20 @@ def fabric_bill(
         graph, {part.name: part.gbit_s for part in (nic, optic) if part is not None}, switch
     )
     links = link_count(graph)
-    lines = []
-    if nic is not None:
-        nics = sum(ports_used(graph, domain) for domain in domains_of(graph))
-        lines.append(
-            FabricLine(item=nic.name, kind="nic", count=nics, unit_usd=nic.usd, unit_w=nic.w)
-        )
-    if switch is not None:
-        count = len(switches_of(graph))
-        lines.append(
-            FabricLine(
-                item=switch.name, kind="switch", count=count, unit_usd=switch.usd, unit_w=switch.w
-            )
-        )
-    if optic is not None:
-        lines.append(
-            FabricLine(
-                item=optic.name, kind="optics", count=2 * links, unit_usd=optic.usd, unit_w=optic.w
-            )
-        )
+    nics = sum(ports_used(graph, domain) for domain in domains_of(graph))
+    counts: tuple[tuple[ItemKind, Nic | Switch | Optic | None, int], ...] = (
+        ("nic", nic, nics),
+        ("switch", switch, len(switches_of(graph))),
+        ("optics", optic, 2 * links),
+    )
+    items = [
+        line(kind, part.name, count, part.usd, part.w)
+        for kind, part, count in counts
+        if part is not None
+    ]
     if panel is not None:
-        unit_usd, unit_w = panel.usd_per_port, panel.w_per_port
-        lines.append(
-            FabricLine(
-                item=panel.name, kind="panel", count=2 * links, unit_usd=unit_usd, unit_w=unit_w
-            )
-        )
-    return FabricBill(lines=tuple(line for line in lines if line.count))
+        items.append(line("panel", panel.name, 2 * links, panel.usd_per_port, panel.w_per_port))
+    return tuple(item for item in items if item.count)
 
 
 def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:

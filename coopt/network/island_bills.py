@@ -19,11 +19,11 @@ from coopt.network.core import (
     core_switch,
     core_switches,
 )
-from coopt.network.family import Family, levels
+from coopt.network.family import Family
 from coopt.network.goods import Good, caps_of, goods_of
 from coopt.network.parts import (
+    counted_units,
     domain_lines,
-    ends_bought,
     included_lines,
     keeps_limits,
     racks,
@@ -37,17 +37,7 @@ Units = Counter[tuple[CostKind, str]]
 
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     """How many units of each product an island takes, with both ends of its links into a core."""
-    tiers = levels(family, uplinks)
-    units: Units = Counter(
-        {
-            ("hb", family.hb.name): family.installed_gpus,
-            ("nic", family.nic.name): family.nic_count + family.spare_nics,
-        }
-    )
-    for tier, switch in zip(tiers, family.switches, strict=True):
-        units["switch", switch.name] += tier.switches
-    for name, count in ends_bought(family, uplinks).items():
-        units["optics", name] += count
+    units = counted_units(family, uplinks)
     if (far := core_optic(instance)) is not None:
         units["optics", (family.core_end or far).name] += family.core_modules
         units["optics", far.name] += -(-family.core_links // core_links_of_module(instance))
@@ -72,22 +62,15 @@ def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Co
     """What islands and their core cost: a line for every product and bracket, spare units on lines
     of their own.
     """
-    networks = list(islands)
-    core = core_switch(instance)
-    units: Units = Counter()
-    if core is not None:
-        ports = sum(core_ports_of(instance, family.core_links) for family, _ in networks)
-        units["switch", core.name] = core_switches(instance, ports)
-    return _bill(instance, networks, units)
-
-
-def _bill(instance: Instance, islands: Iterable[tuple[Family, int]], units: Units) -> Cost:
-    """What islands cost together with further units."""
-    active_gpus = idle_gpus = 0
+    units, ports, active_gpus, idle_gpus = Units(), 0, 0, 0
     for family, uplinks in islands:
         units.update(units_of(instance, family, uplinks))
+        ports += core_ports_of(instance, family.core_links)
         active_gpus += family.gpus
         idle_gpus += family.installed_gpus - family.gpus
+    core = core_switch(instance)
+    if core is not None:
+        units["switch", core.name] += core_switches(instance, ports)
     *goods, gpu = goods_of(instance)
     pools: list[tuple[CostKind, int]] = [("gpu", active_gpus), ("hb", idle_gpus)]
     items = _lines(gpu, [pool for pool in pools if pool[0] in instance.objective.include])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from coopt.instance.couplings import Site
-from coopt.instance.hardware import IDLE, Gpu, HbDomain
+from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
 from coopt.network.family import Family, levels
 from coopt.network.goods import modules
@@ -74,7 +74,7 @@ def site_power(
     )
 
 
-class Lot(NamedTuple):
+class LineItem(NamedTuple):
     """So many units of a product at the price (USD) and the power (W) of one; `idle` GPUs come with
     HB domains.
     """
@@ -97,58 +97,49 @@ class Lot(NamedTuple):
         return line(self.kind, self.name, self.units, self.unit_usd, self.unit_w, idle=self.idle)
 
 
+def counted_units(family: Family, uplinks: int) -> Counter[tuple[CostKind, str]]:
+    """How many units of each product a network takes, by kind and name; GPUs are in HB domains."""
+    units = Counter[tuple[CostKind, str]]()
+    units["hb", family.hb.name] = family.installed_gpus
+    units["nic", family.nic.name] = family.nic_count + family.spare_nics
+    for tier, switch in zip(levels(family, uplinks), family.switches, strict=True):
+        units["switch", switch.name] += tier.switches
+    for ends, count in zip(family.optics, modules(family, uplinks), strict=True):
+        units["optics", ends.below.name] += count.below
+        units["optics", ends.above.name] += count.above
+    return units
+
+
 def bill(instance: Instance, family: Family, uplinks: int) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
-    return tuple(lot.line for lot in lots(instance, family, uplinks))
+    return tuple(item.line for item in line_items(instance, family, uplinks))
 
 
-def lots(instance: Instance, family: Family, uplinks: int) -> list[Lot]:
+def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineItem]:
     """What is bought and `include` counts; nothing with a count of 0."""
-    tiers = levels(family, uplinks)
-    nic = family.nic
-    counts_of_ways: Counter[tuple[str, float]] = (
-        Counter()
-    )  # by name and rate, as a whole switch is slow to hash
-    ways = {(switch.name, switch.port_gbit_s): switch for switch in family.switches}
-    for way, level in zip(
-        ((box.name, box.port_gbit_s) for box in family.switches), tiers, strict=True
-    ):
-        counts_of_ways[way] += level.switches
-    optics = {optic.name: optic for ends in family.optics for optic in ends}
-    bought = [
-        *_domain_lots(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
-        Lot("nic", nic.name, family.nic_count + family.spare_nics, nic.usd, nic.w),
-        *(
-            Lot("switch", way[0], count, ways[way].usd, ways[way].w)
-            for way, count in counts_of_ways.items()
-        ),
-        *(
-            Lot("optics", name, count, optics[name].usd, optics[name].w)
-            for name, count in ends_bought(family, uplinks).items()
-        ),
+    products: dict[tuple[CostKind, str], Nic | Optic | Switch] = {
+        ("nic", family.nic.name): family.nic,
+        **{("switch", switch.name): switch for switch in family.switches},
+        **{("optics", optic.name): optic for ends in family.optics for optic in ends},
+    }
+    units = counted_units(family, uplinks)
+    items = [
+        *_domain_items(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
+        *(LineItem(*key, units[key], product.usd, product.w) for key, product in products.items()),
     ]
-    return [lot for lot in bought if lot.units and lot.kind in instance.objective.include]
-
-
-def ends_bought(family: Family, uplinks: int) -> Counter[str]:
-    """Modules of all levels by the name of their product."""
-    counts = Counter[str]()
-    for ends, modules_of_level in zip(family.optics, modules(family, uplinks), strict=True):
-        counts[ends.below.name] += modules_of_level.below
-        counts[ends.above.name] += modules_of_level.above
-    return counts
+    return [item for item in items if item.units and item.kind in instance.objective.include]
 
 
 def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:
     """GPUs that train, HB domains, and GPUs that stay idle."""
-    return [lot.line for lot in _domain_lots(gpu, hb, gpus, installed)]
+    return [item.line for item in _domain_items(gpu, hb, gpus, installed)]
 
 
-def _domain_lots(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> tuple[Lot, ...]:
+def _domain_items(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> tuple[LineItem, ...]:
     return (
-        Lot("gpu", gpu.name, gpus, gpu.usd, gpu.w),
-        Lot("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
-        Lot("hb", gpu.name, installed - gpus, gpu.usd, gpu.w, idle=True),
+        LineItem("gpu", gpu.name, gpus, gpu.usd, gpu.w),
+        LineItem("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
+        LineItem("hb", gpu.name, installed - gpus, gpu.usd, gpu.w, idle=True),
     )
 
 
@@ -204,7 +195,7 @@ class Quantities:
     Of modules that hold several links an uplink takes a share.
     """
 
-    units: dict[Key, Lot]
+    units: dict[Key, LineItem]
     fixed: Shares
     uplink: Shares
     spine: Shares
@@ -212,7 +203,8 @@ class Quantities:
     def price(self, objective: Objective, kind: ObjectiveKind) -> Affine:
         """Capex (USD), power (W) or tco (USD) as an affine function."""
         unit = {
-            key: weigh(objective, lot.unit_usd, lot.unit_w, kind) for key, lot in self.units.items()
+            key: weigh(objective, item.unit_usd, item.unit_w, kind)
+            for key, item in self.units.items()
         }
 
         def worth(units: Mapping[Key, float]) -> float:
@@ -223,7 +215,8 @@ class Quantities:
 
 def open_bill(instance: Instance, family: Family) -> Quantities:
     """The bill of a family with its uplinks open; counts follow `coopt.network.family.levels`."""
-    units = {lot.key: lot for lot in lots(instance, family, family.uplink_choices[0])}
+    items = line_items(instance, family, family.uplink_choices[0])
+    units = {item.key: item for item in items}
     switches = [("switch", switch.name) for switch in family.switches]
     uplink, spine, constant = Shares(int), Shares(int), Shares(int)
     min_uplinks = family.uplink_choices[0]
@@ -237,8 +230,8 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
             uplink[switches[2]] += family.all_planes * family.core_group
         _open_ends(family, uplink, spine)
     # What is left of the bill at the fewest uplinks is constant.
-    for key, lot in units.items():
-        constant[key] = lot.units - uplink[key] * min_uplinks - spine[key] * spines
+    for key, item in units.items():
+        constant[key] = item.units - uplink[key] * min_uplinks - spine[key] * spines
     return Quantities(units=units, fixed=constant, uplink=uplink, spine=spine)
 
 

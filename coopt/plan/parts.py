@@ -14,7 +14,7 @@ from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.workload import LONGEST_S
 
-ItemKind = Literal["hb", "nic", "switch", "optics", "gpu", "wan", "labour", "rack"]
+ItemKind = Literal["hb", "nic", "switch", "optics", "panel", "gpu", "wan", "labour", "rack"]
 
 
 class Record(BaseModel):

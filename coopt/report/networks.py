@@ -5,7 +5,8 @@ what that costs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import groupby
 
@@ -13,7 +14,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.numerics import EQUAL
-from coopt.network.direct_graphs import FabricBill
 from coopt.network.schedules.outcome import CollectiveOutcome
 from coopt.plan.networks import (
     BilledNetwork,
@@ -24,12 +24,14 @@ from coopt.plan.networks import (
     NetworksBill,
     Reproduction,
 )
+from coopt.plan.parts import Item
 from coopt.plan.traffic import Trained
 from coopt.report import words
 from coopt.report.parts import bill_table
 from coopt.report.tables import FigureTable, facts, figures, verdict_word
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+FABRIC_ITEM = {"item", "kind", "count", "unit_usd", "usd", "unit_w", "w"}
 SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
@@ -236,7 +238,7 @@ def cable_table(network: BilledNetwork) -> FigureTable:
 
 def collective_report(
     outcome: CollectiveOutcome,
-    bill: FabricBill | None = None,
+    bill: tuple[Item, ...] | None = None,
     trained: tuple[Trained, ...] | None = None,
 ) -> Iterator[RenderableType]:
     """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they
@@ -270,7 +272,7 @@ def collective_report(
 
 def collective_json(
     outcome: CollectiveOutcome,
-    bill: FabricBill | None = None,
+    bill: tuple[Item, ...] | None = None,
     trained: tuple[Trained, ...] | None = None,
 ) -> str:
     """The outcome of a collective as one JSON document."""
@@ -278,8 +280,8 @@ def collective_json(
     if trained is not None:
         document["training"] = [workload.model_dump() for workload in trained]
     if bill is not None:
-        lines = [asdict(line) | {"usd": line.usd, "w": line.w} for line in bill.lines]
-        document["fabric"] = {"usd": bill.usd, "w": bill.w, "items": lines}
+        items = [item.model_dump(include=FABRIC_ITEM) for item in bill]
+        document["fabric"] = {**_sums(bill), "items": items}
     return json.dumps(document, indent=2)
 
 
@@ -372,9 +374,14 @@ def _times(outcome: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
     )
 
 
-def _bill(bill: FabricBill) -> Iterator[RenderableType]:
+def _bill(bill: tuple[Item, ...]) -> Iterator[RenderableType]:
     yield ""
-    yield bill_table("Bill of the fabric", bill.lines, bill.usd, bill.w)
+    yield bill_table("Bill of the fabric", bill, **_sums(bill))
+
+
+def _sums(bill: Iterable[Item]) -> dict[str, float]:
+    """Price (USD) and power (W) of all lines."""
+    return {key: math.fsum(getattr(item, key) for item in bill) for key in ("usd", "w")}
 
 
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:

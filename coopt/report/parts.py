@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
@@ -15,9 +14,6 @@ from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, Workloa
 from coopt.report import words
 from coopt.report.direct_links import link_tables
 from coopt.report.tables import FigureTable, facts, figures
-
-if TYPE_CHECKING:
-    from coopt.network.direct_graphs import FabricLine
 
 BILL = "Bill of materials"
 COMPONENTS = {
@@ -52,7 +48,7 @@ def routing_words(routing: str | float) -> str:
     )
 
 
-def bill_table(title: str, lines: Iterable[Item | FabricLine], usd: float, w: float) -> FigureTable:
+def bill_table(title: str, lines: Iterable[Item], usd: float, w: float) -> FigureTable:
     """The lines with their totals."""
     return figures(
         title,

@@ -38,7 +38,7 @@ from coopt.network.growth import (
     whole_cost,
 )
 from coopt.network.growth import lines as lines_of
-from coopt.network.parts import Key, Lot, Quantities, cost_of, open_bill, within_limits
+from coopt.network.parts import Key, LineItem, Quantities, cost_of, open_bill, within_limits
 from coopt.plan.couplings import PhaseSpending
 from coopt.plan.schema import Cost
 from coopt.solving.backend import Backend
@@ -275,7 +275,7 @@ def numbers_of(
     """The numbers of some lines, in units of the objective."""
     bills = [[open_bill(instance, family) for family in line.phases] for line in lines]
     units = {
-        key: lot for row in bills for quantities in row for key, lot in quantities.units.items()
+        key: item for row in bills for quantities in row for key, item in quantities.units.items()
     }
     prices = _prices(instance, list(units.values()))
     retrofits = [[line.retrofit(t) for t in range(len(line.phases))] for line in lines]
@@ -300,12 +300,16 @@ def numbers_of(
     )
 
 
-def _prices(instance: Instance, lots: list[Lot]) -> PhasePrices:
+def _prices(instance: Instance, items: list[LineItem]) -> PhasePrices:
     phases = range(len(instance.phase))
-    usd = np.array([[lot.unit_usd * factor(instance, t, lot.kind) for lot in lots] for t in phases])
+    usd = np.array(
+        [[item.unit_usd * factor(instance, t, item.kind) for item in items] for t in phases]
+    )
     if instance.objective.minimize != "tco":
         return PhasePrices(purchase=usd, upkeep=np.zeros_like(usd))
-    energy = np.outer([energy_usd_per_w(instance, t) for t in phases], [lot.unit_w for lot in lots])
+    energy = np.outer(
+        [energy_usd_per_w(instance, t) for t in phases], [item.unit_w for item in items]
+    )
     support = usd * np.array([[support_share(instance, t)] for t in phases])
     return PhasePrices(purchase=usd * bought_share(instance), upkeep=energy + support)
 

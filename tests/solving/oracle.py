@@ -20,7 +20,7 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.parts import bill, lots, racks, total, weigh, within_limits
+from coopt.network.parts import bill, line_items, racks, total, weigh, within_limits
 from coopt.network.space import families
 from coopt.perf.memory import memory_bytes
 from tests.conftest import DISCIPLINES, question, small_model, switch
@@ -143,7 +143,7 @@ def least_over(instance: Instance, networks: Iterable[tuple[Family, int]]) -> fl
     """The least objective over networks with their uplinks, every mapping and placement; infinity when none answers."""
     allowed: list[tuple[float, Family, int]] = []
     for family, uplinks in networks:
-        bought = lots(instance, family, uplinks)
+        bought = line_items(instance, family, uplinks)
         usd, w = (
             math.fsum(lot.units * lot.unit_usd for lot in bought),
             math.fsum(lot.units * lot.unit_w for lot in bought),

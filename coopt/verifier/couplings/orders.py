@@ -162,7 +162,9 @@ def _orders_of(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
     orders: Counter[ProductKey] = Counter()
     for item in items:
         kind, name = item.product
-        if kind != "wan" and kind != "labour" and kind != "rack" and (kind, name) in fleet.prices:
+        if kind == "wan" or kind == "labour" or kind == "rack" or kind == "panel":
+            continue
+        if (kind, name) in fleet.prices:
             orders[kind, name] += item.count
     return orders
 
