@@ -287,7 +287,7 @@ def explain(
     "plan",
     metavar="PLAN.json",
     shell_complete=a_file,
-    help="Work out the decisions of this plan, of whatever kind of question.",
+    help="Work out the decisions of this plan.",
 )
 @click.option(
     "--mappings",
