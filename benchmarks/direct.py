@@ -37,16 +37,17 @@ def _row(name: str) -> dict[str, Any]:
     started = time.process_time()
     plan = coopt.solve(instance)
     cpu_s = time.process_time() - started
-    assert plan.direct is not None
+    links = plan.parts[0].links
+    assert links is not None
     assert plan.rivals is not None
     row = {
         "instance": name,
         "commit": commit(),
         "solver": f"{plan.solver.name} {plan.solver.version}",
         "status": plan.status,
-        "domains": plan.direct.hb_domain.count,
-        "links": plan.direct.links,
-        "least_links": plan.direct.links_bound,
+        "domains": links.hb_domain.count,
+        "links": links.links,
+        "least_links": links.links_bound,
         "direct_usd": plan.rivals.direct.value,
         "switches_usd": plan.rivals.switched.value,
         "gap": f"{plan.objective.gap:.4f}",

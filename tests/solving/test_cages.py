@@ -87,5 +87,5 @@ def test_a_core_has_a_port_for_each_of_its_cages() -> None:
     asked = two((36, 36), core, network__switches=boxes)
     for cages, switches in (("told", 3), ("kept", 5)):
         plan = accepted(kept(asked, cages))
-        assert plan.core is not None
-        assert (plan.core.switches, plan.core.ports) == (switches, 18)
+        assert plan.couplings.cores
+        assert (plan.couplings.cores[0].core.switches, plan.couplings.cores[0].core.ports) == (switches, 18)

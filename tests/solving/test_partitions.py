@@ -121,18 +121,19 @@ def test_the_optic_of_a_core_is_a_choice_under_a_limit() -> None:
     core = {"switch": "16-port", "gbit_s_per_gpu": 200.0}
     free = two(network__optics=HOT_OR_COOL, sharing={"mode": "partition", "core": core})
     plan, coolest = coopt.solve(free), coopt.solve(free, objective="power")
-    assert plan.core is not None
+    assert plan.couplings.cores
     assert coolest.cost is not None
-    assert plan.core.optic == "hot"
+    assert plan.couplings.cores[0].core.optic == "hot"
     capped = free.model_copy(update={"limits": free.limits.model_copy(update={"power_mw": coolest.cost.power_w / 1e6})})
     cool = coopt.solve(capped)
     assert cool.status == "optimal"
-    assert cool.core is not None
-    assert cool.core.optic == "cool"
+    assert cool.couplings.cores
+    assert cool.couplings.cores[0].core.optic == "cool"
     assert coopt.verify(capped, cool).accepted
     (shared,) = cool.couplings.cores
     hot = with_couplings(
-        cool, cores=(shared.model_copy(update={"core": cool.core.model_copy(update={"optic": "hot"})}),)
+        cool,
+        cores=(shared.model_copy(update={"core": cool.couplings.cores[0].core.model_copy(update={"optic": "hot"})}),),
     )
     assert not coopt.verify(capped, hot).accepted
 
@@ -142,8 +143,8 @@ def test_a_core_may_name_its_optic() -> None:
     sharing = {"mode": "partition", "core": core, "most_products": {"optics": 1}}
     instance = two(network__optics=HOT_OR_COOL, sharing=sharing)
     plan = coopt.solve(instance)
-    assert plan.core is not None
-    assert plan.core.optic == "cool"
+    assert plan.couplings.cores
+    assert plan.couplings.cores[0].core.optic == "cool"
     assert plan.cost is not None
     assert {item.item for item in plan.cost.items if item.kind == "optics"} == {"cool"}
     assert coopt.verify(instance, plan).accepted
@@ -154,7 +155,7 @@ def test_a_core_may_name_its_optic() -> None:
 @pytest.mark.parametrize("solver", ["appsi_highs", "highs"])
 def test_a_solver_of_pyomo_answers_as_the_built_in_one(solver: str) -> None:
     expected, plan = coopt.solve(two()), coopt.solve(two(), solver=solver)
-    assert (plan.status, plan.islands, plan.cost) == (expected.status, expected.islands, expected.cost)
+    assert (plan.status, plan.parts, plan.cost) == (expected.status, expected.parts, expected.cost)
     assert plan.solver.name == solver
     assert coopt.verify(two(), plan).accepted
     assert coopt.solve(two(limits={"power_mw": 0.001}), solver=solver).status == "infeasible"
@@ -163,11 +164,11 @@ def test_a_solver_of_pyomo_answers_as_the_built_in_one(solver: str) -> None:
 def test_each_workload_gets_an_island_of_its_own() -> None:
     instance = two()
     plan = coopt.solve(instance)
-    assert [island.workload for island in plan.islands] == ["large", "small"]
+    assert [part.name for part in plan.parts] == ["large", "small"]
     assert plan.design is None
     assert plan.cost is not None
     assert sum(item.usd for item in plan.cost.items) == plan.cost.capex_usd == plan.objective.value
-    assert [run.gpus for run in plan.runs] == [island.design.gpus for island in plan.islands]
+    assert [run.gpus for run in plan.runs] == [part.design.gpus for part in plan.parts]
     assert all(run.iteration_time_s <= run.bound_s for run in plan.runs)
 
 
@@ -226,7 +227,7 @@ def test_an_island_keeps_to_the_sizes_of_its_workload() -> None:
 
 def test_no_time_is_no_plan_and_no_claim() -> None:
     plan = coopt.solve(two(), time_limit_s=1e-9)
-    assert (plan.status, plan.stop_reason, plan.islands) == ("unknown", "time limit", ())
+    assert (plan.status, plan.stop_reason, plan.parts) == ("unknown", "time limit", ())
 
 
 @pytest.mark.parametrize(
@@ -280,4 +281,4 @@ def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do() -> No
     assert "workload 'large': no island of up to 32 GPUs meets its bound" in sentence
     bound = float(sentence.split("needs a bound of ")[1].split(" s ")[0])
     slow = fast.model_copy(update={"max_iteration_time_s": bound})
-    assert coopt.solve(two().model_copy(update={"workload": (slow,)})).islands
+    assert coopt.solve(two().model_copy(update={"workload": (slow,)})).parts

@@ -143,7 +143,7 @@ def test_uplinks_that_stand_count_against_the_limit_of_a_later_phase() -> None:
     (line,) = lines(growing(**changes))
     watts = [cost_of(growing(**changes), line.last_family, u).power_w for u in line.last_family.uplink_choices]
     plan = solve(growing(quick, LAST, **changes, limits={"power_mw": watts[-1] / 1e6}))
-    assert [phase.design.fabric.tier[0].uplinks_per_switch for phase in plan.phases] == [8, 8]
+    assert [part.design.fabric.tier[0].uplinks_per_switch for part in plan.parts] == [8, 8]
     text = told(growing(quick, LAST, **changes, limits={"power_mw": watts[-2] / 1e6}))
     assert text.startswith("the limits of each phase can be kept by some network, but those of all phases by none")
 
@@ -169,6 +169,6 @@ def test_an_interrupt_keeps_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_phase_that_changes_nothing_costs_nothing() -> None:
     instance = growing(LAST | {"year": 2027}, LAST)
     plan = solve(instance)
-    assert plan.phases[1].bought == ()
+    assert plan.couplings.growth[1].bought == ()
     alone = solve(of_phase(instance, 1))
     assert plan.objective.value == alone.objective.value

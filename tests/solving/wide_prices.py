@@ -81,7 +81,7 @@ def fault(instance: Instance, plan: Plan, least: float, rounding: float = 0.0) -
         wrong = f"least {least!r}, answered {plan.status} ({plan.stop_reason})"
     else:
         regret = instance.robust is not None and instance.robust.aim == "regret"
-        scale = max(least, *(one.best for one in plan.robust.turns)) if regret and plan.robust else least
+        scale = max(least, *(one.best for one in plan.couplings.turns)) if regret else least
         off = abs(plan.objective.value - least)
         wrong = "" if off <= max(rounding, 1e-12 * scale) else f"least {least!r}, answered {plan.objective.value!r}"
     refused = [check.name for check in verify(instance, plan).failures]

@@ -35,7 +35,7 @@ def test_cost_and_workloads_are_those_of_the_plan(kind: str) -> None:
         plan.cost.tco_usd,
     )
     assert found["value"] == (plan.objective.value if kind == "regret" else plan.cost.of(plan.objective.kind))
-    runs = plan.parts[-1].workloads if plan.phases else plan.runs
+    runs = plan.parts[-1].workloads if kind == "phased" else plan.runs
     if kind == "fleet":  # each as it runs in the end
         runs = tuple({run.name: run for run in runs}.values())
     assert [one["iteration_time_s"] for one in found["workloads"]] == [run.iteration_time_s for run in runs]
@@ -66,8 +66,7 @@ def test_what_is_built_has_its_columns(kind: str, built: Row) -> None:
 def test_what_differs_between_sites_is_left_out() -> None:
     found, outcome = row("sites")
     assert outcome.plan is not None
-    assert outcome.plan.together is not None
-    _, west = outcome.plan.together.sites
+    _, west = outcome.plan.parts
     assert [one["workload"] for one in found["workloads"]] == ["w at east", "w at west"]
     larger = west.design.model_copy(update={"hb_domain": west.design.hb_domain.model_copy(update={"name": "other"})})
     plan = with_part(outcome.plan, 1, design=larger.model_copy(update={"racks": None}))
@@ -78,7 +77,7 @@ def test_what_differs_between_sites_is_left_out() -> None:
 
 def test_the_core_that_islands_share_counts_as_switches_and_transceivers() -> None:
     plan, core, _ = cores.solved(cores.small_domains({"gbit_s_per_gpu": 50.0}))
-    fabrics = [island.design.fabric for island in plan.islands]
+    fabrics = [part.design.fabric for part in plan.parts]
     found = flat_plan(plan)
     assert found["switches"] == sum(fabric.switch_count for fabric in fabrics) + core.switches
     assert found["transceivers"] == sum(fabric.transceiver_count for fabric in fabrics) + 2 * core.ports

@@ -248,10 +248,10 @@ def _as_told(instance: Instance, truth: Plan, couplings: Table, value: float | N
     if couplings["outlooks"] and standing and len(standing.turns) == len(couplings["outlooks"]["turns"]):
         pairs = zip(couplings["outlooks"]["turns"], standing.turns, strict=True)
         told["outlooks"] = couplings["outlooks"] | {"turns": [one | {"best": other.best} for one, other in pairs]}
-    if couplings["myopic"] and truth.myopic is not None:
-        told["myopic"] = truth.myopic.model_dump(mode="json")
-        if truth.myopic.value is not None and value is not None:
-            told["myopic"] |= {"saving": truth.myopic.value - value}
+    if couplings["myopic"] and truth.couplings.myopic is not None:
+        told["myopic"] = truth.couplings.myopic.model_dump(mode="json")
+        if truth.couplings.myopic.value is not None and value is not None:
+            told["myopic"] |= {"saving": truth.couplings.myopic.value - value}
     return told
 
 
@@ -309,7 +309,11 @@ def _differs(instance: Instance, truth: Plan, claim: Plan) -> bool:
     value, best = claim.objective.value, truth.objective.value
     if value is None or best is None:
         return value is not best
-    scale = max(turn.value for turn in truth.robust.turns) if _of_regret(instance) and truth.robust else abs(best)
+    scale = (
+        max(turn.value for turn in truth.couplings.turns)
+        if _of_regret(instance) and truth.couplings.turns
+        else abs(best)
+    )
     return abs(value - best) > SAME * scale
 
 

@@ -53,8 +53,8 @@ def test_every_meaningful_mutant_is_rejected(case: Callable[[], Instance]) -> No
     instance = case()
     plan = solve(instance)
     assert plan.status == "optimal"
-    assert (plan.core is None) == (instance.sharing.core is None)
-    assert all(island.design.fabric.tiers for island in plan.islands)
+    assert (not plan.couplings.cores) == (instance.sharing.core is None)
+    assert all(part.design.fabric.tiers for part in plan.parts)
     verdict = verify(instance, plan)
     assert verdict.failures == ()
     assert [c.recomputed for c in verdict.checks if c.name == "bound-source"] == [
@@ -69,10 +69,10 @@ def test_an_island_without_switches_is_checked_where_it_joins_a_core() -> None:
     table = {**COMMON, "workload": few, "network__hb_domains": small}
     instance = ask(sharing={**SHARING, "core": {"switch": "16x400", "gbit_s_per_gpu": 120.0}}, **table)
     plan = solve(instance)
-    assert [(one.links, one.per_leaf) for one in plan.core.islands] == [(5, 0), (8, 0)]
+    assert [(one.links, one.per_leaf) for one in plan.couplings.cores[0].core.islands] == [(5, 0), (8, 0)]
     assert verify(instance, plan).accepted
-    slow = plan.islands[0].design.fabric.model_copy(update={"nic": NicChoice(name="nic200", per_gpu=1)})
-    design = plan.islands[0].design.model_copy(update={"fabric": slow})
+    slow = plan.parts[0].design.fabric.model_copy(update={"nic": NicChoice(name="nic200", per_gpu=1)})
+    design = plan.parts[0].design.model_copy(update={"fabric": slow})
     wrong = with_part(plan, 0, design=design)
     assert {check.name for check in verify(instance, wrong).failures} == {"core-rate"}
 

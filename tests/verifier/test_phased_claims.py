@@ -85,9 +85,9 @@ def test_every_meaningful_mutant_is_rejected(case: Any) -> None:
 
 def test_the_cases_hold_what_they_are_for() -> None:
     plans = [*(solve(case()) for case in CASES.values()), solve(growing(network__fabrics="clos"))]
-    assert any(phase.stored for plan in plans for phase in plan.phases)
-    assert any(item.kind == "labour" for plan in plans for phase in plan.phases for item in phase.bought)
-    dead = solve(CASES["a dead end"]()).myopic
+    assert any(phase.stored for plan in plans for phase in plan.couplings.growth)
+    assert any(item.kind == "labour" for plan in plans for phase in plan.couplings.growth for item in phase.bought)
+    dead = solve(CASES["a dead end"]()).couplings.myopic
     assert dead is not None
     assert dead.dead_end is not None
 
@@ -197,8 +197,8 @@ def test_a_phase_of_one_domain_names_parts_of_the_instance(name: str) -> None:
     phases = [{"year": 2026, "gpus": 4, "workloads": {"name": "first", "max_iteration_time_s": 9.0}}]
     instance = growing((8,), network__fabrics="clos", phase=[*phases, {"year": 2029, "gpus": 64}])
     plan = solve(instance)
-    assert plan.myopic is not None
-    assert plan.phases[0].design.fabric.tiers == plan.myopic.steps[0].design.fabric.tiers == 0
+    assert plan.couplings.myopic is not None
+    assert plan.parts[0].design.fabric.tiers == plan.couplings.myopic.steps[0].design.fabric.tiers == 0
     assert verify(instance, plan).accepted
     table = plan.model_dump(mode="json", by_alias=True)
     for where in (table["parts"], table["couplings"]["myopic"]["steps"]):
@@ -219,7 +219,7 @@ def test_a_plan_without_its_phases_or_that_boasts_of_what_planning_saves_is_reje
     instance = growing()
     plan = solve(instance)
     assert not verify(instance, with_couplings(plan, growth=())).accepted
-    assert plan.myopic is not None
-    assert plan.myopic.saving is not None
-    boasted = plan.myopic.model_copy(update={"saving": plan.myopic.saving + 500})
+    assert plan.couplings.myopic is not None
+    assert plan.couplings.myopic.saving is not None
+    boasted = plan.couplings.myopic.model_copy(update={"saving": plan.couplings.myopic.saving + 500})
     assert [check.name for check in verify(instance, with_couplings(plan, myopic=boasted)).failures] == ["myopic-value"]

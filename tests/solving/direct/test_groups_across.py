@@ -89,10 +89,10 @@ def test_every_mutant_is_rejected(answered: tuple[Instance, Any]) -> None:
 
 def test_what_no_route_carries_is_missed(answered: tuple[Instance, Any]) -> None:
     instance, plan = answered
-    for number, phase in enumerate(plan.direct.phases):
+    for number, phase in enumerate(plan.parts[0].links.phases):
         fewer = phase.model_copy(update={"routes": phase.routes[1:]})
-        phases = tuple(fewer if n == number else one for n, one in enumerate(plan.direct.phases))
-        wrong = with_part(plan, links=plan.direct.model_copy(update={"phases": phases}))
+        phases = tuple(fewer if n == number else one for n, one in enumerate(plan.parts[0].links.phases))
+        wrong = with_part(plan, links=plan.parts[0].links.model_copy(update={"phases": phases}))
         assert "link-routes" in {check.name for check in coopt.verify(instance, wrong).failures}
 
 

@@ -76,8 +76,8 @@ def test_more_than_64_domains_are_joined_and_accepted_without_the_solvers_word(d
     instance = asked_for.model_copy(update={"solver": asked_for.solver.model_copy(update={"time_limit_s": 600.0})})
     plan = coopt.solve(instance)
     assert plan.status == "optimal"
-    assert plan.direct is not None
-    assert plan.direct.hb_domain.count == domains
+    assert plan.parts[0].links is not None
+    assert plan.parts[0].links.hb_domain.count == domains
     assert plan.rivals is not None
     assert plan.rivals.switched.value is not None
     assert plan.objective.value is not None
@@ -115,6 +115,6 @@ def test_little_traffic_takes_a_tree_as_flat_as_ports_allow(ports: int) -> None:
 def test_a_plan_on_a_tree_is_accepted() -> None:
     instance = asked(32, 4000.0)
     plan = coopt.solve(instance)
-    assert plan.direct is not None
-    assert (plan.direct.links, plan.direct.links_bound) == (31, 31)
+    assert plan.parts[0].links is not None
+    assert (plan.parts[0].links.links, plan.parts[0].links.links_bound) == (31, 31)
     assert coopt.verify(instance, plan).accepted

@@ -95,17 +95,17 @@ def test_price_intervals_leave_the_rest_alone_at_one() -> None:
 def test_worst_prices_are_those_of_the_upper_ends() -> None:
     plan = coopt.solve(ask(robust={"prices": {"switch": [0.5, 2.0], "hb": [0.9, 1.0]}}))
     assert plan.cost is not None
-    assert plan.robust is not None
+    assert plan.couplings.outlooks is not None
     dearer = sum(item.usd / 2 for item in plan.cost.items if item.kind == "switch")
-    assert plan.robust.list_value == pytest.approx(plan.cost.capex_usd - dearer)
+    assert plan.couplings.outlooks.list_value == pytest.approx(plan.cost.capex_usd - dearer)
 
 
 def test_regret_is_no_more_than_that_of_the_plan_for_today() -> None:
     wish = {"aim": "regret", "prices": {"switch": [0.3, 3.0], "nic": [0.5, 2.0], "hb": [0.5, 2.0]}}
     plan = coopt.solve(ask(robust=wish))
-    assert plan.robust is not None
-    assert plan.objective.value == pytest.approx(max(turn.value - turn.best for turn in plan.robust.turns))
-    assert len(plan.robust.turns) == 8
+    assert plan.couplings.outlooks is not None
+    assert plan.objective.value == pytest.approx(max(turn.value - turn.best for turn in plan.couplings.outlooks.turns))
+    assert len(plan.couplings.outlooks.turns) == 8
 
 
 def test_surviving_more_never_costs_less() -> None:
@@ -217,9 +217,11 @@ def test_a_bound_on_regret_is_doubted_without_a_plan_as_well() -> None:
 def test_regret_is_measured_from_optima_whatever_the_gap() -> None:
     instance = ask(robust={"aim": "regret", "prices": {"switch": [0.3, 3.0], "hb": [0.5, 2.0]}})
     exact, loose = coopt.solve(instance), coopt.solve(instance, gap=0.5)
-    assert exact.robust is not None
-    assert loose.robust is not None
-    assert [turn.best for turn in loose.robust.turns] == [turn.best for turn in exact.robust.turns]
+    assert exact.couplings.outlooks is not None
+    assert loose.couplings.outlooks is not None
+    assert [turn.best for turn in loose.couplings.outlooks.turns] == [
+        turn.best for turn in exact.couplings.outlooks.turns
+    ]
     assert coopt.verify(instance, loose).accepted
 
 
@@ -328,8 +330,8 @@ def test_a_mapping_that_would_be_late_gives_way_to_one_that_is_not() -> None:
 def test_a_domain_that_a_plan_stands_is_lost_by_the_job_that_the_plan_names() -> None:
     instance = ask(**SMALL, robust={"survive": "domain", "slower": 3})
     plan = accepted(instance)
-    assert plan.robust is not None
-    (survived,) = plan.robust.survived
+    assert plan.couplings.outlooks is not None
+    (survived,) = plan.couplings.losses[0].survived
     asked = robust_faults(instance, plan)
     assert list(asked) == ["GPU", "HB domain"]
     for (fault,) in asked.values():

@@ -20,7 +20,7 @@ def test_a_worst_case_and_what_it_is_compared_with_are_at_the_same_prices(kind: 
     plan = coopt.solve(instance)
     found = baseline_of(instance, plan)
     assert found is not None
-    assert plan.robust is not None
+    assert plan.couplings.outlooks is not None
     assert (found.design, found.cost) == (plan.design, plan.cost), "one tier of a Clos has full bandwidth"
     text = rendered(plan_report(instance, plan, found))
     assert "at the worst prices without the GPUs; proven optimal." in " ".join(text.split())

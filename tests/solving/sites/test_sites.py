@@ -123,15 +123,16 @@ def answered() -> tuple[Instance, Plan]:
 def test_both_sites_are_needed_and_joined(answered: tuple[Instance, Plan]) -> None:
     _, plan = answered
     assert plan.status == "optimal"
-    assert plan.together is not None
-    assert sum(site.shares for site in plan.together.sites) == 4
-    assert len(plan.together.sites) == 2
-    (link,), (exchange,) = plan.together.wan, plan.together.exchanges
+    ring = plan.couplings.ring
+    assert ring is not None
+    assert sum(ring.site_shares) == 4
+    assert len(ring.sites) == len(plan.parts) == 2
+    (link,), (exchange,) = ring.wan, ring.exchanges
     assert 1 <= link.channels <= 9
     rate = link.channels * link.gbit_s * 1e9 / 8
     assert exchange.exchange_s == pytest.approx(2 * link.latency_s + exchange.sent_bytes / rate)
-    for site in plan.together.sites:
-        (run,) = site.workloads
+    for part, site in zip(plan.parts, plan.couplings.sites, strict=True):
+        (run,) = part.workloads
         assert run.breakdown_s["wan"] == pytest.approx(exchange.exchange_s)
         assert sum(run.breakdown_s.values()) == pytest.approx(run.iteration_time_s)
         assert site.facility_w <= site.facility_limit_w
@@ -139,8 +140,8 @@ def test_both_sites_are_needed_and_joined(answered: tuple[Instance, Plan]) -> No
 
 def test_a_channel_less_is_too_slow(answered: tuple[Instance, Plan]) -> None:
     instance, plan = answered
-    assert plan.together is not None
-    (link,) = plan.together.wan
+    assert plan.couplings.ring is not None
+    (link,) = plan.couplings.ring.wan
     least = instance.wan[0].model_copy(update={"most": link.channels - 1})
     again = coopt.solve(instance.model_copy(update={"wan": (least,)}))
     assert again.status == "infeasible" or (again.objective.value or 0.0) > (plan.objective.value or 0.0)
@@ -152,9 +153,9 @@ def test_more_power_is_never_dearer(answered: tuple[Instance, Plan]) -> None:
     again = coopt.solve(instance.model_copy(update={"site": sites}))
     assert again.status == "optimal"
     assert (again.objective.value or math.inf) <= (plan.objective.value or 0.0)
-    assert again.together is not None
-    assert len(again.together.sites) == 1
-    assert not again.together.wan
+    assert again.couplings.ring is not None
+    assert len(again.couplings.ring.sites) == 1
+    assert not again.couplings.ring.wan
 
 
 def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
@@ -276,10 +277,9 @@ def test_a_power_limit_that_is_just_reached_is_kept(watts: float) -> None:
     table["site"][0] |= {"pue": 1.131, "power_mw": 0.06}
     table["site"][1] |= {"pue": 1.57, "power_mw": 0.06}
     first = coopt.solve(Instance.model_validate(table))
-    assert first.together is not None
-    assert len(first.together.sites) == 2
-    for site in first.together.sites:
-        (row,) = (row for row in table["site"] if row["name"] == site.name)
+    assert len(first.couplings.sites) == 2
+    for site in first.couplings.sites:
+        (row,) = (row for row in table["site"] if row["name"] == site.site)
         row["power_mw"] = math.nextafter(site.facility_w / 1e6, math.inf)
     again = coopt.solve(Instance.model_validate(table))
     assert again.objective.value == pytest.approx(first.objective.value, rel=1e-12)
