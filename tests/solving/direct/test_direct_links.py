@@ -73,7 +73,7 @@ def test_links_are_as_few_as_enumeration_finds(bound_s: float, pp: list[int]) ->
     instance = Instance.model_validate(linked(workload=untied, network__switches=[switch(8, 500_000, 10)]))
     plan, expected = coopt.solve(instance), fewest_links(instance, 4)
     if expected is None:
-        assert plan.parts == ()
+        assert not any(part.links for part in plan.parts)
     else:
         assert plan.parts[0].links is not None
         assert plan.parts[0].links.links == expected
@@ -97,7 +97,7 @@ RINGS: dict[str, dict[str, Any]] = {
 def test_contexts_across_domains_take_as_few_links_as_enumeration_finds(ring: dict[str, Any], bound_s: float) -> None:
     plan, expected = counted(small_model(tied_embeddings=False), bound_s, ring)
     assert (expected is None) == (bound_s == 12.0 and ring["tp"] == [4] and "dp" not in ring and ring["pp"] == [1])
-    if plan.parts:
+    if any(part.links for part in plan.parts):
         (run,) = plan.workloads
         assert ring["cp"] == [1, 2, 4] or run.placement["cp"][1] > 1
         assert ring["cp"] == [1, 2, 4] or (run.placement["dp"][1] > 1) == ("dp" in ring)
@@ -112,8 +112,8 @@ def counted(model: dict[str, Any], bound_s: float, mapping: dict[str, Any]) -> t
     instance = Instance.model_validate(linked(workload=[workload], network__switches=[switch(8, 500_000, 10)]))
     plan, expected = coopt.solve(instance), fewest_links(instance, 4)
     assert coopt.verify(instance, plan).accepted
-    assert [part.links.links for part in plan.parts] == ([] if expected is None else [expected])
-    if plan.parts:
+    assert [part.links.links for part in plan.parts if part.links] == ([] if expected is None else [expected])
+    if any(part.links for part in plan.parts):
         (run,), (simulated,) = plan.workloads, coopt.simulate(instance, plan).workloads
         assert simulated.simulated_s == pytest.approx(run.iteration_time_s, rel=1e-9)
         turned = run.placement | {"cp": run.placement["dp"], "dp": run.placement["cp"]}
