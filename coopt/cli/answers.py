@@ -96,13 +96,9 @@ def solve(
     from coopt.instance.texts import write_text
     from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, plan_json, with_replaced
+    from coopt.report.plan import plan_report, plan_screen
     from coopt.report.tables import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
-
-    if full:
-        from coopt.report.plan import plan_report as report_of
-    else:
-        from coopt.report.screen import plan_screen as report_of
 
     values = dict(settings)
     question = load(instance, values)
@@ -123,7 +119,7 @@ def solve(
             plan_json(plan)
             if as_json
             else rendered(
-                report_of(
+                (plan_report if full else plan_screen)(
                     decided_question,
                     decided_plan,
                     baseline_of(decided_question, decided_plan),

@@ -211,10 +211,10 @@ def report(
 ) -> None:
     """Write PLAN.json as one HTML page for a meeting.
 
-    Decision, networks, bill, verification and provenance in one file that needs no network. The
-    page of one network also has pictures, sources of prices, cost against time, traffic and
-    sensitivity; `coopt pareto` and `coopt explain` answer these for all others. Where nothing meets
-    the bounds, it says what has to give. SOURCE_DATE_EPOCH fixes the date it carries.
+    Decision, networks drawn, bill with sources, times, verification and provenance in one file that
+    needs no network. The page of one network also has traffic, cost against time and sensitivity;
+    `coopt pareto` and `coopt explain` answer these for all others. Where nothing meets the bounds,
+    it says what has to give. SOURCE_DATE_EPOCH fixes the date it carries.
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
@@ -239,22 +239,15 @@ def report(
     if given_plan.cost is not None:
         question, given_plan = decided(question, given_plan)
     case = PageCase(instance=question, plan=given_plan, verdict=verdict, origin=origin)
-    if (
-        case.answered
-        and given_plan.cost is None
-        and question.beyond_one_network
-        and not without["no_sensitivity"]
-    ):
-        case = replace(case, explanation=explain(question, given_plan))
-    if case.answered and not question.beyond_one_network:
-        shared_question = overridden("report", question, {}, given_plan.objective.kind)
-        traced = has_front(shared_question) and not without["no_front"]
+    if case.stands_alone:
+        question = overridden("report", question, {}, given_plan.objective.kind)
+        case = replace(case, instance=question)
+    if case.stands_alone and has_front(question) and not without["no_front"]:
         with progress_shown(note) as on_progress:
-            front = pareto(shared_question, points, on_progress=on_progress) if traced else None
-        explanation = (
-            explain(shared_question, given_plan) if not without["no_sensitivity"] else None
-        )
-        case = replace(case, instance=shared_question, front=front, explanation=explanation)
+            case = replace(case, front=pareto(question, points, on_progress=on_progress))
+    is_explained = case.stands_alone or (case.answered and given_plan.cost is None)
+    if is_explained and not without["no_sensitivity"]:
+        case = replace(case, explanation=explain(question, given_plan))
     write_text(output, page_html(case))
     note(f"page written to {output}")
     answer(rendered(page_report(case)))

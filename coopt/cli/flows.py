@@ -192,7 +192,7 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
     """
     from coopt.instance.files import load
     from coopt.plan.store import decided, read_plan
-    from coopt.report.robust import faults_report
+    from coopt.report.faults import faults_report
     from coopt.report.tables import rendered
     from coopt.solving.without_parts import plan_faults
 

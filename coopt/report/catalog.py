@@ -43,6 +43,7 @@ FAR = 100.0
 """How many times beyond the range of the catalog a figure is taken for a mistake of its unit."""
 OWN = "stated in the instance without a source"
 NONE = "draws no power"
+UNKNOWN = "not in the instance"
 
 
 def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
@@ -170,7 +171,7 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
         return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)
     catalog_kind, entry = _entry(instance, kind, name)
     if entry is None:
-        return PriceOrigin(item=item.item, usd="not in the instance", w="not in the instance")
+        return PriceOrigin(item=item.item, usd=UNKNOWN, w=UNKNOWN)
     hosted = kind == "hb" and "host" in instance.objective.include
     fields = FIELDS.get(catalog_kind, ("usd", "w"))
     usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in fields)

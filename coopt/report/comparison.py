@@ -14,7 +14,6 @@ from coopt.instance.question import BILLED
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.parts import nics_in_words, tiers_of
-from coopt.report.robust import price_notes
 from coopt.report.tables import Cell, FigureTable, figures
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ NO_BASELINE = (
     " switches of this plan, so no saving is stated."
 )
 NONE = "There is no runner-up."
+AIM = "outlooks.aim"
+"""The key of the aim in the difference of plans."""
 STOPS = {
     "all found": "",
     "no other design": " No other design meets the bounds.",
@@ -36,13 +37,15 @@ STOPS = {
 }
 
 
-def saving_tables(
-    design: Design, cost: Cost, baseline: Baseline | None
-) -> Iterator[RenderableType]:
-    """What the plan saves in a sentence, and in a table where there is something to compare."""
+def saving_tables(plan: Plan, baseline: Baseline | None) -> Iterator[RenderableType]:
+    """What the only network saves in a sentence, and in a table where there is something to
+    compare; what parts buy together has no one list of prices to compare it at.
+    """
+    design, cost = plan.design, plan.cost
+    if design is None or cost is None or plan.couplings.growth or plan.couplings.sites:
+        return
     yield saving_sentences(design, cost, baseline)
     if design.fabric.tiers and baseline is not None:
-        yield ""
         yield saving_table(design, cost, baseline)
 
 
@@ -155,7 +158,11 @@ def _saves(difference: float) -> str:
 
 
 def runners_tables(plan: Plan) -> Iterator[RenderableType]:
-    """What each runner-up changes and how much more it takes; what is proven about them."""
+    """What each runner-up changes and how much more it takes; what is proven about them; nothing
+    where none was asked for.
+    """
+    if plan.alternatives_stop is None:
+        return
     if plan.alternatives:
         yield runners_table(plan)
     yield runners_sentence(plan)
@@ -263,13 +270,17 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
         )
         yield f"The plans answer different questions{names}."
     yield from _counted_once(difference)
-    yield from price_notes(difference)
+    aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
+    if any("worst-case" in pair for pair in aims):
+        yield (
+            "The bill of a plan that aims at the worst case is at the worst prices, another at"
+            " those of its instance."
+        )
     # Against nothing every value differs, and a table of all of them says no more than the
     # sentence.
     if _one_builds_nothing(difference):
         return
     if difference.changes:
-        yield ""
         yield figures(
             "What changes",
             ("value",),
@@ -277,7 +288,6 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
             map(_change_row, difference.changes),
         )
     if difference.bill:
-        yield ""
         lines = [
             (
                 change.item,

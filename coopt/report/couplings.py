@@ -1,40 +1,239 @@
-"""Plans that grow, and plans for several sites: what is built when and where, and what joins the
-sites.
-
-What foresight is worth is said beside.
-"""
+"""What ties the parts of a plan: sites, cores, joint purchases, phases, prices and losses."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from coopt.instance.couplings import part_of
+from coopt.instance.couplings import Discount, Prices
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
-from coopt.instance.variants import of_phase, phases_of
-from coopt.plan.couplings import Myopic, PhaseSpending
-from coopt.plan.evaluation import plan_checks
-from coopt.plan.schema import Cost, Plan, WorkloadPlan
-from coopt.plan.schema_one import PhasePlan, Together
+from coopt.instance.variants import phases_of
+from coopt.plan.contents import products
+from coopt.plan.couplings import Outlooks, PartLosses, Ring, SharedCore, SitePower, Survived
+from coopt.plan.schema import Cost, Item, Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.parts import (
-    BILL,
-    bill_table,
-    bill_tables,
-    design_tables,
-    part_tables,
-    workload_tables,
-)
-from coopt.report.remarks import margins_table, notes
-from coopt.report.tables import FigureTable, figures
+from coopt.report.parts import BILL, bill_table, degrees, tco_sentence
+from coopt.report.tables import FigureTable, facts, figures
 
 EACH_ON_ITS_OWN = (
     "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another"
     " leaf."
 )
+AIMS = {True: "least cost at the worst prices", False: "least regret at any prices"}
+"""What [robust] asks for, by whether that is the worst case."""
+
+
+def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """What ties the parts, table by table; nothing where there is one that stands alone."""
+    if plan.couplings.sites:
+        yield _sites(plan)
+    if plan.couplings.ring is not None:
+        yield from _ring(instance, plan, plan.couplings.ring)
+    for core in plan.couplings.cores:
+        yield from _core(instance, core)
+    yield from _joint_purchases(instance, plan, cost)
+    yield from _standing(instance, plan)
+
+
+def _sites(plan: Plan) -> FigureTable:
+    """What each site feeds, phase by phase, with its share of a batch that sites train together."""
+    ring = plan.couplings.ring
+    shares = dict(zip(ring.sites, ring.site_shares, strict=True)) if ring else {}
+
+    def row(power: SitePower) -> tuple[str, ...]:
+        here = [
+            part.design.gpus
+            for part in plan.parts
+            if part.design and (part.site, part.phase) == (power.site, power.phase)
+        ]
+        return (
+            power.site if power.phase is None else f"{power.site}, {power.phase:g}",
+            f"{shares[power.site]} of {ring.shares}" if ring else "-",
+            words.count(sum(here)),
+            words.power(power.facility_w),
+            words.power(power.facility_limit_w),
+        )
+
+    numbers = ("shares", "GPUs", "feeds", "at most")
+    return figures("Sites", ("site",), numbers, map(row, plan.couplings.sites))
+
+
+def _ring(instance: Instance, plan: Plan, ring: Ring) -> Iterator[RenderableType]:
+    """Channels between sites, what is sent over them, and the bound of all sites together."""
+    if ring.wan:
+        yield figures(
+            "Wide-area links, each way",
+            ("between",),
+            ("channels", "Gbit/s each", "Tbit/s", "latency", "price"),
+            [
+                (
+                    " - ".join(link.between),
+                    words.count(link.channels),
+                    f"{link.gbit_s:g}",
+                    words.digits(link.channels * link.gbit_s / 1000, 3),
+                    words.seconds(link.latency_s),
+                    words.money(link.usd),
+                )
+                for link in ring.wan
+            ],
+        )
+    for exchange in ring.exchanges:
+        scale, unit = words.byte_scale(exchange.sent_bytes)
+        yield (
+            f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)}"
+            f" {unit} of gradients of {exchange.workload} round the ring, which takes"
+            f" {words.seconds(exchange.exchange_s)}."
+        )
+    for workload in instance.workload:
+        slowest_s = max(run.iteration_time_s for run in plan.runs if run.name == workload.name)
+        if pace := workload.in_own_units(slowest_s):
+            bound = workload.in_own_units(workload.asked_s)
+            yield f"Bound of {workload.name}, all sites together: {bound}; this plan {pace}."
+
+
+def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
+    """What a core is, and which links lead into it."""
+    core, sharing = coupling.core, instance.sharing.core
+    rows = [
+        (
+            links.workload,
+            words.count(links.per_leaf) if links.per_leaf else "-",
+            words.count(links.links),
+        )
+        for links in core.islands
+    ]
+    place = coupling.name.removeprefix("core").removeprefix(", ")
+    yield figures(
+        f"Links into the core{f', {place}' if coupling.site is None and place else place}",
+        ("island",),
+        ("from each leaf", "links"),
+        rows,
+        total=("together", "", words.count(core.ports)),
+    )
+    radix = next(box.radix for box in instance.network.switches if box.name == core.switch.name)
+    lower = sorted(set(map(core.below, core.islands)))
+    ends = (
+        f"{core.optic} at both ends of a link"
+        if lower == [core.optic]
+        else f"{core.optic} at its end of links and {', '.join(lower)} at that of islands"
+    )
+    between = "the islands of a site" if coupling.site is not None else "islands"
+    yield (
+        f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)}"
+        f" of {words.count(core.switches * radix)} ports in use, {ends}:"
+        f" {sharing.gbit_s_per_gpu if sharing else 0.0:g} Gbit/s between {between} for each GPU"
+        " that trains."
+    )
+    if len(core.islands) == 1:
+        yield "Only one island stands here: the core joins it to nothing, but reserves its links."
+    if any(not links.per_leaf for links in core.islands):
+        yield "An island of one HB domain has NICs for these links only, and no leaf."
+
+
+def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """Products in use of each kind that is limited, and the price that each discounted one has."""
+    for kind, most in instance.sharing.most_products.given.items():
+        names = sorted(products(plan, kind))
+        yield (
+            f"Products of kind {kind}: {len(names)} of at most {most} in use"
+            f" ({', '.join(names) or 'none'})."
+        )
+    rows = [
+        _bracket(discount, lines, "" if year is None else f", {year:g}")
+        for year, items in plan.couplings.bought(cost).items()
+        for discount in instance.sharing.discount
+        if (lines := [item for item in items if item.product == (discount.kind, discount.item)])
+    ]
+    if rows:
+        numbers = ("used", "spare", "unit $")
+        yield figures("Discounts", ("item", "applies", "reached"), numbers, rows)
+
+
+def _bracket(discount: Discount, lines: list[Item], when: str) -> tuple[str, ...]:
+    """The bracket that a product is bought in; spare units are those beyond what is used."""
+    bought, spare = (sum(item.count for item in lines if item.spare >= least) for least in (0, 1))
+    # Incremental prices are for units beyond a threshold alone.
+    beyond = 0 if discount.applies == "all-units" else 1
+    begins = [0, *(begin for begin in discount.begins if begin + beyond <= bought)]
+    bracket = f"from {words.count(begins[-1])}" if begins[-1] else "list price"
+    return (
+        f"{discount.item}{when}",
+        discount.applies,
+        f"{bracket} ({len(begins) - 1} of {len(discount.begins)})",
+        words.count(bought - spare),
+        words.count(spare),
+        words.exact(lines[-1].unit_usd),
+    )
+
+
+def bill_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+    """The bill of everything, or of each phase at its prices with what foresight is worth."""
+    growth, worst = plan.couplings.growth, instance.worst_prices
+    if not growth:
+        title = f"{BILL}, at the worst prices" if worst else BILL
+        yield bill_table(title, cost.items, cost.capex_usd, cost.power_w)
+        yield tco_sentence(instance, cost)
+        return
+    energy, work = (
+        math.fsum(getattr(phase, name) for phase in growth) for name in ("energy_usd", "work_usd")
+    )
+    works = f"{words.money(work)} of labour and support, " if work else ""
+    yield (
+        f"All phases together: {words.money(cost.capex_usd)} to buy, {works}{words.money(energy)}"
+        " of electricity."
+    )
+    yield from _foresight(plan)
+    for phase in growth:
+        title = f"Bill of {phase.year:g}, at its {'worst ' if worst else ''}prices"
+        bought_w = sum(item.w for item in phase.bought)
+        yield bill_table(title, phase.bought, phase.capex_usd, bought_w)
+        if phase.stored:
+            stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
+            yield (
+                f"Bought ahead and kept for later: {stock}. Watts of the bill are of everything"
+                " bought; what is kept for later does not draw them yet."
+            )
+
+
+def spending_table(plan: Plan, cost: Cost) -> FigureTable:
+    """What each phase pays, with labour and support where there are any."""
+    growth = plan.couplings.growth
+    names = {
+        "purchase $": "capex_usd",
+        "labour and support $": "work_usd",
+        "electricity $": "energy_usd",
+    }
+    paid = {name: [getattr(phase, key) for phase in growth] for name, key in names.items()}
+    paid = {name: usd for name, usd in paid.items() if any(usd) or name != "labour and support $"}
+    sums = [cost.capex_usd, *(math.fsum(usd) for usd in [*paid.values()][1:])]
+    rows = [
+        (f"{phase.year:g}", *(words.exact(round(n)) for n in (*usd, phase.power_w)))
+        for phase, *usd in zip(growth, *paid.values(), strict=True)
+    ]
+    total = ("total", *(words.exact(round(usd)) for usd in sums), "")
+    return figures("", ("Phase",), (*paid, "draws W"), rows, total=total, compact=True)
+
+
+def _foresight(plan: Plan) -> Iterator[str]:
+    """What planning phase by phase would have come to."""
+    myopic, value = plan.couplings.myopic, plan.objective.value
+    if myopic is None:
+        return
+    start = f" It starts with {words.design_text(myopic.steps[0].design)}." if myopic.steps else ""
+    if myopic.dead_end is not None:
+        yield f"Planning each phase on its own runs into a dead end: {myopic.dead_end}.{start}"
+    elif myopic.saving is not None and myopic.value is not None and value is not None:
+        share = myopic.saving / myopic.value if myopic.value else 0.0
+        outcome = (
+            "costs the same here."
+            if share <= EQUAL
+            else f"takes {words.money(myopic.value)} of {plan.objective.kind}: foresight saves"
+            f" {words.money(myopic.saving)} ({words.percent(share)}).{start}"
+        )
+        yield f"Planning each phase on its own {outcome} {EACH_ON_ITS_OWN}"
 
 
 def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
@@ -43,252 +242,97 @@ def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         trained = ", ".join(
             f"{workload.name} ({words.asked_bound(workload)})" for workload in question.workload
         )
-        changes = [
-            f"{kind} x {factor:g}"
-            for kind, factor in phase.price.model_dump().items()
-            if factor != 1
-        ]
+        factors = phase.price.model_dump().items()
+        changes = [f"{kind} x {factor:g}" for kind, factor in factors if factor != 1]
         prices = f"; prices: {', '.join(changes)}" if changes else ""
-        labour = (
-            f"; ${phase.retrofit_usd_per_link:,g} for a link added later"
-            if phase.retrofit_usd_per_link
-            else ""
-        )
+        usd = phase.retrofit_usd_per_link
+        labour = f"; ${usd:,g} for a link added later" if usd else ""
         yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
 
 
-def phases_report(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
-    """Growth at a glance, every phase with its bill, the last network in full, every workload, the
-    myopic planner.
-    """
-    assert plan.cost is not None
-    last_phase = plan.phases[-1]
-    yield growth_table(plan)
-    yield from bills_by_phase(plan, plan.cost)
-    yield ""
-    yield from design_tables(instance, last_phase.design)
-    for t, phase in enumerate(plan.phases):
-        question = of_phase(instance, t)
-        for run, workload in zip(phase.workloads, question.workload, strict=True):
-            yield ""
-            yield f"From {phase.year:g}:"
-            yield from workload_tables(run, workload)
-    yield ""
-    yield margins_table(plan_checks(instance, plan))
-    yield ""
-    yield from notes(
-        of_phase(instance, len(plan.phases) - 1),
-        [last_phase.design],
-        last_phase.workloads,
-        none_inside=plan.tp_across,
-    )
-
-
-def bills_by_phase(plan: Plan, cost: Cost, prices: str = "prices") -> Iterator[RenderableType]:
-    """What all phases cost, what foresight is worth, and the bill of each; nothing where all is
-    bought at once.
-    """
-    growth = plan.couplings.growth
-    if growth:
-        yield _spending_sentence(cost, growth)
-        if plan.myopic is not None:
-            yield ""
-            yield from _foresight(plan, plan.myopic)
-        yield from _phase_bills(growth, prices)
-
-
-def spending_table(plan: Plan, cost: Cost) -> FigureTable:
-    """What each phase pays, with labour and support where there are any."""
-    growth = plan.couplings.growth
-    paid = [(phase.capex_usd, phase.work_usd, phase.energy_usd) for phase in growth]
-    sums = (
-        cost.capex_usd,
-        math.fsum(phase[1] for phase in paid),
-        math.fsum(phase[2] for phase in paid),
-    )
-    # Labour and support have a column only where something is paid for them.
-    columns = [n for n in range(3) if n != 1 or sums[1]]
-    rows = [
-        (
-            f"{phase.year:g}",
-            *(words.exact(round(usd[n])) for n in columns),
-            words.exact(round(phase.power_w)),
-        )
-        for phase, usd in zip(growth, paid, strict=True)
+def doubt_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+    """What a question asks a plan to stand."""
+    robust = instance.robust
+    if robust is None:
+        return
+    lost = [
+        f"one {part} (bounds {longer:g} times as long)" for part, longer in instance.losses.items()
     ]
-    names = ("purchase $", "labour and support $", "electricity $")
-    total = ("total", *(words.exact(round(sums[n])) for n in columns), "")
-    return figures(
-        "", ("Phase",), (*(names[n] for n in columns), "draws W"), rows, total=total, compact=True
-    )
+    spans = [
+        f"{kind} x {low:g} to {high:g}"
+        for kind, (low, high) in robust.prices.intervals.items()
+        if (low, high) != (1.0, 1.0)
+    ]
+    low_share, high_share = robust.efficiency
+    efficiency = f"x {low_share:g} to {high_share:g}" if robust.efficiency != (1.0, 1.0) else ""
+    rows = {
+        "Losses": ", ".join(lost),
+        "Prices": ", ".join(spans),
+        "Efficiency": efficiency,
+        "Aim": AIMS[robust.aim == "worst-case"],
+    }
+    yield from ((name, text) for name, text in rows.items() if text)
 
 
-def _spending_sentence(cost: Cost, growth: Sequence[PhaseSpending]) -> str:
-    """What all phases cost."""
-    purchase_text = words.money(cost.capex_usd)
-    electricity = words.money(math.fsum(phase.energy_usd for phase in growth))
-    work = math.fsum(phase.work_usd for phase in growth)
-    works = f"{words.money(work)} of labour and support, " if work else ""
-    return f"All phases together: {purchase_text} to buy, {works}{electricity} of electricity."
-
-
-def _phase_bills(growth: Sequence[PhaseSpending], prices: str) -> Iterator[RenderableType]:
-    """The bill of every phase at its prices, and what waits for a later one."""
-    for phase in growth:
-        yield ""
-        title, power_w = (
-            f"Bill of {phase.year:g}, at its {prices}",
-            sum(item.w for item in phase.bought),
+def _standing(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+    """Losses and prices that the plan stands, with every way in which prices may turn out."""
+    kind, outlooks = plan.objective.kind, plan.couplings.outlooks
+    rows = [] if outlooks is None else [*_outlook_rows(instance, kind, outlooks)]
+    rows += [row for losses in plan.couplings.losses for row in _loss_rows(plan, losses)]
+    if rows:
+        yield facts("What it stands", rows)
+    if outlooks is not None and outlooks.turns:
+        yield figures(
+            "However prices turn out",
+            ("factors on prices",),
+            ("this plan", "best plan", "regret"),
+            [
+                (
+                    ", ".join(f"{kind} {by:g}" for kind, by in turn.factors.items() if by != 1.0)
+                    or "as listed",
+                    *(words.amount(kind, value) for value in (turn.value, turn.best, turn.regret)),
+                )
+                for turn in outlooks.turns
+            ],
         )
-        yield bill_table(title, phase.bought, phase.capex_usd, power_w)
-        if phase.stored:
-            stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
-            yield f"Bought ahead and kept for later: {stock}."
-            yield (
-                "Watts of the bill are of everything bought; what is kept for later does not draw"
-                " them yet."
-            )
 
 
-def growth_table(plan: Plan) -> RenderableType:
-    """One line for each phase: what stands, and what it spends."""
-    return figures(
-        "What to buy when",
-        ("from", "HB domains", "network"),
-        ("GPUs", "uplinks", "buy $", "MW"),
-        [
-            (
-                f"{phase.year:g}",
-                words.times(phase.design.hb_domain.count, phase.design.hb_domain.name),
-                network_of(phase),
-                words.count(phase.design.gpus),
-                uplinks_of(phase),
-                words.exact(phase.capex_usd),
-                words.digits(phase.power_w / 1e6, 4),
-            )
-            for phase in plan.phases
-        ],
-    )
-
-
-def network_of(phase: PhasePlan) -> str:
-    """`2-tier rail-only`."""
-    fabric = phase.design.fabric
-    return f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "none"
-
-
-def uplinks_of(phase: PhasePlan) -> str:
-    """Uplinks of a leaf, or none on one tier."""
-    tiers = phase.design.fabric.tier
-    return words.count(tiers[0].uplinks_per_switch) if len(tiers) > 1 else "none"
-
-
-def _foresight(plan: Plan, claim: Myopic) -> Iterator[str]:
-    """What planning phase by phase would have come to."""
-    kind = plan.objective.kind
-    first_design = claim.steps[0].design if claim.steps else None
-    start = "" if first_design is None else f" It starts with {words.design_text(first_design)}."
-    if claim.dead_end is not None:
-        yield f"Planning each phase on its own runs into a dead end: {claim.dead_end}.{start}"
-    elif claim.saving is not None and claim.value is not None and plan.objective.value is not None:
-        if claim.saving <= EQUAL * abs(claim.value):
-            yield f"Planning each phase on its own costs the same here. {EACH_ON_ITS_OWN}"
-        else:
-            share = words.percent(claim.saving / claim.value)
-            yield (
-                f"Planning each phase on its own takes {words.money(claim.value)} of {kind}:"
-                f" foresight saves {words.money(claim.saving)} ({share}).{start} {EACH_ON_ITS_OWN}"
-            )
-
-
-def sites_report(
-    instance: Instance, plan: Plan, cost: Cost, cluster: Together
-) -> Iterator[RenderableType]:
-    """Sites side by side, links, exchanges, the whole bill, the network of each site, bounds, how
-    to read them.
-    """
-    runs = zip(*(site.workloads for site in cluster.sites), strict=True)
-    slowest = [max(run, key=lambda run_at_site: run_at_site.iteration_time_s) for run in runs]
-    yield _sites(cluster)
-    if cluster.wan:
-        yield ""
-        yield _links(cluster)
-        yield from _exchanges(cluster)
-    yield from _bounds_in_own_units(instance, slowest)
-    yield ""
-    yield from bill_tables(instance, cost, f"{BILL}, all sites")
-    for site in cluster.sites:
-        yield ""
-        workloads = [
-            part_of(workload, site.shares, cluster.shares) for workload in instance.workload
-        ]
-        runs = zip(site.workloads, workloads, strict=True)
-        yield from part_tables(
-            instance, site.design, runs, title=f"Site {site.name}", where=f" at {site.name}"
-        )
-    yield ""
-    yield margins_table(plan_checks(instance, plan))
-    yield ""
-    designs, channels = (
-        [site.design for site in cluster.sites],
-        ["wide-area channels"] if instance.wan else [],
-    )
-    yield from notes(instance, designs, slowest, none_inside=plan.tp_across, beside=channels)
-
-
-def _sites(cluster: Together) -> RenderableType:
-    return figures(
-        "Sites",
-        ("site",),
-        ("shares", "GPUs", "feeds", "at most", "purchase"),
-        [
-            (
-                site.name,
-                f"{site.shares} of {cluster.shares}",
-                words.count(site.design.gpus),
-                words.power(site.facility_w),
-                words.power(site.facility_limit_w),
-                words.money(site.cost.capex_usd),
-            )
-            for site in cluster.sites
-        ],
-    )
-
-
-def _links(cluster: Together) -> RenderableType:
-    return figures(
-        "Wide-area links, each way",
-        ("between",),
-        ("channels", "Gbit/s each", "Tbit/s", "latency", "price"),
-        [
-            (
-                " - ".join(link.between),
-                words.count(link.channels),
-                f"{link.gbit_s:g}",
-                words.digits(link.channels * link.gbit_s / 1000, 3),
-                words.seconds(link.latency_s),
-                words.money(link.usd),
-            )
-            for link in cluster.wan
-        ],
-    )
-
-
-def _exchanges(cluster: Together) -> Iterator[RenderableType]:
-    for exchange in cluster.exchanges:
-        scale, unit = words.byte_scale(exchange.sent_bytes)
+def _outlook_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tuple[str, str]]:
+    low, high = outlooks.efficiency
+    if (low, high) != (1.0, 1.0):
         yield (
-            f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)}"
-            f" {unit} of gradients of {exchange.workload} round the ring, which takes"
-            f" {words.seconds(exchange.exchange_s)}."
+            "Efficiency",
+            f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}",
         )
+    robust = instance.robust
+    if robust is not None and (robust.prices != Prices() or robust.aim != "worst-case"):
+        yield "Aim", AIMS[outlooks.at_worst_prices]
+        yield "Objective", f"{words.amount(kind, outlooks.list_value)} at list prices"
 
 
-def _bounds_in_own_units(instance: Instance, slowest: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """Bounds in the units they are given in, which are those of all sites together."""
-    for run, workload in zip(slowest, instance.workload, strict=True):
-        bound, time_text = (
-            workload.in_own_units(time_s) for time_s in (workload.asked_s, run.iteration_time_s)
-        )
-        if time_text:
-            yield f"Bound of {run.name}, all sites together: {bound}; this plan {time_text}."
+def _loss_rows(plan: Plan, losses: PartLosses) -> Iterator[tuple[str, str]]:
+    """Each loss of a part and how workloads run after it."""
+    part = f"{losses.part}: " if len(plan.parts) > 1 else ""
+    for loss in losses.survived:
+        yield "Loss", f"{part}{_loss_text(loss)}"
+        yield from (("", run_without(run)) for run in loss.workloads)
+
+
+def _loss_text(loss: Survived) -> str:
+    outcome = (
+        "training goes on with fewer GPUs"
+        if loss.slowdown is None
+        else f"traffic of a domain takes {loss.slowdown:.3g} times as long"
+    )
+    kept = f"every bound, {loss.slower:g} times as long, is still met"
+    return f"any one {loss.part} lost: {outcome}; {kept}"
+
+
+def run_without(run: WorkloadPlan) -> str:
+    """How a workload runs without a domain."""
+    gpus = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
+    return (
+        f"{run.name}: {words.count(run.gpus)} GPUs, {gpus} in each of"
+        f" {words.counted(run.gpus // gpus, 'domain')}, {degrees(run.mapping)},"
+        f" {words.seconds(run.iteration_time_s)} of {words.seconds(run.bound_s)}"
+    )

@@ -18,7 +18,6 @@ from coopt.plan.claims import SolverReport, Timing
 from coopt.plan.schema import Design, ObjectiveClaim, Plan
 from coopt.report import words
 from coopt.report.comparison import differences
-from coopt.report.robust import value_name
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
 
 if TYPE_CHECKING:
@@ -71,10 +70,8 @@ def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
     yield Text(explanation.sentences[0], style="bold")
     yield _sentence_list(explanation.sentences[1:])
     if explanation.bounds:
-        yield ""
         yield bounds_table(explanation)
     if explanation.prices:
-        yield ""
         yield prices_table(explanation.design, explanation.prices)
 
 
@@ -262,6 +259,11 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
         f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}",
     )
     yield "Time", stages(plan.timing_s)
+
+
+def value_name(instance: Instance, kind: str) -> str:
+    """What the value of an objective measures: `capex`, or `regret of capex`."""
+    return f"regret of {kind}" if instance.minimizes_regret else kind
 
 
 VALUE_UNITS = {"capex": "USD", "power": "W", "tco": "USD"}

@@ -17,7 +17,6 @@ import numpy as np
 
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph
-from coopt.network.halls import NetworkHall
 from coopt.network.wiring import Ints, core_wires, leaf_numbers, pod_wires, rails_of
 
 Key = tuple[str, int]
@@ -239,20 +238,6 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     ]
     frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
     return rows_drawing("pod", rows, lines, colours={}, names={}, frames=(frame,))
-
-
-def hall_drawing(hall: NetworkHall) -> Drawing:
-    """Racks in their rows, each with its place; those of switches, or amid which these stand, have
-    a dark edge.
-    """
-    rows, per_row = excerpt(hall.rows), hall.hall.racks_per_row
-    parts, names = list[Shape](), [f"row {row:,}" for row in rows]
-    for line, row in enumerate(rows):
-        racks = range(row * per_row, min((row + 1) * per_row, hall.all_racks))
-        parts += rack_row(line, racks, hall.amid, min(per_row, hall.all_racks))
-    return Drawing(
-        title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=row_names(names)
-    )
 
 
 def rack_row(line: int, racks: range, amid: Collection[int], longest: int) -> Iterator[Shape]:

@@ -245,9 +245,7 @@ def collective_report(
     were asked for.
     """
     yield Text(collective_headline(outcome), style="bold")
-    yield ""
     yield facts("All-reduce", _rows(outcome))
-    yield ""
     yield figures(
         "",
         ("schedule",),
@@ -259,7 +257,6 @@ def collective_report(
         " gathers. A chunk on a link counts for as long as it is sent."
     )
     if trained is not None:
-        yield ""
         yield figures(
             "Training with these links between the domains",
             ("workload",),
@@ -375,7 +372,6 @@ def _times(outcome: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
 
 
 def _bill(bill: tuple[Item, ...]) -> Iterator[RenderableType]:
-    yield ""
     yield bill_table("Bill of the fabric", bill, **_sums(bill))
 
 

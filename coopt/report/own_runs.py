@@ -22,7 +22,6 @@ def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
     posteriors = calibration.posteriors
     rows = sum(len(posterior.rows) for posterior in posteriors)
     yield Text(f"{words.counted(rows, 'run')} of your own; the catalog is as it was.", style="bold")
-    yield ""
     yield figures(
         "Values, and where nine of ten lie",
         ("of", "parameter"),
@@ -52,13 +51,10 @@ def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
     for name, reason in calibration.skipped.items():
         yield f"Left out: {name}, {reason}."
     for following in calibration.next_runs:
-        yield ""
         yield from _next_run(following)
-    yield ""
     yield Text(
-        "To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
+        "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:\n", style="bold"
     )
-    yield ""
 
 
 def _doubts(posterior: Posterior) -> Iterator[RenderableType]:

@@ -1,10 +1,9 @@
-"""One network of a plan: what is built, what it costs, and how each workload runs on it."""
+"""The words for what a plan is made of, and the tables of its bill, switches and times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
-from rich.console import RenderableType
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from coopt.instance.errors import spoken
 from coopt.instance.schema import Instance
@@ -12,8 +11,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.parts import DirectLinks, NicChoice, Uptime, beside_ordinary
 from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
 from coopt.report import words
-from coopt.report.direct_links import link_tables
-from coopt.report.tables import FigureTable, facts, figures
+from coopt.report.tables import FigureTable, figures
 
 BILL = "Bill of materials"
 COMPONENTS = {
@@ -31,6 +29,16 @@ COMPONENTS = {
     "straggler": "stragglers and overhead",
 }
 
+
+SENT = {
+    "pp": "sends to the next stage",
+    "dp": "exchanges of replicas or contexts",
+    "tp": "TP collectives",
+    "cp": "keys and values of contexts",
+    "ep": "tokens to experts",
+    "edp": "gradients of experts",
+}
+"""What domains send over direct links in each phase."""
 
 ROUTING = {
     "spray": "flows are sprayed over all paths",
@@ -67,67 +75,28 @@ def bill_table(title: str, lines: Iterable[Item], usd: float, w: float) -> Figur
     )
 
 
-def part_tables(
-    instance: Instance,
-    network: Design | DirectLinks,
-    runs: Iterable[tuple[WorkloadPlan, Workload]],
-    cost: Cost | None = None,
-    *,
-    title: str = "",
-    bill: str = BILL,
-    where: str = "",
-) -> Iterator[RenderableType]:
-    """One network: what is built, its bill where it has one of its own, and how each workload runs
-    on it.
-
-    Parameters
-    ----------
-    title, bill
-        Titles of the table of what is built and of the bill.
-    where
-        Stands behind the name of a workload, where a plan has several networks: " at east".
+def switches_table(designs: Mapping[str, Design]) -> FigureTable:
+    """The switches of each level of networks by their names, the ports of one of them in use, and
+    the links below the level.
     """
-    if isinstance(network, DirectLinks):
-        yield from link_tables(network, title or "Direct links")
-    else:
-        yield from design_tables(instance, network, title or "Decision")
-    if cost is not None:
-        yield ""
-        yield from bill_tables(instance, cost, bill)
-    for run, workload in runs:
-        yield ""
-        yield from workload_tables(run, workload, where)
-
-
-def design_tables(
-    instance: Instance, design: Design, title: str = "Decision"
-) -> Iterator[RenderableType]:
-    """The decision, and the switches of each level."""
-    yield facts(title, decision_rows(instance, design))
-    if design.fabric.tier:
-        yield ""
-        yield switches_table(design)
-
-
-def switches_table(design: Design) -> FigureTable:
-    """The switches of each level, the ports of one of them in use, and the links below the
-    level.
-    """
-    products = len(design.fabric.switch_names) > 1
+    several = len(designs) > 1
+    products = any(len(design.fabric.switch_names) > 1 for design in designs.values())
     return figures(
-        "Switches of the whole network",
-        ("level", *(("switch",) if products else ()), "optic"),
+        "Switches",
+        (*(("part",) if several else ()), "level", *(("switch",) if products else ()), "optic"),
         ("switches", "down ports", "uplinks", "links"),
         [
             (
+                *((name,) if several else ()),
                 str(tier.level),
                 *((tier.switch or design.fabric.switch.name,) if products else ()),
                 " / ".join(tier.optics),
-                words.count(tier.switches),
-                words.count(tier.down_ports),
-                words.count(tier.uplinks_per_switch),
-                words.count(tier.links),
+                *map(
+                    words.count,
+                    (tier.switches, tier.down_ports, tier.uplinks_per_switch, tier.links),
+                ),
             )
+            for name, design in designs.items()
             for tier in design.fabric.tier
         ],
     )
@@ -148,80 +117,10 @@ def side_by_side(kind: str, networks: int, ports: int) -> str:
     return f", {planes}" if ports > 1 else ""
 
 
-def _nics_of_gpus(nic: NicChoice) -> str:
-    return f"1 for {nic.shared_by} GPUs" if nic.shared_by > 1 else f"{nic.per_gpu} per GPU"
-
-
 def nics_in_words(nic: NicChoice) -> str:
     """The NICs of a GPU, or the GPUs of a NIC, with the product."""
     ratio_text = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
     return f"{nic.per_gpu} x {nic.name} {ratio_text}"
-
-
-def _ports_of_nic(instance: Instance, fabric: Fabric) -> str:
-    """The ports of a NIC that lead to planes of their own, if there are several."""
-    gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
-    planes = fabric.nic.planes
-    return (
-        f", {planes} ports of {gbit_s / planes:g} Gbit/s to planes of their own"
-        if planes > 1
-        else ""
-    )
-
-
-def decision_rows(instance: Instance, design: Design) -> Iterator[tuple[str, str]]:
-    """The decision line by line; nothing about a network where one domain needs none."""
-    domain, fabric = design.hb_domain, design.fabric
-    active_text = (
-        "all of them train" if domain.active == domain.size else f"{domain.active} of them train"
-    )
-    # Where domains are not filled alike, what fills the fullest would be too many for all.
-    if domain.active * domain.count > design.gpus:
-        active_text = f"{design.gpus / domain.count:.4g} of them train on average"
-    yield (
-        "HB domain",
-        (
-            f"{words.times(domain.count, domain.name)}, {words.counted(domain.size, 'GPU')} each,"
-            f" {active_text}"
-        ),
-    )
-    yield "GPUs", f"{words.times(design.gpus, instance.cluster.gpu.name)} train"
-    standing_by = (
-        f", {words.counted(design.spare_domains, 'domain')} standing by"
-        if design.spare_domains
-        else ""
-    )
-    idle = f"{words.counted(design.spare_gpus, 'GPU')} idle, paid for{standing_by}"
-    yield "Spares", idle if design.spare_gpus else "none"
-    if fabric.tiers:
-        yield (
-            "Fabric",
-            f"{tiers_of(fabric)}{side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)}",
-        )
-        yield (
-            "NIC",
-            f"{fabric.nic.name}, {_nics_of_gpus(fabric.nic)}{_ports_of_nic(instance, fabric)}",
-        )
-        yield "Switch", words.times(fabric.switch_count, fabric.switch_text)
-        yield "Transceivers", words.count(fabric.transceiver_count)
-        yield "Uplinks", uplinks(design)
-        is_full = fabric.oversubscription <= 1
-        yield (
-            "Oversubscription",
-            f"{words.ratio(fabric.oversubscription)}{' (full bandwidth)' if is_full else ''}",
-        )
-        if fabric.tiers > 1 and fabric.routing != 1:
-            yield "Routing", routing_words(fabric.routing)
-    else:
-        yield "Fabric", "none, one HB domain holds every GPU"
-    yield (
-        "Racks",
-        (
-            "not known for this HB domain"
-            if design.racks is None
-            else f"{words.count(design.racks)} for HB domains"
-        ),
-    )
 
 
 def tiers_of(fabric: Fabric) -> str:
@@ -241,12 +140,6 @@ def uplinks(design: Design) -> str:
     return "; ".join(parts) if parts else "none, one tier"
 
 
-def bill_tables(instance: Instance, cost: Cost, title: str = BILL) -> Iterator[RenderableType]:
-    """The bill of materials with its totals, and the total cost of ownership."""
-    yield bill_table(title, cost.items, cost.capex_usd, cost.power_w)
-    yield tco_sentence(instance, cost)
-
-
 def tco_sentence(instance: Instance, cost: Cost) -> str:
     """Purchase and power as one sum, with what it assumes."""
     terms = instance.objective
@@ -264,53 +157,7 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     )
 
 
-def workload_tables(
-    run: WorkloadPlan, workload: Workload, place: str = ""
-) -> Iterator[RenderableType]:
-    """A workload's facts and where its time goes."""
-    yield facts(
-        f"{run.name}{place}" if place else f"Workload {run.name}", workload_rows(run, workload)
-    )
-    yield ""
-    yield breakdown_table(run)
-
-
 COLLECTIVES = {"tp": "TP", "cp": "CP", "dp": "DP", "ep": "EP", "edp": "gradients of experts"}
-
-
-def workload_rows(run: WorkloadPlan, workload: Workload) -> Iterator[tuple[str, str]]:
-    """Model, time, split, schedule, memory and utilisation, line by line."""
-    yield "Model", training_text(workload)
-    within = f", at most {words.seconds(run.bound_s)} allowed" if workload.bounded else ", no bound"
-    yield "Iteration", f"{words.seconds(run.iteration_time_s)}{within}"
-    if workload.bounded and (training_time := trained_text(run, workload)):
-        yield "Bound", f"{workload.in_own_units(workload.asked_s)}; this plan {training_time}"
-    if run.uptime is not None:
-        yield "Goodput", uptime_text(run.uptime)
-    yield "Throughput", f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
-    yield "Split", split(run)
-    yield "Schedule", schedule(run.mapping, workload.options.schedule)
-    share = words.percent(run.memory_gib / run.memory_limit_gib)
-    yield "Memory", f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU ({share})"
-    for knob in run.knobs:
-        yield "Knob", knob
-    for evidence in workload.options.evidence:
-        yield "Evidence", evidence
-    if run.collectives:
-        algorithms = (f"{COLLECTIVES[kind]}: {name}" for kind, name in run.collectives.items())
-        yield "Collectives", ", ".join(algorithms)
-    if run.routes:
-        max_routes = max(run.routes.values())
-        slowed = f"slowed by up to {max_routes:.3g}" if max_routes > 1 else "none slowed"
-        yield "Routes", f"found for all flows, {slowed}"
-    yield "Utilisation", f"MFU {words.percent(run.mfu)}, HFU {words.percent(run.hfu)}"
-
-
-def under_bound(run: WorkloadPlan) -> str:
-    """`1.5% under the bound of 12.00 s`."""
-    if not run.bounded:
-        return "no bound"
-    return f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
 
 
 def trained_text(run: WorkloadPlan, workload: Workload) -> str:
@@ -426,20 +273,39 @@ def schedule(mapping: MappingChoice, order: str) -> str:
     return ", ".join([ordinary, *beside_ordinary(mapping.model_dump())])
 
 
-def knob_sentences(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """What departs from ordinary training, and in which workloads, where these stand in one
-    table.
+def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
+    """Bundles by where their ends lie in the grid of stages and replicas, and the traffic of each
+    phase.
     """
-    for knob in dict.fromkeys(knob for workload in workloads for knob in workload.knobs):
-        names = dict.fromkeys(workload.name for workload in workloads if knob in workload.knobs)
-        yield f"Knob of {', '.join(names)}: {knob}."
+    counts: Counter[tuple[int, ...]] = Counter()
+    for bundle in direct.bundles:
+        (s, d), (t, e) = (divmod(domain, direct.replicas) for domain in bundle.between)
+        around = min((d - e) % direct.replicas, (e - d) % direct.replicas)
+        counts[abs(t - s), around, bundle.links] += 1
+    bundles = [tuple(map(words.count, (*key, count))) for key, count in sorted(counts.items())]
+    places = ("blocks apart", "apart in the ring", "links", "bundles")
+    yield figures("Bundles of links", (), places, bundles)
+    phases = [
+        (
+            SENT[phase.name],
+            f"{phase.pace_links:.4g}",
+            words.percent(
+                sum(route.share for route in phase.routes if len(route.path) > 2)
+                / sum(route.share for route in phase.routes)
+            ),
+            words.count(max(len(route.path) for route in phase.routes) - 1),
+        )
+        for phase in direct.phases
+    ]
+    numbers = ("as fast as links", "passed on by others", "most hops")
+    yield figures("Traffic between domains", ("phase",), numbers, phases)
 
 
-def breakdown_table(run: WorkloadPlan) -> FigureTable:
+def breakdown_table(run: WorkloadPlan, name: str) -> FigureTable:
     """Where the time of one iteration goes; parts that take none are left out."""
     iteration_s = run.iteration_time_s
     return figures(
-        f"One iteration of {run.name}",
+        f"One iteration of {name}",
         ("component",),
         ("time", "share"),
         [
@@ -453,3 +319,11 @@ def breakdown_table(run: WorkloadPlan) -> FigureTable:
         ],
         total=("iteration", words.seconds(iteration_s), words.percent(1.0)),
     )
+
+
+def without_gpus(cost: Cost) -> str:
+    """Which GPUs are no part of the cost; empty where all are."""
+    if any(item.kind == "gpu" for item in cost.items):
+        return ""
+    idle = any(item.idle and item.usd > 0 for item in cost.items)
+    return "without the GPUs that train" if idle else "without the GPUs"

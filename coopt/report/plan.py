@@ -1,30 +1,91 @@
-"""A plan as a planner reads it, the decision first; and a design that was given."""
+"""A plan on one screen and in full, and a design or a plan that was given: the decision first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import LONGEST_S
-from coopt.network.part_networks import network_of
-from coopt.network.plan_networks import Baseline
-from coopt.plan.evaluation import Evaluation, MappingRanking, PlanEvaluation, limit_checks
-from coopt.plan.parts import DirectLinks, beside_ordinary
-from coopt.plan.schema import Cost, Design, Plan
+from coopt.plan.couplings import one_network
+from coopt.plan.evaluation import (
+    Evaluation,
+    LimitCheck,
+    MappingRanking,
+    PlanEvaluation,
+    RankedMappings,
+    plan_checks,
+)
+from coopt.plan.parts import beside_ordinary
+from coopt.plan.schema import Cost, Item, Plan
 from coopt.report import words
 from coopt.report.building import mating_notes
-from coopt.report.comparison import rivals_sentence, runners_tables, saving_tables
-from coopt.report.couplings import phases_report, sites_report
-from coopt.report.explanation import search_table
-from coopt.report.islands import islands_report
-from coopt.report.parts import BILL, degrees, part_tables
-from coopt.report.remarks import first_sentences, margin_note, margins_table, notes, study_notes
-from coopt.report.robust import regret_words, robust_tables, unknown_regret
+from coopt.report.comparison import (
+    alike_sentence,
+    rivals_sentence,
+    runners_tables,
+    saving_sentence,
+    saving_tables,
+)
+from coopt.report.couplings import bill_tables, coupling_tables, spending_table
+from coopt.report.explanation import claim_text, search_table, value_name
+from coopt.report.facts import ON_SCREEN, label, network_facts, plan_facts, run_facts
+from coopt.report.notes import margin_note, margins_table, reading_notes, remarks, turns_text
+from coopt.report.parts import (
+    BILL,
+    bill_table,
+    breakdown_table,
+    degrees,
+    link_tables,
+    switches_table,
+    tco_sentence,
+)
+from coopt.report.remarks import first_sentences, study_notes
 from coopt.report.sentence import decision, headline, price
-from coopt.report.tables import figures
+from coopt.report.tables import (
+    FactTable,
+    FigureTable,
+    PlanFact,
+    compared,
+    facts,
+    figures,
+    listed,
+    of_group,
+)
+
+if TYPE_CHECKING:
+    from coopt.network.plan_networks import Baseline
+
+MOST_LINES, MOST_BOUNDS = 8, 3
+"""Lines of a table and limits that the first screen shows; the others have more slack."""
+IN_FULL = 4
+"""Parts that are told in full, one after the other; more stand side by side."""
+
+
+def plan_screen(
+    instance: Instance,
+    plan: Plan,
+    baseline: Baseline | None = None,
+    without_margin: float | None = None,
+) -> Iterator[RenderableType]:
+    """Any plan in at most 40 lines of 80 columns; `plan_report` has the rest."""
+    yield Text(headline(instance, plan), style="bold")
+    yield from first_sentences(instance, plan)
+    if plan.rivals is not None:
+        yield rivals_sentence(plan.rivals)
+    if plan.cost is not None:
+        yield from _decision(instance, plan)
+        yield from _short_bill(instance, plan, plan.cost, baseline)
+        yield _nearest_limits(instance, plan)
+        yield from remarks(instance, plan, without_margin)
+    yield facts("Proof", _proof_rows(instance, plan))
+    yield from runners_tables(plan)
 
 
 def plan_report(
@@ -36,157 +97,271 @@ def plan_report(
     """Everything a plan says; without a design, why there is none."""
     yield Text(headline(instance, plan), style="bold")
     yield from first_sentences(instance, plan)
-    if plan.cost is not None:
-        yield from plan_sections(instance, plan, plan.cost, baseline)
-        yield from margin_note(instance, plan, without_margin)
-    yield ""
+    if plan.rivals is not None:
+        yield rivals_sentence(plan.rivals)
+    for pieces in plan_sections(instance, plan, plan_facts(instance, plan), baseline).values():
+        yield from pieces
+    yield from margin_note(instance, plan, without_margin)
     yield search_table(instance, plan)
+    yield from runners_tables(plan)
 
 
 def plan_sections(
-    instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None = None
-) -> Iterator[RenderableType]:
-    """What is built: several networks with what ties them, or one."""
-    if plan.rivals is not None:
-        yield ""
-        yield rivals_sentence(plan.rivals)
-    yield ""
-    if plan.together is not None:
-        yield from sites_report(instance, plan, cost, plan.together)
-    elif instance.sharing.mode == "partition":
-        yield from islands_report(instance, plan, cost)
-    elif plan.phases:
-        yield from phases_report(instance, plan)
-    elif (network := plan.design or plan.direct) is not None:
-        yield from _one_network(instance, plan, network, cost, baseline)
-
-
-def _one_network(
-    instance: Instance,
-    plan: Plan,
-    network: Design | DirectLinks,
-    cost: Cost,
-    baseline: Baseline | None,
-) -> Iterator[RenderableType]:
-    """The network that workloads use in turn, their runs, what it saves, what it stands, and what
-    comes next.
+    instance: Instance, plan: Plan, known: Sequence[PlanFact], baseline: Baseline | None = None
+) -> dict[str, list[RenderableType]]:
+    """What a plan says, in order: parts with what ties them, the bill, how workloads run, limits,
+    what it saves, and how to read it; nothing of one that builds nothing.
     """
-    bill = f"{BILL}, at the worst prices" if instance.worst_prices else BILL
-    yield from part_tables(
-        instance, network, zip(plan.workloads, instance.workload, strict=True), cost, bill=bill
+    if plan.cost is None:
+        return {}
+    several, many = len(plan.parts) > 1, len(plan.parts) > IN_FULL
+    compares = instance.sharing.mode == "time"
+    runs: list[RenderableType] = [
+        table for pair in run_tables(plan, known).values() for table in pair
+    ]
+    return {
+        "parts": [
+            *([parts_table(plan, known)] if several else []),
+            *_networks(plan, known, many=many),
+            *coupling_tables(instance, plan, plan.cost),
+        ],
+        "bill": [*bill_tables(instance, plan, plan.cost)],
+        "runs": [_side_by_side("Workloads", known, "run", "Split", "Memory")] if many else runs,
+        "limits": [margins_table(plan_checks(instance, plan))],
+        "saving": [*saving_tables(plan, baseline)] if compares else [],
+        "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
+    }
+
+
+def _networks(plan: Plan, known: Sequence[PlanFact], *, many: bool) -> Iterator[RenderableType]:
+    """What parts are built of: each in full, many side by side."""
+    if many:
+        yield _side_by_side("Networks", known, "network", "Network", "Switch")
+    else:
+        for part in plan.parts:
+            title = "Decision" if len(plan.parts) == 1 else part.name
+            yield listed(title, of_group(known, "network", part.name))
+    designs = {part.name: part.design for part in plan.parts if part.design is not None}
+    if any(design.fabric.tiers for design in designs.values()):
+        yield switches_table(designs)
+    for part in plan.parts:
+        if part.links is not None:
+            yield from link_tables(part.links)
+
+
+def _side_by_side(title: str, known: Sequence[PlanFact], group: str, *names: str) -> FigureTable:
+    told = [
+        replace(fact, value=fact.shown) for fact in of_group(known, group) if fact.name in names
+    ]
+    return compared(title, "part", told)
+
+
+def parts_table(plan: Plan, known: Sequence[PlanFact]) -> FigureTable:
+    """Every part with its domains, its GPUs, and its workload with the least slack, in order."""
+    purchases_usd = plan.couplings.purchases_usd
+    sited = len({part.site for part in plan.parts}) > 1
+    title = "What stands where" if sited else "Who has what"
+    rows = of_group(known, "row")
+    if len(purchases_usd) == len(plan.parts):  # one network: what a phase buys is bought for it
+        rows += [
+            PlanFact("row", part.name, "buys $", usd, "USD", words.exact(round(usd)))
+            for part, usd in zip(plan.parts, purchases_usd, strict=True)
+        ]
+    return compared("What stands when" if purchases_usd else title, "Part", rows)
+
+
+def run_tables(plan: Plan, known: Sequence[PlanFact]) -> dict[str, tuple[FactTable, FigureTable]]:
+    """How each workload runs, and where its time goes, by the names of runs."""
+    runs = {label(plan, part, run): run for part in plan.parts for run in part.workloads}
+    return {
+        name: (listed(f"Workload {name}", of_group(known, "run", name)), breakdown_table(run, name))
+        for name, run in runs.items()
+    }
+
+
+def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+    """What is built and how each workload runs on it; of many lines those with the least slack."""
+    known = plan_facts(instance, plan)
+    if len(plan.parts) == 1:
+        alone = len(plan.runs) == 1
+        shown = [
+            fact for fact in known if fact.group == "network" or (fact.group == "run" and alone)
+        ]
+        yield listed("Decision", (fact for fact in shown if fact.name in ON_SCREEN))
+        if alone:
+            return
+        order = [run.name for run in sorted(plan.runs, key=lambda run: run.slack)]
+    else:
+        ranked = sorted(
+            plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)
+        )
+        nearest = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
+        order = [part.name for part in (*nearest, *ranked[MOST_LINES:])]
+    rows = {name: of_group(known, "row", name) for name in order[:MOST_LINES]}
+    column = "Workload" if len(plan.parts) == 1 else "Part"
+    yield compared("", column, (fact for of in rows.values() for fact in of), compact=True)
+    if len(order) > MOST_LINES:
+        yield f"  and {words.count(len(order) - MOST_LINES)} more, which have more slack"
+    if len(plan.parts) == 1:
+        yield turns_text(instance)
+
+
+def _short_bill(
+    instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None
+) -> Iterator[RenderableType]:
+    """The bill by phase, by product, or by kind where products are many; what full bandwidth would
+    cost more.
+    """
+    if plan.couplings.growth:
+        yield spending_table(plan, cost)
+        return
+    # A screen has room for a few lines only; `coopt bom` has them all.
+    groups = (
+        [[item] for item in cost.items]
+        if len(cost.items) <= MOST_LINES
+        else [list(items) for _, items in groupby(cost.items, key=lambda item: item.kind)]
     )
-    yield ""
-    yield margins_table(limit_checks(instance, network, cost, plan.workloads))
-    yield ""
-    if isinstance(network, Design):
-        yield from saving_tables(network, cost, baseline)
-        yield ""
-    yield from notes(instance, [network], plan.workloads, none_inside=plan.tp_across)
-    yield from robust_tables(instance, plan)
-    if plan.alternatives_stop is not None:
-        yield ""
-        yield from runners_tables(plan)
+    total = ("total", "", "", *(words.exact(round(n)) for n in (cost.capex_usd, cost.power_w)))
+    rows = map(_bill_line, groups)
+    yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
+    if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
+        sentences = saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline)
+        yield " ".join(filter(None, sentences))
+    if instance.objective.minimize == "tco":
+        yield tco_sentence(instance, cost)
+
+
+def _bill_line(items: Sequence[Item]) -> tuple[str, ...]:
+    """Lines of one kind as one; counts of different products are not added up."""
+    products = list(dict.fromkeys(item.item for item in items))
+    alone = len(products) == 1
+    return (
+        products[0] if alone else f"{len(products)} products",
+        words.kind(items[0].kind),
+        words.count(sum(item.count for item in items)) if alone else "",
+        words.exact(round(sum(item.usd for item in items))),
+        words.exact(round(sum(item.w for item in items))),
+    )
+
+
+def _nearest_limits(instance: Instance, plan: Plan) -> FactTable:
+    """The limits that are nearest, times of workloads aside, which stand above."""
+    checks = [check for check in plan_checks(instance, plan) if check.unit != "s" and check.limit]
+    nearest = sorted(checks, key=lambda check: 1 - check.value / check.limit)[:MOST_BOUNDS]
+    return facts("Nearest limits", [(check.name, _limit(instance, check)) for check in nearest])
+
+
+def _limit(instance: Instance, check: LimitCheck) -> str:
+    """How much of a limit is left; of one on IT power what the hall has to feed."""
+    value, limit = (words.with_unit(number, check.unit) for number in (check.value, check.limit))
+    left = f"{words.percent(1 - check.value / check.limit)} {'left' if check.ok else 'TOO MUCH'}"
+    pue = instance.objective.pue
+    cooled = f"; with cooling {words.with_unit(check.value * pue, check.unit)} (PUE {pue:g})"
+    return f"{value} of {limit}, {left}{cooled if check.name.startswith('power') else ''}"
+
+
+def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
+    """What is proven, from how much, and how long that took."""
+    solver, name = plan.solver, value_name(instance, plan.objective.kind)
+    if plan.status != "infeasible":
+        yield "Objective", claim_text(plan.objective, name=name, whole=True)
+    searched = (
+        f"{words.count(solver.columns_enumerated)} {'mappings' if solver.families else 'options'}"
+    )
+    networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
+    took = f"{plan.timing_s.total:.2f} s, {solver.name} {solver.version}"
+    yield "Searched", f"{searched}{networks} in {took}"
 
 
 def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[RenderableType]:
     """Cost, time, memory and bounds of a design that was given, not chosen."""
-    yield Text(evaluation_headline(instance, evaluation), style="bold")
-    yield from study_notes(instance, [evaluation.design])
-    yield from mating_notes(instance, {evaluation.instance.name: evaluation.design})
-    yield ""
-    runs = zip(evaluation.workloads, instance.workload, strict=True)
-    yield from part_tables(instance, evaluation.design, runs, evaluation.cost)
+    design, cost = evaluation.design, evaluation.cost
+    given = f"{words.design_text(design)}, {price(instance, instance.objective.minimize, cost)}"
+    yield Text(f"Given: {given}; {_missed(evaluation.limits)}.", style="bold")
+    given_part = one_network(cost, evaluation.workloads, design=design)
+    yield from study_notes(instance, [given_part])
+    yield from mating_notes(instance, {evaluation.instance.name: design})
+    yield listed("Decision", network_facts(instance, "", design))
+    if design.fabric.tiers:
+        yield switches_table({"": design})
+    for run, workload in zip(evaluation.workloads, instance.workload, strict=True):
+        yield listed(f"Workload {run.name}", run_facts(run.name, run, workload))
+        yield breakdown_table(run, run.name)
+    yield bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)
+    yield tco_sentence(instance, cost)
     if evaluation.limits:
-        yield ""
         yield margins_table(evaluation.limits)
-    yield ""
-    yield from notes(instance, [evaluation.design], evaluation.workloads)
+    yield from reading_notes(instance, [given_part])
 
 
 def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
     """The fastest mappings of every workload on a network that was given."""
     yield Text(f"Given: {words.design_text(ranking.design)}.", style="bold")
     for workload in ranking.workloads:
-        yield ""
-        if not workload.mappings:
-            yield (
-                f"Workload {workload.name}: none of {words.counted(workload.listed, 'mapping')}"
-                " fits into memory."
-            )
-            continue
-        bounded, best_s = workload.bound_s < LONGEST_S, workload.mappings[0].iteration_time_s
-        rows = [
-            (
-                f"{degrees(run.mapping)}{', SP' if run.mapping.sequence_parallel else ''}",
-                " + ".join(
-                    [run.mapping.recompute, *beside_ordinary(run.mapping.model_dump(), short=True)]
-                ),
-                *map(
-                    words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)
-                ),
-                words.seconds(run.iteration_time_s),
-                f"{run.iteration_time_s / best_s - 1:.2%}",
-                *([words.free(run.slack, run.bound_s)] if bounded else []),
-                f"{run.memory_gib:.1f}",
-                words.percent(run.mfu),
-            )
-            for run in workload.mappings
-        ]
-        within = f", at most {words.seconds(workload.bound_s)}" if bounded else ""
-        title = f"Workload {workload.name}{within}: the fastest mappings"
-        numbers = (
-            "batch",
-            "chunks",
-            "ZeRO",
-            "iteration",
-            "slower",
-            *(["slack"] if bounded else []),
-            "GiB",
-            "MFU",
+        yield from _ranked(workload)
+
+
+def _ranked(workload: RankedMappings) -> Iterator[RenderableType]:
+    listed_text = words.counted(workload.listed, "mapping")
+    if not workload.mappings:
+        yield f"Workload {workload.name}: none of {listed_text} fits into memory."
+        return
+    bounded, best_s = workload.bound_s < LONGEST_S, workload.mappings[0].iteration_time_s
+    rows = [
+        (
+            f"{degrees(run.mapping)}{', SP' if run.mapping.sequence_parallel else ''}",
+            " + ".join(
+                [run.mapping.recompute, *beside_ordinary(run.mapping.model_dump(), short=True)]
+            ),
+            *map(words.count, (run.mapping.micro_batch, run.mapping.interleave, run.mapping.zero)),
+            words.seconds(run.iteration_time_s),
+            f"{run.iteration_time_s / best_s - 1:.2%}",
+            *([words.free(run.slack, run.bound_s)] if bounded else []),
+            f"{run.memory_gib:.1f}",
+            words.percent(run.mfu),
         )
-        yield figures(title, ("split", "recompute"), numbers, rows)
-        fitting = f"{words.count(workload.fitting)} of {words.counted(workload.listed, 'mapping')}"
-        words_used = (
-            "SP: sequence parallelism; batch: sequences in a micro-batch; chunks: interleaved parts"
-            " of a stage"
-        )
-        if any("norm+" in run.mapping.recompute for run in workload.mappings):
-            words_used += (
-                "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward"
-                " part with them"
-            )
-        yield (
-            f"{fitting} that divide evenly fit into memory; each is shown with its fastest"
-            f" placement. {words_used}."
-        )
+        for run in workload.mappings
+    ]
+    within = f", at most {words.seconds(workload.bound_s)}" if bounded else ""
+    slack = ("slack",) if bounded else ()
+    numbers = ("batch", "chunks", "ZeRO", "iteration", "slower", *slack, "GiB", "MFU")
+    title = f"Workload {workload.name}{within}: the fastest mappings"
+    yield figures(title, ("split", "recompute"), numbers, rows)
+    norms = (
+        "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward part with"
+        " them"
+    )
+    by_norms = any("norm+" in run.mapping.recompute for run in workload.mappings)
+    yield (
+        f"{words.count(workload.fitting)} of {listed_text} that divide evenly fit into memory; each"
+        " is shown with its fastest placement. SP: sequence parallelism; batch: sequences in a"
+        " micro-batch; chunks: interleaved parts of a stage"
+        f"{norms if by_norms else ''}."
+    )
 
 
 def given_plan_report(
     instance: Instance, plan: Plan, evaluation: PlanEvaluation
 ) -> Iterator[RenderableType]:
     """What the decisions of a plan that was given amount to, and which bounds they miss."""
-    missed = [check.name for check in evaluation.limits if not check.ok]
-    outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
-    cost = words.amount(evaluation.kind, evaluation.value) + regret_words(instance, evaluation)
-    yield Text(f"Given: {decision(instance, plan) or 'a plan'}, {cost}; {outcome}.", style="bold")
-    yield from unknown_regret(instance, evaluation)
-    yield from study_notes(instance, map(network_of, plan.parts))
-    yield ""
-    rows = [
-        (figure.name, figure.of, words.with_unit(figure.value, figure.unit))
-        for figure in evaluation.figures
-    ]
-    yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)
-    yield ""
-    yield margins_table(figure for figure in evaluation.limits if figure.limit)
-
-
-def evaluation_headline(instance: Instance, evaluation: Evaluation) -> str:
-    """The given design, its price, and which bounds it misses."""
-    offer = (
-        f"{words.design_text(evaluation.design)},"
-        f" {price(instance, instance.objective.minimize, evaluation.cost)}"
+    amount = partial(words.amount, evaluation.kind)
+    regret = evaluation.objective if instance.minimizes_regret else None
+    cost = (
+        f"{amount(evaluation.value)}{'' if regret is None else f', a regret of {amount(regret)}'}"
     )
-    missed = [check.name for check in evaluation.limits if not check.ok]
-    outcome = f"misses {'; '.join(missed)}" if missed else "meets every bound"
-    return f"Given: {offer}; {outcome}."
+    given = decision(instance, plan) or "a plan"
+    yield Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold")
+    if instance.minimizes_regret and regret is None:
+        yield (
+            "Its regret is not known: it is measured from the best plans of this instance, which"
+            " were not sought."
+        )
+    yield from study_notes(instance, plan.parts)
+    rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
+    yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)
+    yield margins_table(check for check in evaluation.limits if check.limit)
+
+
+def _missed(limits: Sequence[LimitCheck]) -> str:
+    missed = [check.name for check in limits if not check.ok]
+    return f"misses {'; '.join(missed)}" if missed else "meets every bound"

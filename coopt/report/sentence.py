@@ -8,15 +8,13 @@ from coopt.instance.couplings import LIMITED
 from coopt.instance.errors import both
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
-from coopt.plan.couplings import Part
+from coopt.plan.couplings import Part, Ring
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Cost, ObjectiveClaim, Plan
-from coopt.plan.schema_one import Together
 from coopt.report import words
-from coopt.report.couplings import phase_rows
-from coopt.report.parts import training_text
-from coopt.report.remarks import kept_free
-from coopt.report.robust import doubt_rows, prices_of_value
+from coopt.report.couplings import doubt_rows, phase_rows
+from coopt.report.notes import kept_free
+from coopt.report.parts import training_text, without_gpus
 
 MINIMISED = {
     "capex": "the purchase",
@@ -59,14 +57,14 @@ def headline(instance: Instance, plan: Plan) -> str:
         most = f"no plan {verb_less} by more than {_value_text(plan)}"
         return f"{_verb(plan)} {decided}: whatever prices come, {most}; {proof}."
     if plan.status == "optimal":
-        cost = price(instance, plan.objective.kind, plan.cost, prices_of_value(plan))
+        cost = price(instance, plan.objective.kind, plan.cost, _prices(plan))
         timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""
         return f"{_verb(plan)} {decided}, {cost}{timed}; {proof}."
     gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
     best_text = (
         f"a regret of {_value_text(plan)}"
         if instance.minimizes_regret
-        else f"{_value_text(plan)}{prices_of_value(plan)}"
+        else f"{_value_text(plan)}{_prices(plan)}"
     )
     return (
         f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best_text},"
@@ -94,6 +92,11 @@ def _value_text(plan: Plan) -> str:
     return words.amount(plan.objective.kind, plan.objective.value or 0.0)
 
 
+def _prices(plan: Plan) -> str:
+    """At which prices the objective is, where it would differ at those of the instance."""
+    return " at the worst prices" if plan.at_worst_prices else ""
+
+
 def _verb(plan: Plan) -> str:
     phases = len(plan.couplings.years)
     return f"Grow in {phases} phases to" if phases > 1 else "Build"
@@ -101,45 +104,38 @@ def _verb(plan: Plan) -> str:
 
 def decision(instance: Instance, plan: Plan) -> str | None:
     """What is built, of whatever kind of problem; None without a plan."""
-    if plan.together is not None:
-        return sites_text(plan.together)
-    if instance.sharing.mode == "partition" and plan.parts:
-        return islands_text(plan.parts)
-    if plan.direct is not None:
-        return links_text(plan.direct)
-    design = plan.phases[-1].design if plan.phases else plan.design
-    return None if design is None else words.design_text(design)
+    last = [part for part in plan.parts if part.phase == plan.parts[-1].phase]
+    if plan.couplings.ring is not None:
+        return _sites_text(last, plan.couplings.ring)
+    if instance.sharing.mode == "partition" and last:
+        return _islands_text(last)
+    if last and last[0].links is not None:
+        return _links_text(last[0].links)
+    return words.design_text(last[0].design) if last and last[0].design is not None else None
 
 
-def sites_text(cluster: Together) -> str:
+def _sites_text(parts: Sequence[Part], ring: Ring) -> str:
     """`718,848 GPUs at east and 958,464 at west, joined by 69 wide-area channels`."""
-    first_site, *other_sites = (
-        f"{words.count(site.design.gpus)}{{}} at {site.name}" for site in cluster.sites
-    )
-    texts = [first_site.format(" GPUs"), *(text.format("") for text in other_sites)]
-    channels = sum(link.channels for link in cluster.wan)
+    gpus = [(part.design.gpus if part.design else 0, part.site) for part in parts]
+    texts = [
+        f"{words.count(number)}{' GPUs' if place == 0 else ''} at {site}"
+        for place, (number, site) in enumerate(gpus)
+    ]
+    channels = sum(link.channels for link in ring.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
     return f"{words.both(texts)}{links}"
 
 
-def islands_text(parts: Sequence[Part]) -> str:
-    """`8 islands with 130,560 GPUs in all`, of the last phase; where they stand, if there are
-    sites.
-    """
-    year = max((part.phase for part in parts if part.phase is not None), default=None)
-    last_parts = [part for part in parts if part.phase == year]
-    gpus = sum(part.design.gpus for part in last_parts if part.design is not None)
-    sites = list(dict.fromkeys(part.site for part in last_parts if part.site is not None))
+def _islands_text(parts: Sequence[Part]) -> str:
+    """`8 islands with 130,560 GPUs in all`; where they stand, if there are sites."""
+    gpus = words.count(sum(part.design.gpus for part in parts if part.design is not None))
+    sites = dict.fromkeys(part.site for part in parts if part.site is not None)
     place = f" at {words.both(sites)}" if sites else ""
-    total = (
-        f"of {words.count(gpus)} GPUs"
-        if len(last_parts) == 1
-        else f"with {words.count(gpus)} GPUs in all"
-    )
-    return f"{words.counted(len(last_parts), 'island')} {total}{place}"
+    total = f"of {gpus} GPUs" if len(parts) == 1 else f"with {gpus} GPUs in all"
+    return f"{words.counted(len(parts), 'island')} {total}{place}"
 
 
-def links_text(direct: DirectLinks) -> str:
+def _links_text(direct: DirectLinks) -> str:
     """`32 x gb200-nvl72 joined by 656 direct links through patch-panel`."""
     domains = words.times(direct.hb_domain.count, direct.hb_domain.name)
     panel = f" through {direct.panel} ports" if direct.panel else ""
@@ -163,14 +159,6 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in {both(owning(instance))}{prices}{gpus}"
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"
-
-
-def without_gpus(cost: Cost) -> str:
-    """Which GPUs are no part of the cost; empty where all are."""
-    if any(item.kind == "gpu" for item in cost.items):
-        return ""
-    idle = any(item.idle and item.usd > 0 for item in cost.items)
-    return "without the GPUs that train" if idle else "without the GPUs"
 
 
 def _proof(claim: ObjectiveClaim) -> str:
@@ -252,21 +240,6 @@ def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
                 f" {spares_text} spare domains"
             ),
         )
-
-
-def told_elsewhere(instance: Instance) -> str:
-    """What the page of one network has and no other, with the commands that tell it; regrets have
-    no front.
-    """
-    told = [
-        "coopt explain says what each bound forces and what the best plan with another part would"
-        " cost"
-    ]
-    told += [] if instance.minimizes_regret else ["coopt pareto what a longer iteration saves"]
-    return (
-        "Not on this page:"
-        f" {both([*told, 'coopt traffic who sends how much to whom in each network'])}."
-    )
 
 
 def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,6 @@ TITLE = 64  # characters of a line of the title
 def summary_report(summary: Summary) -> Iterator[RenderableType]:
     """The headline, and where everything is."""
     yield Text(_headline(summary), style="bold")
-    yield ""
     yield facts("Run", _facts(summary))
 
 
@@ -93,10 +92,8 @@ def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
     # A suite that names no tables still has its grids to show.
     views = suite.table or tuple(_usual(rows, grid) for grid in suite.grid)
     for view in views:
-        yield ""
         yield from _table(study, rows, view)
     for figure in suite.figure:
-        yield ""
         yield _numbers(rows, figure)
     yield from _without_answer(rows)
 
@@ -227,7 +224,6 @@ def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
             if len(reasons) <= SHOWN
             else f"Cases without an answer, {SHOWN} of {len(reasons)}"
         )
-        yield ""
         yield figures(title, ("status", "cases", "why"), (), body)
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -21,6 +21,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from coopt.plan.claims import OnProgress, Progress
+from coopt.report.words import with_unit
 
 Cell = str | Text
 
@@ -171,6 +172,56 @@ def figures(
     )
 
 
+@dataclass(frozen=True)
+class PlanFact:
+    """One thing that holds of a plan.
+
+    `of` names the part or the run that has it, and is empty where the whole plan does. `value` is a
+    number in `unit`, or words; `text` is how it reads where number and unit alone do not say it,
+    and `note` what it is measured against.
+    """
+
+    group: Literal["total", "row", "network", "run"]
+    of: str
+    name: str
+    value: float | str
+    unit: str = ""
+    text: str = ""
+    note: str = ""
+
+    @property
+    def shown(self) -> str:
+        """How it reads."""
+        if self.text or isinstance(self.value, str):
+            return self.text or str(self.value)
+        return with_unit(self.value, self.unit)
+
+
+def of_group(plan_facts: Iterable[PlanFact], group: str, of: str | None = None) -> list[PlanFact]:
+    """The facts of a group, of all things or of one."""
+    return [fact for fact in plan_facts if fact.group == group and of in (None, fact.of)]
+
+
+def listed(title: str, facts_of_one: Iterable[PlanFact]) -> FactTable:
+    """Facts of one thing, a line each."""
+    return facts(title, [(fact.name, fact.shown) for fact in facts_of_one])
+
+
+def compared(
+    title: str, column: str, facts_of_all: Iterable[PlanFact], *, compact: bool = False
+) -> FigureTable:
+    """Facts of several things, a row each with a column for each name, words before numbers."""
+    cells = {(fact.of, fact.name): fact for fact in facts_of_all}
+    is_words = {fact.name: isinstance(fact.value, str) for fact in cells.values()}
+    names = sorted(is_words, key=lambda name: not is_words[name])
+    rows = [
+        (of, *(cells[of, name].shown if (of, name) in cells else "-" for name in names))
+        for of in dict.fromkeys(of for of, _ in cells)
+    ]
+    split = sum(is_words.values())
+    return figures(title, (column, *names[:split]), names[split:], rows, compact=compact)
+
+
 def verdict_word(ok: bool) -> Text:
     """`yes` or `NO`, so that it reads without colours."""
     return Text("yes", style="green") if ok else Text("NO", style="bold red")
@@ -193,11 +244,13 @@ def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> s
     )
     with console.capture() as captured:
         for part in parts:
+            if isinstance(part, FactTable | FigureTable):
+                console.print()  # a table stands apart from what is above it
             console.print(part)
     # Trailing blanks and runs of empty lines come from columns and captions that are empty in this
     # report.
     lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", lines).lstrip("\n") + "\n"
 
 
 @contextmanager

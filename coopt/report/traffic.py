@@ -66,7 +66,6 @@ def routing_report(routing: Routing) -> Iterator[RenderableType]:
     yield Text(routing_headline(routing), style="bold")
     if not routing.collectives:
         return
-    yield ""
     yield figures(
         "Collectives between domains",
         ("traffic",),
@@ -147,7 +146,6 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
         yield Text(traffic_headline(workload), style="bold")
         if not workload.classes:
             continue
-        yield ""
         yield classes_table(workload)
         yield gpus_table(workload)
         if workload.all_reduce == "tree":
@@ -259,7 +257,6 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[Rend
         return
     for workload in workloads:
         yield Text(simulation_headline(workload), style="bold")
-    yield ""
     yield figures(
         "Iteration",
         ("workload",),

@@ -36,7 +36,6 @@ def validation_report(
     if comparison.overall is None:
         yield from _skipped(comparison)
         return
-    yield ""
     yield _groups("By source", "source", comparison.groups, comparison.overall)
     yield _groups("By hardware", "generation", comparison.hardware)
     yield _groups("By architecture", "model", comparison.architecture)
@@ -212,7 +211,6 @@ def _peer(peer: Peer) -> str:
 def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
     """Values before and after, and errors side by side; `catalog_lines` follow."""
     yield Text(calibration_headline(calibration), style="bold")
-    yield ""
     values = [
         (fit.name, parameter.name, value(parameter.before), value(parameter.after))
         for fit in calibration.fits
@@ -235,15 +233,13 @@ def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
     if calibration.left_out:
         yield f"Not fitted, for want of rows: {', '.join(calibration.left_out)}."
     yield from _kinds(calibration)
-    yield ""
     yield Text(
-        "To be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
+        "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
     )
     yield (
         "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show"
-        " NAME` has the rest."
+        " NAME` has the rest.\n"
     )
-    yield ""
 
 
 def _kinds(calibration: Calibration) -> Iterator[str]:
@@ -284,7 +280,6 @@ def _lines(fit: Fit) -> Iterator[str]:
     yield f'name = "{fit.software}"'
     yield from _figures(values)
     yield f'sources = [{{ fields = [{names}], tag = "D", source = "fitted to {_source(fit)}" }}]'
-    yield ""
 
 
 def hardware_lines(
@@ -302,7 +297,6 @@ def hardware_lines(
     yield f'sources = [{{ fields = {fields}, tag = "D", source = "fitted to {source}" }}]'
     yield f"[gpu.{table}]"
     yield from _figures(values)
-    yield ""
 
 
 def _figures(values: Mapping[str, float]) -> Iterator[str]:

@@ -9,16 +9,14 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.evaluation import MappingRanking, plan_checks
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.parts import Item, WorkloadPlan
-from coopt.plan.schema import Part, Plan
+from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.csv_files import bill_csv
@@ -30,6 +28,7 @@ from coopt.report.explanation import (
     search_rows,
     verdict_headline,
 )
+from coopt.report.facts import label, plan_facts
 from coopt.report.fronts.text import (
     amount_of,
     bound_of,
@@ -43,57 +42,57 @@ from coopt.report.fronts.text import (
     value_of,
     value_scale,
 )
-from coopt.report.network_drawings import plane_drawing
-from coopt.report.network_pictures import svg
-from coopt.report.page.contents import glances
-from coopt.report.page.evidence import plane_caption, time_bar
+from coopt.report.notes import margins_table, remarks
+from coopt.report.page.evidence import planes, time_bar
 from coopt.report.parts import BILL, bill_table
-from coopt.report.plan import plan_sections, ranking_report
-from coopt.report.remarks import first_sentences, margins_table
-from coopt.report.screen import parts_table, remarks
+from coopt.report.plan import parts_table, plan_sections, ranking_report
+from coopt.report.remarks import first_sentences
 from coopt.report.sentence import headline
-from coopt.report.tables import Cell, FactTable, FigureTable, facts, figures
+from coopt.report.tables import Cell, FactTable, FigureTable, facts, figures, of_group
 from coopt.verifier.checks.verdict import Verdict
 
 Document = dict[str, Any]
 
-MOST_DRAWINGS = 12
-"""Parts of a plan that are drawn; the others are told in tables."""
-
 
 def plan_contents(instance: Instance, plan: Plan) -> Document:
     """Everything that the page shows of a plan, and the plan itself."""
+    known = plan_facts(instance, plan)
     document: Document = {
         "name": instance.name,
         "status": plan.status,
         "stop_reason": plan.stop_reason,
-        "problem": instance.problem,
         "headline": headline(instance, plan),
         "explanation": list(first_sentences(instance, plan)),
         "search": _table(facts("How the answer was found", search_rows(instance, plan))),
         "total_s": plan.timing_s.total,
         "plan": plan.model_dump(mode="json", by_alias=True),
-        "figures": [],
+        "figures": [
+            {
+                "name": one.name,
+                "value": one.shown,
+                "note": one.note,
+                "number": None if isinstance(one.value, str) else one.value,
+                "unit": one.unit,
+            }
+            for one in of_group(known, "total")
+        ],
     }
     if plan.cost is not None:
-        cost = plan.cost
+        sections = plan_sections(instance, plan, known, baseline_of(instance, plan))
         document |= {
-            "figures": [asdict(glance) for glance in glances(instance, plan)],
-            "parts": _table(parts_table(instance, plan)) if len(plan.parts) > 1 else None,
-            "bill": _table(bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)),
-            "origins": _table(_origins(instance, cost.items)),
+            "parts": _table(parts_table(plan, known)) if len(plan.parts) > 1 else None,
+            "bill": _table(
+                bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w)
+            ),
+            "origins": _table(_origins(instance, plan.cost.items)),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
             "remarks": list(remarks(instance, plan)),
             "runs": [
-                _run(part, run, len(plan.parts) > 1)
-                for part in plan.parts
-                for run in part.workloads
+                _run(label(plan, part, run), run) for part in plan.parts for run in part.workloads
             ],
-            "drawings": list(_drawings(instance, plan)),
-            "sections": list(
-                _sections(plan_sections(instance, plan, cost, baseline_of(instance, plan)))
-            ),
+            "drawings": [asdict(picture) for picture in planes(instance, plan)],
+            "sections": [*_sections(piece for pieces in sections.values() for piece in pieces)],
         }
     return document
 
@@ -106,17 +105,11 @@ def _origins(instance: Instance, items: Iterable[Item]) -> FigureTable:
     return figures("Where prices and watts come from", ("item", "price", "power"), (), list(rows))
 
 
-def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
+def _run(name: str, run: WorkloadPlan) -> Document:
     """How a workload runs: its time by components, in percent of its bound."""
     bar, share = time_bar(run), run.iteration_time_s / run.bound_s if run.bounded else 1.0
     return {
-        "name": (
-            run.name
-            if not several
-            else part.name
-            if part.name.startswith(run.name)
-            else f"{run.name}, {part.name}"
-        ),
+        "name": name,
         "says": bar.says,
         "time": words.seconds(run.iteration_time_s),
         "time_s": run.iteration_time_s,
@@ -134,26 +127,13 @@ def _run(part: Part, run: WorkloadPlan, several: bool) -> Document:
     }
 
 
-def _drawings(instance: Instance, plan: Plan) -> Iterator[Document]:
-    """A plane of every network that has switches."""
-    for number, part in enumerate(plan.parts[:MOST_DRAWINGS]):
-        if part.design is None or not part.design.fabric.tiers:
-            continue
-        family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
-        caption = plane_caption(family, uplinks)
-        picture = svg(plane_drawing(family, uplinks), f"drawing-{number}", caption)
-        yield {"name": part.name, "svg": picture, "caption": caption}
-
-
-def _sections(pieces: Iterator[RenderableType]) -> Iterator[Document]:
+def _sections(pieces: Iterable[RenderableType]) -> Iterator[Document]:
     """What a terminal shows of a plan, piece by piece."""
     for piece in pieces:
         if isinstance(piece, FactTable | FigureTable):
             yield _table(piece)
         else:
-            text = piece.plain if isinstance(piece, Text) else str(piece)
-            if text:
-                yield {"form": "text", "text": text}
+            yield {"form": "text", "text": str(piece)}
 
 
 def verdict_contents(verdict: Verdict) -> Document:

@@ -101,9 +101,9 @@ def picks_of(text: str, question: Instance, choice: Chosen) -> list[dict[str, An
     Nothing where the question leaves none; the first ones, with the chosen one, where there are
     many.
     """
-    if question.problem != "choice":
-        return []
     choices = list(choices_of(question))
+    if choices == [Chosen()]:
+        return []
     offered = [
         *choices[:MOST_PICKS],
         *(candidate for candidate in choices[MOST_PICKS:] if candidate == choice),

@@ -129,8 +129,8 @@ def find_reasons(catalog: OwnCatalog, document: Document, send: Send) -> None:
     plan = None if document["plan"] is None else _sent_plan(document)
     explanation = explain(question, plan, time_limit_s=question.solver.time_limit_s)
     question, plan = (question, plan) if plan is None else _of_choice(question, plan)
-    one_network = question.problem == "shared" and plan is not None and plan.design is not None
-    ranking = mappings(question, plan, most=MAPPINGS) if one_network else None
+    alone = plan is not None and plan.design is not None and not plan.couplings
+    ranking = mappings(question, plan, most=MAPPINGS) if alone else None
     send("explanation", explanation_contents(explanation, ranking))
 
 
@@ -142,9 +142,9 @@ def write_report(catalog: OwnCatalog, document: Document, send: Send) -> None:
     verdict = verify(question, plan)
     question, plan = _of_choice(question, plan)
     case = PageCase(instance=question, plan=plan, verdict=verdict, origin=origin)
-    if case.answered and (question.problem == "shared" or plan.cost is None):
+    if case.stands_alone or (case.answered and plan.cost is None):
         case = replace(case, explanation=explain(question, plan))
-    if case.answered and question.problem == "shared" and has_front(question):
+    if case.stands_alone and has_front(question):
         case = replace(case, front=pareto(question, POINTS))
     send("report", page_html(case))
 

@@ -19,8 +19,7 @@ from coopt.network.optics import measures_of
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
-from coopt.report.plan import plan_report
-from coopt.report.screen import plan_screen
+from coopt.report.plan import plan_report, plan_screen
 from coopt.report.tables import rendered
 from coopt.solving.cheapest import unbeaten
 from tests.conftest import accepted, ask, example_count, question, switch, value, value_of

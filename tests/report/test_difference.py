@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -36,15 +37,17 @@ def text_of(before: Plan, after: Plan) -> str:
 def test_a_bill_that_alone_lists_gpus_is_said_to() -> None:
     with_gpus = coopt.solve(ask(objective={"include": ["hb", "nic", "switch", "optics", "gpu"]}))
     without = coopt.solve(ask())
-    assert "Only the first bill lists GPUs" in " ".join(text_of(with_gpus, without).split())
-    assert "Only the second bill lists GPUs" in " ".join(text_of(without, with_gpus).split())
-    assert "bill lists GPUs" not in text_of(without, coopt.solve(ask(network__max_tiers=1)))
+    assert "first bill lists" in text_of(with_gpus, without)
+    assert "second bill lists" in text_of(without, with_gpus)
+    assert "bill lists" not in text_of(without, coopt.solve(ask(network__max_tiers=1)))
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_a_plan_of_any_kind_does_not_differ_from_itself(kind: str) -> None:
     _, plan = solved(kind)
-    assert text_of(plan, plan) == "The plans do not differ.\n"
+    found = difference_of(plan, plan)
+    assert (found.changes, found.bill) == ((), ())
+    assert len(text_of(plan, plan).splitlines()) == 1
 
 
 @pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in PARTS.items() for path in paths])
@@ -64,7 +67,7 @@ def test_whatever_is_built_otherwise_is_listed(kind: str, path: str) -> None:
 def test_lines_of_one_item_at_several_prices_are_one_line() -> None:
     instance, plan = solved("partition")
     bought = [item for item in plan.cost.items if item.kind == "nic"] if plan.cost else []
-    assert len({item.unit_usd for item in bought}) == 2, "for this test one NIC has to be bought at two prices"
+    assert len({item.unit_usd for item in bought}) == 2
     first, second = instance.workload
     more = first.model_copy(update={"max_iteration_time_s": first.bound_s / 2})
     other = coopt.solve(instance.model_copy(update={"workload": (more, second)}))
@@ -92,8 +95,8 @@ def test_bills_at_other_prices_are_said_to_be(kind: str) -> None:
     _, plan = solved(kind)
     table = plan.model_dump(mode="json", by_alias=True)
     table["couplings"]["outlooks"]["aim"] = "regret"
-    told = " ".join(text_of(plan, Plan.model_validate(table)).split())
-    assert "The bill of a plan that aims at the worst case is at the worst prices" in told
+    assert "worst prices" in " ".join(text_of(plan, Plan.model_validate(table)).split())
+    assert "worst prices" not in text_of(plan, plan)
 
 
 def changed(plan: Plan, **values: float) -> Plan:
@@ -110,24 +113,19 @@ def first_sentence(before: Plan, after: Plan) -> str:
 
 
 @pytest.mark.parametrize(
-    ("minimize", "sentence"),
-    [
-        ("tco", "The second plan costs $50.0 k less in total, takes $20.0 k more to buy and draws 3.00 kW less."),
-        ("capex", "The second plan costs $20.0 k more and draws 3.00 kW less."),
-    ],
+    ("minimize", "figures"),
+    [("tco", ["$50.0 k less", "$20.0 k more", "3.00 kW less"]), ("capex", ["$20.0 k more", "3.00 kW less"])],
 )
-def test_what_is_minimised_is_told_first(minimize: str, sentence: str) -> None:
+def test_what_is_minimised_is_told_first(minimize: str, figures: list[str]) -> None:
     plan = coopt.solve(ask(objective={"minimize": minimize}))
-    other = changed(plan, cost__tco_usd=-5e4, cost__capex_usd=2e4, cost__power_w=-3e3)
-    assert first_sentence(plan, other) == sentence
+    said = first_sentence(plan, changed(plan, cost__tco_usd=-5e4, cost__capex_usd=2e4, cost__power_w=-3e3))
+    assert re.findall(r"\$?[\d.]+ k?W? ?(?:more|less)", said) == figures
 
 
-def test_plans_that_cost_the_same_to_buy_alone_are_not_called_equal() -> None:
+def test_totals_and_regrets_that_differ_alone_are_told() -> None:
     plan = coopt.solve(ask(objective={"minimize": "tco"}))
-    assert first_sentence(plan, changed(plan, cost__tco_usd=-5e4)) == "The second plan costs $50.0 k less in total."
-
-
-def test_regrets_that_differ_are_told_beside_what_plans_cost() -> None:
+    assert "$50.0 k less" in first_sentence(plan, changed(plan, cost__tco_usd=-5e4))
     _, plan = solved("regret")
-    other = changed(plan, objective__value=1e3, cost__capex_usd=-2e4)
-    assert first_sentence(plan, other) == "The second plan has $1.00 k more regret and costs $20.0 k less."
+    said = first_sentence(plan, changed(plan, objective__value=1e3, cost__capex_usd=-2e4))
+    assert "$1.00 k more regret" in said
+    assert "$20.0 k less" in said

@@ -14,6 +14,7 @@ from coopt.report.explanation import bounds_table
 from coopt.report.plan import plan_report
 from coopt.report.tables import FigureTable, figures, rendered
 from coopt.solving.sensitivity.limits import numeric_limits
+from tests.changes import with_part
 from tests.kinds import solved
 
 
@@ -56,7 +57,7 @@ def test_a_terminal_gets_colours(instance, plan, monkeypatch):
 
 def test_names_are_never_read_as_markup(instance, plan):
     run = plan.workloads[0].model_copy(update={"name": "[red]x[/red] :smile: [/]"})
-    assert "[red]x[/red] :smile: [/]" in text_of(*plan_report(instance, plan.model_copy(update={"workloads": (run,)})))
+    assert "[red]x[/red] :smile: [/]" in text_of(*plan_report(instance, with_part(plan, workloads=(run,))))
 
 
 LONG = ("workload[0].max_iteration_time_s, s", "phase[1].workloads[0].max_iteration_time_s, s", "limits.racks, racks")
@@ -71,7 +72,7 @@ def text_at(width: int, table: FigureTable) -> list[str]:
 @pytest.mark.parametrize("compact", [False, True])
 def test_a_key_that_would_break_stands_above_its_figures(compact: bool) -> None:
     rows = [(key, "no", *(f"{n}{digit * 6}" for digit in "123456")) for n, key in enumerate(LONG)]
-    table = figures("What each bound costs", ("bound", "binds"), tuple("abcdef"), rows, compact=compact)
+    table = figures("Bounds", ("bound", "binds"), tuple("abcdef"), rows, compact=compact)
     narrow, wide = text_at(80, table), text_at(140, table)
     assert max(map(len, narrow)) <= 80
     for n, key in enumerate(LONG):

@@ -1,4 +1,4 @@
-"""A plan's report says what the plan says."""
+"""A plan that was written by hand: its first sentence, its facts, and what its report and its screen show."""
 
 from __future__ import annotations
 
@@ -6,122 +6,149 @@ import io
 
 import pytest
 
-from coopt.plan.evaluation import limit_checks
+import coopt
+from coopt.plan.explanation import PriceRange
+from coopt.plan.schema import Alternative
 from coopt.report import words
-from coopt.report.comparison import saving_sentence
-from coopt.report.explanation import claim_text, narrowing, search_rows, stages
-from coopt.report.parts import decision_rows, schedule, split, uplinks
-from coopt.report.plan import plan_report
+from coopt.report.comparison import STOPS, differences, runners_tables, saving_sentence
+from coopt.report.explanation import claim_text, narrowing, prices_table, search_rows, stages
+from coopt.report.facts import plan_facts
+from coopt.report.parts import schedule, split, uplinks
+from coopt.report.plan import plan_report, plan_screen
 from coopt.report.sentence import headline
-from coopt.report.tables import rendered
+from coopt.report.tables import of_group, rendered
+from tests.changes import NOTHING_BUILT, with_part
+from tests.conftest import ask
 
 
-def text_of(*parts):
-    return rendered(parts, io.StringIO())
+def changed(record, **updates):
+    return record.model_copy(update=updates)
 
 
-def flat(text):
-    return " ".join(text.split())
+def text_of(pieces):
+    return " ".join(rendered(pieces, io.StringIO()).split())
 
 
-def changed(plan, **updates):
-    return plan.model_copy(update=updates)
+def network(instance, plan):
+    return {fact.name: fact.shown for fact in of_group(plan_facts(instance, plan), "network")}
 
 
-def test_an_infeasible_instance_is_explained(instance, plan):
-    objective = changed(plan.objective, value=None, bound=None, gap=None)
-    empty = changed(
-        plan,
-        status="infeasible",
-        design=None,
-        parts=(),
-        cost=None,
-        workloads=(),
-        objective=objective,
-        explanation=("Too slow.",),
+def test_an_optimal_plan_leads_with_decision_price_and_proof(instance, plan):
+    assert headline(instance, plan) == (
+        "Build 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M without the GPUs; proven optimal."
     )
-    text = text_of(*plan_report(instance, empty))
-    assert text.startswith("No design meets the bounds; proven infeasible.\nToo slow.\n")
-    assert "Bill of materials" not in text
-    assert "Proof" not in text
+    within = changed(plan, objective=changed(plan.objective, gap=0.008))
+    assert "0.8%" in headline(instance, within).rpartition(";")[2]
+
+
+@pytest.mark.parametrize(("kind", "figure"), [("power", "2.33 MW"), ("tco", "$102 M"), ("capex", "$94.3 M")])
+def test_the_price_is_the_one_that_was_minimised(instance, plan, kind, figure):
+    assert figure in headline(instance, changed(plan, objective=changed(plan.objective, kind=kind)))
+
+
+def test_idle_gpus_that_are_paid_for_are_no_gpus_left_out(instance, plan):
+    idle = changed(plan.cost.items[0], name="gb200", idle=True, usd=33_000.0)
+    cost = changed(plan.cost, items=(*plan.cost.items, idle))
+    assert "GPUs that train;" in headline(instance, with_part(plan, cost=cost))
+    phases = [{"year": 2026, "gpus": 20}, {"year": 2028, "gpus": 40}]
+    work = {"workload__0__global_batch": 40, "workload__0__max_iteration_time_s": 100.0}
+    grown = ask(cluster__gpus=40, phase=phases, network__hb_domains="hgx-h100-8", **work)
+    assert "GPUs that train;" in headline(grown, coopt.solve(grown))
+
+
+def test_a_stopped_search_says_value_gap_and_time(instance, plan):
+    claim = changed(plan.objective, bound=92.9e6, gap=0.015)
+    stopped = changed(plan, status="feasible", stop_reason="time limit", objective=claim)
+    said = headline(instance, stopped)
+    assert all(part in said for part in ("(time limit)", "$94.3 M", "gap 1.5%", "60.0 s"))
+    assert "optimal" not in said
+    assert dict(search_rows(instance, stopped))["Outcome"] == "feasible (time limit)"
+    assert dict(search_rows(instance, plan))["Outcome"] == "optimal"
+
+
+@pytest.mark.parametrize(("bound", "end"), [(None, "nothing is proven."), (94.3e6, "less than $94.3 M.")])
+def test_a_search_that_found_nothing_claims_no_more_than_its_bound(instance, plan, bound, end):
+    claim = changed(plan.objective, value=None, bound=bound, gap=None)
+    empty = changed(plan, **NOTHING_BUILT | {"status": "unknown", "objective": claim})
+    assert headline(instance, empty).endswith(end)
+
+
+def test_without_a_plan_the_reason_stands_in_its_place(instance, plan):
+    claim = changed(plan.objective, value=None, bound=None, gap=None)
+    empty = changed(plan, **NOTHING_BUILT | {"status": "infeasible", "objective": claim, "explanation": ("Why.",)})
+    for report in (plan_report, plan_screen):
+        first, reason, *rest = rendered(report(instance, empty), io.StringIO()).splitlines()
+        assert "infeasible" in first
+        assert reason == "Why."
+        assert not any(word in line for line in rest for word in ("Bill", "Objective", "capex"))
+
+
+def test_the_decision_is_complete(instance, plan):
+    assert network(instance, plan) == {
+        "HB domains": "128 x gh200-256 of 256 GPUs, 1,024 racks",
+        "GPUs": "32,768 x h100-sxm train",
+        "Network": "rail-only, 2 tiers, 256 rails, full bandwidth",
+        "NIC": "1 x cx7-400g per GPU",
+        "Switch": "1,536 x 64x400g",
+        "Transceivers": "131,072",
+        "Uplinks": "32 up, 32 down at level 1",
+    }
 
 
 def test_one_domain_needs_no_network(instance, plan):
     fabric = changed(plan.design.fabric, tiers=0, tier=(), planes=0, switch_count=0, transceiver_count=0)
-    design = changed(plan.design, fabric=fabric)
-    assert "without a network" in headline(instance, changed(plan, design=design))
-    rows = dict(decision_rows(instance, design))
-    assert rows["Fabric"] == "none, one HB domain holds every GPU"
-    assert "Switch" not in rows
-    assert "there is no network to compare" in text_of(*plan_report(instance, changed(plan, design=design)))
+    alone = with_part(plan, design=changed(plan.design, fabric=fabric))
+    assert "without a network" in headline(instance, alone)
+    assert network(instance, alone)["Network"].startswith("none")
+    assert "Switch" not in network(instance, alone)
 
 
-def test_the_decision_is_complete(instance, plan):
-    assert dict(decision_rows(instance, plan.design)) == {
-        "HB domain": "128 x gh200-256, 256 GPUs each, all of them train",
-        "GPUs": "32,768 x h100-sxm train",
-        "Spares": "none",
-        "Fabric": "rail-only, 2 tiers, 256 rails",
-        "NIC": "cx7-400g, 1 per GPU",
-        "Switch": "1,536 x 64x400g",
-        "Transceivers": "131,072",
-        "Uplinks": "32 up, 32 down at level 1",
-        "Oversubscription": "1:1 (full bandwidth)",
-        "Racks": "1,024 for HB domains",
-    }
-
-
-def test_spares_are_said_to_be_paid_for(instance, plan):
+def test_idle_gpus_and_routing_are_facts(instance, plan):
     domain = changed(plan.design.hb_domain, active=250)
-    rows = dict(decision_rows(instance, changed(plan.design, hb_domain=domain, spare_gpus=768, racks=None)))
-    assert rows["Spares"] == "768 GPUs idle, paid for"
-    assert rows["HB domain"].endswith("250 of them train")
-    assert rows["Racks"] == "not known for this HB domain"
+    design = changed(plan.design, gpus=32000, hb_domain=domain, spare_gpus=768, spare_domains=3, racks=None)
+    design = changed(design, fabric=changed(design.fabric, routing="ecmp", oversubscription=7 / 3))
+    facts = network(instance, with_part(plan, design=design))
+    assert facts["GPUs"].endswith("train, 768 idle spares (3 domains standing by)")
+    assert facts["In each domain"].startswith("250 of 256")
+    assert "rack" not in facts["HB domains"]
+    assert facts["Network"].endswith("2.33:1 oversubscribed")
+    assert "ECMP" in facts["Routing"]
+    assert "at 2.33:1" in headline(instance, with_part(plan, design=design))
 
 
-def test_one_tier_has_no_uplinks(plan):
-    only = changed(plan.design.fabric.tier[1], level=1)
-    assert uplinks(changed(plan.design, fabric=changed(plan.design.fabric, tier=(only,)))) == "none, one tier"
+def test_uplinks_are_told_level_by_level(plan):
+    fabric = plan.design.fabric
+    only = changed(fabric.tier[1], level=1)
+    assert uplinks(changed(plan.design, fabric=changed(fabric, tier=(only,)))).startswith("none")
+    assert uplinks(changed(plan.design, fabric=changed(fabric, pod_bundle=4))).endswith("bundles of 4")
 
 
-def test_the_split_is_in_words(plan):
-    assert split(plan.workloads[0]) == "TP 8 (8 in the domain x 1 across), PP 64 (8 x 8), DP 64 (4 x 16)"
+def test_split_and_schedule_are_in_words(plan):
+    (run,) = plan.workloads
+    assert split(run) == "TP 8 (8 in the domain x 1 across), PP 64 (8 x 8), DP 64 (4 x 16)"
+    contexts = changed(run, mapping=changed(run.mapping, cp=2), placement={"cp": (2, 1)})
+    assert split(contexts).endswith("CP 2 (2 x 1)")
+    said = schedule(run.mapping, "1f1b")
+    assert all(part in said for part in ("micro-batch 1", "2 interleaved", "recompute none", "ZeRO 1"))
+    assert schedule(run.mapping, "dualpipe") == f"DualPipe, {said}"
+    assert schedule(changed(run.mapping, pp=1), "dualpipe") == said
 
 
-def test_context_parallelism_is_named_where_there_is_some(plan):
-    run = changed(plan.workloads[0], mapping=changed(plan.workloads[0].mapping, cp=2), placement={"cp": (2, 1)})
-    assert split(run).endswith("CP 2 (2 x 1)")
-
-
-def test_the_schedule_is_in_words(plan):
-    said = "micro-batch 1, 2 interleaved chunks, recompute none, sequence parallelism on, ZeRO 1"
-    assert schedule(plan.workloads[0].mapping, "1f1b") == said
-    assert schedule(plan.workloads[0].mapping, "dualpipe") == f"DualPipe, {said}"
-    assert schedule(changed(plan.workloads[0].mapping, pp=1), "dualpipe") == said
-
-
-def test_the_breakdown_ends_with_the_iteration_time(instance, plan):
-    lines = text_of(*plan_report(instance, plan)).splitlines()
-    assert ["iteration", "11.82", "s", "100.0%"] in [line.split() for line in lines]
-    assert ["layers,", "compute", "8.000", "s", "67.7%"] in [line.split() for line in lines]
-    assert not any("pipeline traffic" in line for line in lines)  # takes no time
-
-
-def test_every_bound_has_its_distance(instance, plan):
-    checks = {check.name: check for check in limit_checks(instance, plan.design, plan.cost, plan.workloads)}
-    without = ("power without the GPUs", "purchase without the GPUs")
-    assert set(checks) == {"time, pre-training", "memory, pre-training", *without, "racks"}
-    assert all(check.ok for check in checks.values())
-    assert checks["power without the GPUs"].value == pytest.approx(2.326528)
-    text = flat(text_of(*plan_report(instance, plan)))
-    assert "time, pre-training 11.82 s 12.00 s 0.1766 s 1.5% yes" in text
-    assert "purchase without the GPUs $94,306,304 $200,000,000 $105,693,696 52.8% yes" in text
-
-
-def test_a_missed_bound_is_said_in_capitals(instance, plan):
+def test_the_report_holds_bill_times_limits_and_proof(instance, plan):
+    text = text_of(plan_report(instance, plan))
+    for figures in (
+        "64x400g switch 1,536 44,416 68,222,976 747 1,147,392",
+        "400g-199 optics 131,072 199 26,083,328 9 1,179,648",
+        "total 94,306,304 2,326,528",
+        "layers, compute 8.000 s 67.7%",
+        "iteration 11.82 s 100.0%",
+        "time, pre-training 11.82 s 12.00 s 0.1766 s 1.5% yes",
+        "$94,306,304 $200,000,000 $105,693,696 52.8% yes",
+    ):
+        assert figures in text
+    assert "pipeline traffic" not in text  # takes no time
     late = changed(plan.workloads[0], iteration_time_s=13.0)
-    text = text_of(*plan_report(instance, changed(plan, workloads=(late,))))
-    assert "13.00 s 12.00 s -1.000 s -8.3% NO" in flat(text)
+    assert "13.00 s 12.00 s -1.000 s -8.3% NO" in text_of(plan_report(instance, with_part(plan, workloads=(late,))))
 
 
 @pytest.mark.parametrize(
@@ -132,65 +159,85 @@ def test_measures_carry_their_unit(value, unit, text):
     assert words.with_unit(value, unit) == text
 
 
-def test_the_saving_is_in_dollars_watts_and_percent(plan, baseline):
-    assert saving_sentence(plan.cost, baseline.cost) == (
-        "Against the cheapest any-to-any network of full bandwidth, "
-        "this plan saves $58.5 M (38.3%) and 1.46 MW (38.5%)."
-    )
-
-
 @pytest.mark.parametrize(
     ("usd", "w", "says"),
     [
-        (100.0, 100.0, "costs and draws the same"),
-        (50.0, 200.0, "adds $50 (100.0%) and saves 100 W (50.0%)"),
-        (50.0, 50.0, "adds $50 (100.0%) and 50.0 W (100.0%)"),
-        (0.0, 0.0, "adds $100 and 100 W"),
+        (100.0, 100.0, "the same."),
+        (50.0, 200.0, "adds $50.0 (100.0%) and saves 100 W (50.0%)."),
+        (50.0, 50.0, "adds $50.0 (100.0%) and 50.0 W (100.0%)."),
+        (0.0, 0.0, "adds $100 and 100 W."),
+        (200.0, 125.0, "saves $100 (50.0%) and 25.0 W (20.0%)."),
     ],
 )
 def test_a_dearer_plan_does_not_claim_to_save(plan, usd, w, says):
     mine = changed(plan.cost, capex_usd=100.0, power_w=100.0)
-    sentence = saving_sentence(mine, changed(plan.cost, capex_usd=usd, power_w=w))
-    assert sentence.replace("$50.0", "$50").endswith(f"this plan {says}.")
+    assert saving_sentence(mine, changed(plan.cost, capex_usd=usd, power_w=w)).endswith(says)
 
 
-def test_without_a_baseline_no_saving_is_stated(instance, plan):
-    text = text_of(*plan_report(instance, plan, None))
-    assert "so no saving is stated" in flat(text)
-    assert "saves" not in text
+def test_a_saving_is_stated_against_a_baseline_alone(instance, plan, baseline):
+    figures = "saved 58,523,648 (38.3%) 1,455,104 (38.5%)"
+    assert figures in text_of(plan_report(instance, plan, baseline))
+    assert "saves" not in text_of(plan_report(instance, plan, None))
 
 
-def test_the_search_narrows_down(plan):
+def test_the_search_is_told_in_figures(plan):
     assert narrowing(plan.solver) == (
         "289,000 enumerated, 12,000 do not fit into memory, 276,909 no better than another, "
         "5 dropped by weather, 91 kept"
     )
-
-
-def test_the_proof_has_value_bound_and_gap(plan):
-    assert claim_text(plan.objective) == "capex: value $94,306,304, lower bound $94,306,304, gap 0.0%"
-    watts = changed(plan.objective, kind="power", value=1000.0, bound=None, gap=None)
-    assert claim_text(watts) == "power: value 1,000 W"
-
-
-def test_only_dollars_and_watts_are_rounded_to_whole_ones(plan):
-    of = {"value": 6.6243, "bound": None, "gap": None}
-    assert claim_text(changed(plan.objective, kind="tco", **of), whole=True) == "tco: value $7"
-    assert claim_text(changed(plan.objective, kind="time", **of), whole=True) == "time: value 6.624 s an iteration"
-
-
-def test_stages_that_take_no_time_are_left_out(plan):
     assert stages(plan.timing_s) == "60.02 s (model 0.01 s, columns 0.40 s, handover 0.50 s, solve 59.00 s)"
+    assert claim_text(plan.objective) == "capex: value $94,306,304, lower bound $94,306,304, gap 0.0%"
+    assert claim_text(changed(plan.objective, kind="power", value=1000.0, bound=None, gap=None)).endswith("1,000 W")
+    of = {"value": 6.6243, "bound": None, "gap": None}
+    assert claim_text(changed(plan.objective, kind="tco", **of), whole=True).endswith(" $7")
+    assert "6.624 s" in claim_text(changed(plan.objective, kind="time", **of), whole=True)
 
 
-def test_the_outcome_names_why_a_search_stopped(instance, plan):
-    assert dict(search_rows(instance, plan))["Outcome"] == "optimal"
-    stopped = changed(plan, status="feasible", stop_reason="time limit")
-    assert dict(search_rows(instance, stopped))["Outcome"] == "feasible (time limit)"
+@pytest.fixture
+def dearer(plan):
+    """The plan with half as many GPUs in each domain, for 1% more."""
+    domain = changed(plan.design.hb_domain, name="other-hb", active=200)
+    cost = changed(plan.cost, capex_usd=1.01 * plan.cost.capex_usd)
+    design = changed(plan.design, hb_domain=domain)
+    one = Alternative(objective=plan.objective, design=design, cost=cost, workloads=plan.workloads)
+    return changed(plan, alternatives=(one,), alternatives_stop="no other design")
 
 
-def test_bill_and_totals_are_those_of_the_plan(instance, plan):
-    text = flat(text_of(*plan_report(instance, plan)))
-    assert "64x400g switch 1,536 44,416 68,222,976 747 1,147,392" in text
-    assert "400g-199 optics 131,072 199 26,083,328 9 1,179,648" in text
-    assert "total 94,306,304 2,326,528" in text
+def test_a_runner_up_shows_what_differs_and_what_it_costs_more(instance, plan, dearer):
+    (row,) = next(iter(runners_tables(dearer))).rows
+    assert (row[0], row[3]) == ("2", "1.0%")
+    assert "other-hb with 200 active" in row[1]
+    assert row[-1] == words.percent(min(run.slack for run in dearer.workloads))
+    for report in (plan_report, plan_screen):
+        assert ("Runners-up" in text_of(report(instance, dearer))) > ("Runners-up" in text_of(report(instance, plan)))
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_every_reason_to_stop_is_told(plan, stop):
+    (said,) = runners_tables(changed(plan, alternatives_stop=stop))
+    assert str(said).endswith(STOPS[stop])
+
+
+def test_differences_are_named_by_what_stands_in_place(plan, dearer):
+    (other,) = dearer.alternatives
+    fabric = changed(dearer.design.fabric, tiers=0, tier=())
+    assert differences(dearer.design, changed(dearer.design, fabric=fabric)) == "no network"
+    assert differences(dearer.design, dearer.design) == "other counts"
+    assert "other-hb" in differences(dearer.design, other.design)
+
+
+def test_what_takes_over_outside_a_price_says_what_it_replaces(plan):
+    fabric = plan.design.fabric
+    (optic,) = dict.fromkeys(name for tier in fabric.tier for name in tier.optics)
+    leaf, *above_leaf = fabric.tier
+    new = {"optic": "new-optic", "optic_below": None}
+    changes = {
+        "switches box": {"switch": changed(fabric.switch, name="box")},
+        f"new-optic in place of {optic}": {"tier": tuple(changed(tier, **new) for tier in fabric.tier)},
+        "new-optic as well": {"tier": (changed(leaf, **new | {"optic_below": optic}), *above_leaf)},
+        "other optics": {},
+    }
+    for said, change in changes.items():
+        design = changed(plan.design, fabric=changed(fabric, **change))
+        price = PriceRange(item="box", unit="USD", now=5.0, low=4.0, high=6.0, below=design, above=None)
+        assert str(prices_table(plan.design, [price]).rows[0][1]).startswith(f"below: {said}")

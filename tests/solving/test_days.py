@@ -17,8 +17,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
-from coopt.report.robust import faults_report
-from coopt.report.screen import plan_screen
+from coopt.report.faults import faults_report
+from coopt.report.plan import plan_screen
 from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults

@@ -10,7 +10,7 @@ import pytest
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance, at_choice, choices_of
-from coopt.report.screen import plan_screen
+from coopt.report.plan import plan_screen
 from coopt.report.tables import rendered
 from tests.conftest import ask
 from tests.solving.test_choices import GENERATIONS, left_open

@@ -16,7 +16,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace, of_phase, within, without_margin
-from coopt.report.remarks import margin_note
+from coopt.report.notes import margin_note
 from coopt.report.words import amount
 from coopt.solving.answer import solve, value_without_margin
 from coopt.verifier.audit import verify

@@ -14,7 +14,7 @@ from coopt.network.goods import modules
 from coopt.network.parts import cost_of, price
 from coopt.network.space import families
 from coopt.plan.schema import Plan
-from coopt.report.screen import plan_screen
+from coopt.report.plan import plan_screen
 from coopt.report.tables import rendered
 from coopt.solving.reasons.designs import designs_of
 from tests.conftest import accepted, ask, example_count, small_model, value

@@ -10,7 +10,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.traffic import Fault
-from coopt.report.robust import faults_report
+from coopt.report.faults import faults_report
 from coopt.report.tables import rendered
 from coopt.solving.answer import solve
 from coopt.solving.plan_routes import route_plan

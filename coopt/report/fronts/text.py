@@ -13,8 +13,8 @@ from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
+from coopt.report.notes import turns_text
 from coopt.report.parts import nics_in_words
-from coopt.report.remarks import turns_text
 from coopt.report.sentence import decision
 from coopt.report.tables import FigureTable, figures
 
@@ -359,7 +359,6 @@ def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
     yield from front.explanation
     if not front.points:
         return
-    yield ""
     yield front_table(front, instance)
     yield from front_notes(front, instance)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -20,15 +20,13 @@ from rich.text import Text
 from coopt._version import __version__
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import years_of
-from coopt.network.part_networks import network_of
-from coopt.plan.evaluation import limit_checks
+from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
-from coopt.plan.schema import Cost, Plan, WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.catalog import price_origins
-from coopt.report.comparison import runners_sentence, runners_table, saving_sentences, saving_table
+from coopt.report.comparison import runners_tables
 from coopt.report.explanation import (
     bounds_table,
     checks_table,
@@ -37,32 +35,21 @@ from coopt.report.explanation import (
     search_rows,
     verdict_headline,
 )
+from coopt.report.facts import plan_facts
 from coopt.report.fronts.files import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
 from coopt.report.page.evidence import (
     FABRICS,
-    Bar,
-    evidence_of,
+    details,
     memory_bar,
-    site_pictures,
+    planes,
     time_bar,
+    traffic_maps,
 )
-from coopt.report.parts import (
-    BILL,
-    bill_table,
-    breakdown_table,
-    decision_rows,
-    degrees,
-    switches_table,
-    tco_sentence,
-    under_bound,
-    workload_rows,
-)
-from coopt.report.plan import plan_sections
-from coopt.report.remarks import first_sentences, margins_table, notes
-from coopt.report.screen import parts_table
-from coopt.report.sentence import headline, question_rows, told_elsewhere, without_gpus
-from coopt.report.tables import Cell, FactTable, FigureTable, facts
+from coopt.report.plan import plan_sections, run_tables
+from coopt.report.remarks import first_sentences
+from coopt.report.sentence import headline, question_rows
+from coopt.report.tables import Cell, FactTable, FigureTable, PlanFact, facts, of_group
 from coopt.report.traffic import COUNTING
 from coopt.verifier.checks.verdict import Verdict
 
@@ -73,6 +60,7 @@ if TYPE_CHECKING:
 
 Contents = dict[str, Any]
 ADDRESS = re.compile(r"https?://[^\s<>\"']+")
+HEADING = re.compile(r'<section id="(\w+)" aria-label="([^"]*)">')
 PUNCTUATION = ".,:;!?"
 MOST_REASONS = 3  # why checks fail, beside the verdict in a terminal
 NUMBER_AND_UNIT = re.compile(
@@ -109,15 +97,16 @@ class PageCase:
         return self.verdict.accepted and self.plan.status != "unknown"
 
     @property
-    def buildable(self) -> bool:
-        """Whether there is one design that one may build; several networks are told block by
-        block.
+    def stands_alone(self) -> bool:
+        """Whether it is one network that nothing ties to others: cost against time and other
+        choices are quickly found.
         """
-        return (
-            self.plan.design is not None
-            and self.verdict.accepted
-            and self.instance.problem == "shared"
-        )
+        return self.answered and self.plan.design is not None and not self.plan.couplings
+
+    @property
+    def buildable(self) -> bool:
+        """Whether it may be built as it is."""
+        return self.plan.cost is not None and self.verdict.accepted
 
 
 def moment(environment: Mapping[str, str] = os.environ) -> datetime:
@@ -139,86 +128,68 @@ def moment(environment: Mapping[str, str] = os.environ) -> datetime:
         ) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Glance:
-    """One of the figures at the top: what it is, its value, what it is measured against, and its
-    number.
-    """
-
-    name: str
-    value: str
-    note: str
-    number: float | None
-    unit: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkloadSection:
-    """How a workload runs."""
-
-    name: str
-    facts: FactTable
-    time: Bar
-    breakdown: FigureTable
-    memory: Bar
-
-
 def page_contents(case: PageCase) -> Contents:
     """Names of the template and what they stand for; sections that the plan does not have are
     missing.
     """
+    instance, plan = case.instance, case.plan
     verdict, decision = opening(case)
+    known = plan_facts(instance, plan)
     contents: Contents = {
-        "name": case.instance.name,
-        "description": " ".join(case.instance.description.split()),
+        "name": instance.name,
+        "description": " ".join(instance.description.split()),
         "headline": decision,
-        "explanation": tuple(first_sentences(case.instance, case.plan)),
+        "explanation": tuple(first_sentences(instance, plan)),
         "accepted": case.verdict.accepted,
         "buildable": case.buildable,
         "badge": _badge(case),
         "verdict": verdict,
         "checks": checks_table(case.verdict),
-        "question": facts("The question", question_rows(case.instance)),
-        "counting": COUNTING,
-        "search": facts("How the answer was found", search_rows(case.instance, case.plan)),
+        "question": facts("The question", question_rows(instance)),
+        "search": facts("How the answer was found", search_rows(instance, plan)),
         "origin": facts("Provenance", _origin(case)),
-        "halls": (),
     }
-    if case.verdict.accepted and case.plan.cost is not None:
-        contents["glances"] = list(glances(case.instance, case.plan))
-        contents["parts"] = (
-            parts_table(case.instance, case.plan) if len(case.plan.parts) > 1 else None
-        )
-        contents["halls"] = (
-            site_pictures(case.instance, case.plan) if case.instance.problem != "shared" else ()
-        )
-        contents["elsewhere"] = (
-            told_elsewhere(case.instance) if case.instance.problem != "shared" else ""
-        )
-    if case.instance.problem != "shared" and case.plan.cost is not None:
-        contents["blocks"] = list(_blocks(case.instance, case.plan, case.plan.cost))
-    elif case.plan.design is not None and case.plan.cost is not None:
-        contents |= _claim_sections(case.instance, case.plan)
+    if case.buildable:
+        contents |= _evidence(instance, plan, known)
+    baseline = baseline_of(instance, plan) if case.buildable else None
+    for name, pieces in plan_sections(instance, plan, known, baseline).items():
+        contents[f"plan_{name}"] = [_block(piece) for piece in pieces]
+    if case.buildable:
+        contents["runners"] = [_block(piece) for piece in runners_tables(plan)]
     if case.front is not None:
-        contents |= _front_sections(case.instance, case.front)
+        contents |= _front_sections(instance, case.front)
     if case.explanation is not None:
         contents |= _explanation_sections(case.explanation)
-    if case.buildable:
-        contents |= _worth_sections(case.instance, case.plan)
     return contents | {"glossary": glossary(contents)}
 
 
-def _blocks(
-    instance: Instance, plan: Plan, cost: Cost
-) -> Iterator[tuple[str, str | FactTable | FigureTable]]:
-    """What a terminal shows of a plan of coupled parts, piece by piece with the form of each."""
-    for piece in plan_sections(instance, plan, cost):
-        if isinstance(piece, FactTable):
-            yield "facts", piece
-        elif isinstance(piece, FigureTable):
-            yield "table", piece
-        elif text := piece.plain if isinstance(piece, Text) else str(piece):
-            yield "text", text
+def _block(piece: RenderableType) -> tuple[str, RenderableType]:
+    """What a terminal shows, with its form."""
+    if isinstance(piece, FactTable | FigureTable):
+        return "facts" if isinstance(piece, FactTable) else "table", piece
+    return "text", str(piece)
+
+
+def _evidence(instance: Instance, plan: Plan, known: Sequence[PlanFact]) -> Contents:
+    """What only a plan has which the verifier accepts: key figures, pictures, sources, bars of
+    times and memory, traffic.
+    """
+    assert plan.cost is not None
+    switched = [part.design.fabric for part in plan.parts if part.design is not None]
+    kinds = dict.fromkeys(fabric.kind for fabric in switched if fabric.tiers)
+    bars = [(time_bar(run), memory_bar(run)) for run in plan.runs]
+    return {
+        "glances": of_group(known, "total"),
+        "fabrics": [FABRICS[kind] for kind in kinds],
+        "sources": price_origins(instance, plan.cost.items),
+        "runs": [
+            (*tables, *pair)
+            for tables, pair in zip(run_tables(plan, known).values(), bars, strict=True)
+        ],
+        "pictures": [*planes(instance, plan), *details(instance, plan)],
+        "maps": list(traffic_maps(instance, plan)) if plan.design is not None else [],
+        "counting": COUNTING,
+    }
 
 
 def opening(case: PageCase) -> tuple[str, str]:
@@ -268,17 +239,6 @@ def glossary(contents: Contents) -> list[tuple[str, str]]:
     ]
 
 
-def _claim_sections(instance: Instance, plan: Plan) -> Contents:
-    """What a plan says of itself, true or not."""
-    assert plan.design is not None
-    assert plan.cost is not None
-    return {
-        "decision": facts("The decision", decision_rows(instance, plan.design)),
-        "switches": switches_table(plan.design) if plan.design.fabric.tier else None,
-        "bill": bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w),
-    }
-
-
 def _front_sections(instance: Instance, front: Front) -> Contents:
     """What a longer iteration time saves: the sentences, chart and table of the front."""
     return {
@@ -315,120 +275,6 @@ def _explanation_sections(explanation: Explanation) -> Contents:
             else None
         ),
     }
-
-
-def _worth_sections(instance: Instance, plan: Plan) -> Contents:
-    """The sections that only a plan has which the verifier accepts: key figures, comparison,
-    pictures, runners-up.
-    """
-    design, cost = plan.design, plan.cost
-    assert design is not None
-    assert cost is not None
-    evidence = evidence_of(instance, plan)
-    margins = tuple(limit_checks(instance, design, cost, plan.workloads))
-    runs = zip(plan.workloads, instance.workload, strict=True)
-    return {
-        "fabric": FABRICS[design.fabric.kind] if design.fabric.tiers else "",
-        "sources": price_origins(instance, cost.items),
-        "tco": tco_sentence(instance, cost),
-        "saving": saving_sentences(design, cost, evidence.baseline),
-        "savings": (
-            saving_table(design, cost, evidence.baseline)
-            if evidence.baseline and design.fabric.tiers
-            else None
-        ),
-        "notes": list(notes(instance, [design], plan.workloads, none_inside=plan.tp_across)),
-        "runs": [
-            _workload_section(run, facts("", workload_rows(run, workload)))
-            for run, workload in runs
-        ],
-        "pictures": evidence.pictures,
-        "maps": evidence.maps,
-        "margins": margins_table(margins),
-        "runners": runners_table(plan) if plan.alternatives else None,
-        "runners_sentence": runners_sentence(plan) if plan.alternatives_stop is not None else "",
-    }
-
-
-def _workload_section(workload: WorkloadPlan, rows: FactTable) -> WorkloadSection:
-    return WorkloadSection(
-        name=workload.name,
-        facts=rows,
-        time=time_bar(workload),
-        breakdown=breakdown_table(workload),
-        memory=memory_bar(workload),
-    )
-
-
-def glances(instance: Instance, plan: Plan) -> Iterator[Glance]:
-    """What a plan costs, what it promises and how far it is proven, at a glance."""
-    cost, claim = plan.cost, plan.objective
-    assert cost is not None
-    scope = without_gpus(cost) or "GPUs included"
-    yield Glance(
-        name="Purchase",
-        value=words.money(cost.capex_usd),
-        note=scope,
-        number=cost.capex_usd,
-        unit="USD",
-    )
-    yield Glance(
-        name="Power",
-        value=words.power(cost.power_w),
-        note="of what is bought",
-        number=cost.power_w,
-        unit="W",
-    )
-    years = sum(years_of(instance, t) for t in range(len(instance.years)))
-    owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
-    yield Glance(
-        name="With electricity",
-        value=words.money(cost.tco_usd),
-        note=owned,
-        number=cost.tco_usd,
-        unit="USD",
-    )
-    if plan.runs:
-        run = min(plan.runs, key=lambda run: run.slack)
-        yield Glance(
-            name=f"Iteration of {run.name}" if len(plan.runs) > 1 else "Iteration",
-            value=words.seconds(run.iteration_time_s),
-            note=f"{under_bound(run)}; MFU {words.percent(run.mfu)}; {degrees(run.mapping)}",
-            number=run.iteration_time_s,
-            unit="s",
-        )
-    yield _built(plan)
-    if claim.gap is None:
-        proven = "nothing is proven"
-    else:
-        proven = (
-            "no better plan exists"
-            if plan.status == "optimal" and not claim.gap
-            else "to the proven lower bound"
-        )
-    gap = "unknown" if claim.gap is None else words.percent(claim.gap)
-    yield Glance(name="Gap", value=gap, note=proven, number=claim.gap, unit="share")
-
-
-def _built(plan: Plan) -> Glance:
-    """The GPUs of the only network, in its last phase where it grows, else how many networks there
-    are.
-    """
-    several = len({(part.site, part.slot) for part in plan.parts})
-    if several > 1:
-        note = "each with its own design"
-        return Glance(
-            name="Networks", value=words.count(several), note=note, number=several, unit="networks"
-        )
-    network = network_of(plan.parts[-1])
-    text = f"in {words.times(network.hb_domain.count, network.hb_domain.name)}"
-    grows = (
-        f"; {words.counted(len(plan.parts), 'phase')} of one network" if len(plan.parts) > 1 else ""
-    )
-    value = words.count(network.gpus)
-    return Glance(
-        name="GPUs that train", value=value, note=text + grows, number=network.gpus, unit="GPUs"
-    )
 
 
 def _origin(case: PageCase) -> Iterator[tuple[str, str]]:
@@ -471,7 +317,12 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"cell": _cell, "linked": linked, "tied": tied}
+    templates.filters |= {
+        "cell": _cell,
+        "linked": linked,
+        "tied": tied,
+        "headings": HEADING.findall,
+    }
     return templates
 
 

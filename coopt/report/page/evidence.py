@@ -10,20 +10,16 @@ from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.halls import network_hall
 from coopt.network.island_halls import CoreHall, SiteHall, site_halls
 from coopt.network.part_networks import family_of_plan
-from coopt.network.plan_networks import Baseline, baseline_of
 from coopt.network.wiring import rails_of
 from coopt.plan.schema import Plan, WorkloadPlan
 from coopt.report import words
-from coopt.report.building import hall_sentences
 from coopt.report.network_drawings import (
     Drawing,
     Shape,
     domain_drawing,
     excerpt,
-    hall_drawing,
     plane_drawing,
     pod_drawing,
     rack_row,
@@ -72,6 +68,7 @@ ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch",
 PLURALS = {"leaf": "leaves"}
 AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
 OWN_RACKS = "Racks with dark edges hold the switches, amid what hangs below them."
+MOST_DRAWINGS = 12  # networks that are drawn; the others are told in tables
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
 
 
@@ -195,8 +192,9 @@ def _several(number: int, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """An SVG element with its caption."""
+    """An SVG element with its caption, and what it shows."""
 
+    name: str
     svg: str
     caption: str
 
@@ -214,55 +212,34 @@ class TrafficMap:
     classes_png: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """Empty where one HB domain needs no network; no `baseline` where the catalog has none."""
-
-    baseline: Baseline | None
-    pictures: tuple[Picture, ...]
-    maps: tuple[TrafficMap, ...]
-
-
-def evidence_of(instance: Instance, plan: Plan) -> Evidence:
-    """What a plan that the verifier accepts builds and sends."""
-    family, uplinks = family_of_plan(instance, plan)
-    return Evidence(
-        baseline=baseline_of(instance, plan),
-        pictures=tuple(_pictures(instance, family, uplinks)) if family.tiers else (),
-        maps=tuple(_maps(instance, plan)),
-    )
+def planes(instance: Instance, plan: Plan) -> Iterator[Picture]:
+    """A plane of each network that has switches."""
+    for number, part in enumerate(plan.parts[:MOST_DRAWINGS]):
+        if part.design is not None and part.design.fabric.tiers:
+            family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
+            caption = plane_caption(family, uplinks)
+            drawing = svg(plane_drawing(family, uplinks), f"plane-{number}", caption)
+            yield Picture(name=part.name, svg=drawing, caption=caption)
 
 
-def _pictures(instance: Instance, family: Family, uplinks: int) -> Iterator[Picture]:
-    drawings = [
-        ("plane", plane_drawing(family, uplinks), plane_caption(family, uplinks)),
-        ("domain", domain_drawing(family, uplinks), domain_caption(family)),
-    ]
-    if family.pods is not None:
-        drawings.append(("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks)))
-    if (hall := network_hall(instance, family, uplinks)) is not None:
-        placement = AMID if hall.switch_racks is None else OWN_RACKS
-        drawings.append(
-            ("hall", hall_drawing(hall), f"{' '.join(hall_sentences(instance, hall))} {placement}")
-        )
-    for name, drawing, caption in drawings:
-        yield Picture(svg=svg(drawing, name, caption), caption=caption)
+def details(instance: Instance, plan: Plan) -> Iterator[Picture]:
+    """A domain and a pod of the only network, and the halls of all sites."""
+    if plan.design is not None and plan.design.fabric.tiers:
+        family, uplinks = family_of_plan(instance, plan, "a drawing")
+        caption = domain_caption(family)
+        drawing = svg(domain_drawing(family, uplinks), "domain", caption)
+        yield Picture(name="domain", svg=drawing, caption=caption)
+        if family.pods is not None:
+            caption = pod_caption(family, uplinks)
+            drawing = svg(pod_drawing(family, uplinks), "pod", caption)
+            yield Picture(name="pod", svg=drawing, caption=caption)
+    for number, hall in enumerate(site_halls(instance, plan)):
+        name, caption = f"hall-{number}", site_hall_caption(hall)
+        yield Picture(name=name, svg=svg(site_hall_drawing(hall), name, caption), caption=caption)
 
 
-def site_pictures(instance: Instance, plan: Plan) -> tuple[Picture, ...]:
-    """The hall of each site as it stands in the end."""
-    return tuple(
-        _site_picture(hall, f"hall-{number}")
-        for number, hall in enumerate(site_halls(instance, plan))
-    )
-
-
-def _site_picture(hall: SiteHall, name: str) -> Picture:
-    caption = site_hall_caption(hall)
-    return Picture(svg=svg(site_hall_drawing(hall), name, caption), caption=caption)
-
-
-def _maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
+def traffic_maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
+    """Who talks to whom in the only network, workload by workload."""
     family, demands_of_kinds = demands(instance, plan)
     for demand, traffic in zip(
         demands_of_kinds, traffic_figures(instance, family, demands_of_kinds).workloads, strict=True

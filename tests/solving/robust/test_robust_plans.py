@@ -25,8 +25,8 @@ from coopt.network.family import without_nics
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Fault
+from coopt.report.faults import faults_report
 from coopt.report.plan import plan_report
-from coopt.report.robust import faults_report
 from coopt.report.tables import rendered
 from coopt.solving.arrays import placement_of
 from coopt.solving.evaluate import pinned
