@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from coopt.instance.catalog import entries
@@ -29,6 +29,7 @@ from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.island_halls import CoreHall, core_halls, placed_parts
 from coopt.network.orders import order_notes, plan_order_notes
 from coopt.network.plan_networks import design_of
+from coopt.network.racks import Lengths
 from coopt.plan.couplings import SharedCore
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
 from coopt.plan.parts import Cost, Design, Item, ItemKind, line
@@ -43,12 +44,16 @@ MAYBE_WORST_PRICES = (
 )
 
 
-class DatedNetwork(NamedTuple):
-    """A network as it stands in a phase, with what it is called in every phase."""
+class BuiltNetwork(NamedTuple):
+    """A network as it stands in a phase, with what it is called in every phase, its cables by
+    length below each tier and the racks of its switches, where its hall is known.
+    """
 
     name: str
     phase: float | None
     network: BilledNetwork
+    cables: Sequence[Lengths] = ()
+    switch_racks: int | None = None
 
 
 def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
@@ -60,11 +65,10 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         )
     parts = {} if instance is None else placed_parts(instance, plan)
     halls = {name: part.hall for name, part in parts.items() if part is not None}
-    dated = [
-        DatedNetwork(part.slot, part.phase, _in_hall(_part(part), halls.get(part.name)))
-        for part in plan.parts
-    ]
-    networks, unknown = tuple(_phase_networks(instance, dated)), [*_without_lengths(plan)]
+    networks = tuple(
+        _in_halls(instance, [_built(part, halls.get(part.name)) for part in plan.parts])
+    )
+    unknown = [*_without_lengths(plan)]
     if instance is None:
         unknown += _splitters(plan)
         return _whole_bill(
@@ -72,11 +76,8 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         )
     if plan.couplings.cores:
         of_cores = tuple(core_halls(instance, plan, parts))
-        cores = [
-            DatedNetwork(core.site or "", core.phase, _core(instance, core, of_cores))
-            for core in plan.couplings.cores
-        ]
-        networks += tuple(_phase_networks(instance, cores))
+        cores = [_core(instance, core, of_cores) for core in plan.couplings.cores]
+        networks += tuple(_in_halls(instance, cores))
         if len(of_cores) < len(cores):
             unknown.append(
                 "lengths of cables into the core, as nobody knows how many racks all islands fill"
@@ -114,26 +115,56 @@ def _splitters(plan: Plan) -> Iterator[str]:
 def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:
     """The bill of one network, with the lengths of its cables where a hall is known."""
     design, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
-    (network,) = _phase_networks(
-        instance, [DatedNetwork("network", None, _in_hall(_network("network", design, cost), hall))]
-    )
+    built = BuiltNetwork("network", None, _network("network", design, cost))
+    networks = tuple(_in_halls(instance, [_placed(built, hall)]))
     cabled = [] if hall is None else [(hall, family.optics)]
     return _whole_bill(
-        instance.name, (network,), cost, instance, (), order_notes(instance, design, cabled)
+        instance.name, networks, cost, instance, (), order_notes(instance, design, cabled)
     )
 
 
-def _phase_networks(
-    instance: Instance | None, dated: Sequence[DatedNetwork]
-) -> Iterator[BilledNetwork]:
-    """The networks with the cables and racks that each phase adds."""
-    grows = Counter(entry.name for entry in dated)
-    yield from _billed_racks(
-        instance, _with_added(dated, {name for name, n in grows.items() if n > 1})
-    )
+def _placed(built: BuiltNetwork, hall: NetworkHall | None) -> BuiltNetwork:
+    if hall is None:
+        return built
+    return built._replace(cables=hall.cables, switch_racks=hall.switch_racks)
 
 
-def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> BilledNetwork:
+def _in_halls(instance: Instance | None, built: Sequence[BuiltNetwork]) -> Iterator[BilledNetwork]:
+    """The networks with their cables by length and the racks of their switches: those that grow
+    tell which of them each phase adds, and racks have a line where the instance has a price.
+    """
+    phases = Counter(entry.name for entry in built)
+    usd = None if instance is None else instance.network.hall.usd_per_switch_rack
+    cables, rack_counts = Counter[tuple[str, int, int]](), Counter[str]()
+    for name, phase, network, lengths, racks in built:
+        tiers = []
+        below = lengths or [Lengths()] * len(network.tier)
+        for tier, by_length in zip(network.tier, below, strict=True):
+            of_tier = []
+            for length_m, count in sorted(by_length.items()):
+                key = name, tier.level, length_m
+                added = max(0, count - cables[key]) if phases[name] > 1 else None
+                cables[key] = max(cables[key], count)
+                of_tier.append(CableLength(length_m=length_m, count=count, added=added))
+            tiers.append(tier.model_copy(update={"cables": tuple(of_tier)}))
+        added = max(0, (racks or 0) - rack_counts[name])
+        rack_counts[name] += added
+        items = list[Item]()
+        if usd is not None and added:
+            item = line("rack", SWITCH_RACK, added, usd, 0.0)
+            items.append(item if phase is None else item.bought_in(phase))
+        yield network.model_copy(
+            update={
+                "tier": tuple(tiers),
+                "switch_racks": racks,
+                "switch_racks_added": None if racks is None else added,
+                "items": (*network.items, *items),
+                "usd": network.usd + sum(item.usd for item in items),
+            }
+        )
+
+
+def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> BuiltNetwork:
     """What joins the islands of a site in a phase: its switches, and its cables, whose ends the
     islands have bought.
     """
@@ -142,7 +173,6 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
     box = next(one for one in as_billed(instance).network.switches if one.name == core.switch.name)
     is_counted = "switch" in instance.objective.include
     items = (line("switch", box.name, core.switches, box.usd, box.w),) if is_counted else ()
-    lengths = {} if hall is None else hall.cables
     tier = BilledTier(
         level=1,
         switches=core.switches,
@@ -152,86 +182,30 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
         bundle=0,
         switch=box.name,
         optic=" / ".join(core.optics),
-        cables=tuple(CableLength(length_m=m, count=count) for m, count in sorted(lengths.items())),
     )
-    return BilledNetwork(
+    network = BilledNetwork(
         name=coupling.name,
         fabric="core",
         gpus=0,
         tier=(tier,),
-        switch_racks=None if hall is None else hall.switch_racks,
         items=items,
         usd=math.fsum(item.usd for item in items),
         w=math.fsum(item.w for item in items),
     )
+    built = BuiltNetwork(coupling.site or "", coupling.phase, network)
+    return (
+        built
+        if hall is None
+        else built._replace(cables=[hall.cables], switch_racks=hall.switch_racks)
+    )
 
 
-def _in_hall(network: BilledNetwork, hall: NetworkHall | None) -> BilledNetwork:
-    """The network with its cables by length and the racks that its switches fill, where its racks
-    are known.
-    """
-    if hall is None:
-        return network
-    lengths = [
-        tuple(CableLength(length_m=m, count=n) for m, n in sorted(cables.items()))
-        for cables in hall.cables
-    ]
-    tiers = zip(network.tier, lengths, strict=True)
-    wired = tuple(tier.model_copy(update={"cables": by_length}) for tier, by_length in tiers)
-    return network.model_copy(update={"tier": wired, "switch_racks": hall.switch_racks})
-
-
-def _billed_racks(
-    instance: Instance | None, networks: Iterable[DatedNetwork]
-) -> Iterator[BilledNetwork]:
-    """The networks with a line for the racks of switches that each adds to those of an earlier
-    phase, where the instance has a price for them.
-    """
-    usd = None if instance is None else instance.network.hall.usd_per_switch_rack
-    rack_counts = Counter[str]()
-    for name, phase, network in networks:
-        count = network.switch_racks or 0
-        added, rack_counts[name] = max(0, count - rack_counts[name]), max(count, rack_counts[name])
-        billed = network.model_copy(
-            update={"switch_racks_added": None if network.switch_racks is None else added}
-        )
-        if usd is not None and added:
-            racks = line("rack", SWITCH_RACK, added, usd, 0.0)
-            dated = racks if phase is None else racks.bought_in(phase)
-            billed = billed.model_copy(
-                update={"items": (*billed.items, dated), "usd": billed.usd + racks.usd}
-            )
-        yield billed
-
-
-def _with_added(
-    networks: Iterable[DatedNetwork], growing: Collection[str]
-) -> Iterator[DatedNetwork]:
-    """The networks; cables of those that grow tell what each phase adds."""
-    cable_counts = Counter[tuple[str, int, int]]()
-    for dated in networks:
-        tiers = []
-        for tier in dated.network.tier if dated.name in growing else ():
-            cables = []
-            for cable in tier.cables:
-                key = dated.name, tier.level, cable.length_m
-                cables.append(
-                    cable.model_copy(update={"added": max(0, cable.count - cable_counts[key])})
-                )
-                cable_counts[key] = max(cable_counts[key], cable.count)
-            tiers.append(tier.model_copy(update={"cables": tuple(cables)}))
-        yield (
-            dated._replace(network=dated.network.model_copy(update={"tier": tuple(tiers)}))
-            if tiers
-            else dated
-        )
-
-
-def _part(part: Part) -> BilledNetwork:
+def _built(part: Part, hall: NetworkHall | None) -> BuiltNetwork:
     if part.design is not None:
-        return _network(part.name, part.design, part.cost)
+        network = _network(part.name, part.design, part.cost)
+        return _placed(BuiltNetwork(part.slot, part.phase, network), hall)
     assert part.links is not None, "a part has a design or direct links"
-    return BilledNetwork(
+    network = BilledNetwork(
         name=part.name,
         fabric="direct",
         gpus=part.links.gpus + part.links.spare_gpus,
@@ -240,6 +214,7 @@ def _part(part: Part) -> BilledNetwork:
         tier=(),
         **_sums(part.cost),
     )
+    return BuiltNetwork(part.slot, part.phase, network)
 
 
 def _network(name: str, design: Design, cost: Cost) -> BilledNetwork:
