@@ -62,7 +62,7 @@ def _routed(plane: Plane, crossing: LeafFlows, choice: Choice) -> PlaneRoutes:
             seed=choice.seed,
             failed_cores=choice.failed_cores,
         )
-    if plane.pods is not None:
+    if plane.pods:
         raise InstanceError(
             "algorithm 'exact': works on two tiers and the plan has three, needs 'best' or"
             " another one"

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from coopt.instance.errors import InstanceError
-from coopt.network.family import Family, Pods
+from coopt.network.chain import TierChain
+from coopt.network.family import Family
 from coopt.network.routing.algorithms import algorithm
 from coopt.network.routing.colouring import even_slices
 from coopt.network.routing.layers import (
@@ -35,75 +36,33 @@ COLOURED = ("colouring", "sheltered", "best")
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Plane:
-    """The wiring of docs/network.md in numbers.
+    """One of the equal networks of a chain with two tiers or three, as layers."""
 
-    Parameters
-    ----------
-    leaves, uplinks
-        Leaves of the plane, and links of a leaf upwards.
-    radix
-        Ports of a leaf.
-    pods
-        The middle tier of three; None on fewer.
-    upper_radices
-        Ports of a switch of the second tier and of the third; those of a leaf where left out.
-    spines
-        Switches above the leaves on two tiers; as few as have the ports where left out.
-    """
-
-    leaves: int
-    uplinks: int
-    radix: int
-    pods: Pods | None = None
-    upper_radices: tuple[int, ...] = ()
-    spines: int | None = None
-
-    @property
-    def radices(self) -> tuple[int, int, int]:
-        """Ports of a switch of each tier."""
-        middle_radix, *top = self.upper_radices or (self.radix,)
-        return self.radix, middle_radix, top[0] if top else middle_radix
-
-    def __post_init__(self) -> None:
-        complaints, (_, middle_radix, top_radix) = [], self.radices
-        if not 0 <= self.uplinks < self.radix or (self.leaves > 1 and not self.uplinks):
-            complaints.append(
-                f"uplinks: {self.uplinks}, needs 1 to {self.radix - 1}, fewer than the ports of a"
-                " switch"
-            )
-        if self.pods is None and not 1 <= self.leaves <= middle_radix:
-            complaints.append(
-                f"leaves: {self.leaves}, needs 1 to {middle_radix} (the radix) without pods"
-            )
-        if self.pods is not None:
-            pods = self.pods
-            if not 1 <= pods.count <= top_radix or pods.count * pods.leaves < self.leaves:
-                complaints.append(
-                    f"pods: {pods.count} of {pods.leaves} leaves, needs at most {top_radix} that"
-                    f" hold {self.leaves}"
-                )
-            if not 1 <= pods.w <= middle_radix - pods.l:
-                free_ports = middle_radix - pods.l
-                complaints.append(
-                    f"pods.w: {pods.w}, needs 1 to {free_ports}, the ports that pods.l = {pods.l}"
-                    " leaves free"
-                )
-            if pods.l % pods.each or self.uplinks % pods.each:
-                complaints.append(
-                    f"pods.each: {pods.each}, needs a divisor of l = {pods.l} and uplinks ="
-                    f" {self.uplinks}"
-                )
-        if complaints:
-            raise InstanceError(complaints)
+    chain: TierChain
 
     @property
     def slices(self) -> int:
         """Equal networks above the leaves: on three tiers the aggregation switches of a pod,
         otherwise 1.
         """
-        return self.uplinks // self.pods.each if self.pods else 1
+        return self.chain.core_groups
+
+    @property
+    def pods(self) -> int:
+        """Pods that cores join; 0 on two tiers."""
+        return sum(pods.count for pods in self.chain.pods) if self.chain.cores else 0
+
+    @property
+    def pod_leaves(self) -> int:
+        """Leaves of a pod, the last of which may have fewer."""
+        return self.chain.pods[0].leaves
+
+    def between_pods(self, flows: Flows) -> Flows:
+        """The flows by pods in place of leaves."""
+        src, dst = flows.src // self.pod_leaves, flows.dst // self.pod_leaves
+        return Flows(src=src, dst=dst, group=flows.group)
 
     @cached_property
     def layers(self) -> tuple[TwoLayer, ...]:
@@ -115,12 +74,13 @@ class Plane:
         every slice; as a flow stays in its slice, one routing of these rows is a routing of each
         slice.
         """
-        if self.pods is None:
-            fewest = -(-self.leaves * self.uplinks // self.radices[1])
-            return (striped_clos(self.leaves, self.uplinks, self.spines or fewest),)
-        slice_ = striped_clos(self.pods.count, self.pods.w, self.pods.cores(self.radices[2]))
-        stacked = TwoLayer(links=np.tile(slice_.links, (self.slices, 1)))
-        return striped_clos(self.leaves, self.uplinks, self.slices), stacked
+        chain = self.chain
+        spines = chain.pods[0].spines if chain.pods else 0
+        leaf_layer = striped_clos(chain.leaves, chain.uplinks, spines)
+        if not self.pods:
+            return (leaf_layer,)
+        slice_ = striped_clos(self.pods, chain.pods[0].up, chain.cores // self.slices)
+        return leaf_layer, TwoLayer(links=np.tile(slice_.links, (self.slices, 1)))
 
     @property
     def top_switches(self) -> int:
@@ -139,10 +99,10 @@ class Plane:
             )
         if n and n == self.top_switches:
             raise InstanceError(f"failed cores: {n}, leaves no top switch, needs fewer of them")
-        if self.pods is None:
+        if not self.pods:
             return (fail_cores(self.layers[0], n, seed),)
         leaf_layer, top_layer = self.layers
-        links = top_layer.links.reshape(self.slices, self.pods.count, top_layer.cores).copy()
+        links = top_layer.links.reshape(self.slices, self.pods, top_layer.cores).copy()
         slices, cores = np.divmod(
             np.random.default_rng(seed).permutation(self.top_switches)[:n], top_layer.cores
         )
@@ -162,14 +122,7 @@ class Plane:
 
 def plane_of(family: Family, uplinks: int) -> Plane:
     """One plane of a family at u uplinks."""
-    return Plane(
-        leaves=family.leaves,
-        uplinks=uplinks if family.tiers > 1 else 0,
-        radix=family.switch.radix,
-        pods=family.pods,
-        upper_radices=tuple(switch.radix for switch in family.upper),
-        spines=family.spines(uplinks) or None,
-    )
+    return Plane(family.chain(uplinks))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -272,17 +225,13 @@ def spread_tiers(
     leaf_layer, *upper_layers = plane.without_cores(failed_cores, seed)
     require_paths(leaf_layer, flows)
     start = time.perf_counter()
-    src, dst, count = _pair_counts(flows, plane.leaves)
+    src, dst, count = _pair_counts(flows, plane.chain.leaves)
     loads = [spread_loads(leaf_layer, src, dst, count)]
     ends = [(flows, leaf_layer.links.sum(axis=1))]
-    if plane.pods is not None:
-        pods, (top_layer,) = plane.pods.count, upper_layers
+    if plane.pods:
+        pods, (top_layer,) = plane.pods, upper_layers
         slices = np.flatnonzero(leaf_layer.links.any(axis=0))
-        between = Flows(
-            src=flows.src // plane.pods.leaves,
-            dst=flows.dst // plane.pods.leaves,
-            group=flows.group,
-        )
+        between = plane.between_pods(flows)
         src, dst, count = _pair_counts(between, pods)
         rows = pods * slices[:, None]
         # Flows are spread over the slices first, so each slice has an equal share of those between
@@ -322,41 +271,30 @@ def plane_bound(plane: Plane, flows: Flows) -> float:
     each pod.
     """
     leaf_bound = lower_bound(plane.layers[0], flows)
-    if plane.pods is None:
+    if not plane.pods:
         return leaf_bound
-    pods = plane.pods
-    slice_ = TwoLayer(links=plane.layers[1].links[: pods.count])
-    between = Flows(src=flows.src // pods.leaves, dst=flows.dst // pods.leaves, group=flows.group)
-    return max(
-        leaf_bound,
-        least_level(slice_, degrees(pods.count, between), copies=plane.slices) / slice_.unit,
-    )
+    slice_ = TwoLayer(links=plane.layers[1].links[: plane.pods])
+    degree = degrees(plane.pods, plane.between_pods(flows))
+    return max(leaf_bound, least_level(slice_, degree, copies=plane.slices) / slice_.unit)
 
 
 def _between_pods(plane: Plane, flows: Flows, slices: Ints) -> Flows:
     """The flows as rows of the second layer; inside a row where they stay in their pod."""
-    assert plane.pods is not None
-    row = np.maximum(slices, 0) * plane.pods.count
-    return Flows(
-        src=row + flows.src // plane.pods.leaves,
-        dst=row + flows.dst // plane.pods.leaves,
-        group=flows.group,
-    )
+    row, between = np.maximum(slices, 0) * plane.pods, plane.between_pods(flows)
+    return Flows(src=row + between.src, dst=row + between.dst, group=flows.group)
 
 
 def _even_for_pods(plane: Plane, leaf_layer: TwoLayer, flows: Flows, slices: Ints) -> Ints:
     """The slices of flows, dealt anew where links above a pod would carry more than those above a
     leaf or its share.
     """
-    if plane.pods is None or not leaf_layer.links.all():
+    if not plane.pods or not leaf_layer.links.all():
         return slices
-    pods = flows.src // plane.pods.leaves, flows.dst // plane.pods.leaves
-    of_pods = degrees(plane.pods.count, Flows(src=pods[0], dst=pods[1], group=flows.group)).max(
-        initial=0
-    )
+    of_pods = degrees(plane.pods, plane.between_pods(flows)).max(initial=0)
+    pods = plane.chain.pods[0]
     level = max(
         link_loads(leaf_layer, flows, slices).alpha,
-        -(-int(of_pods) // (plane.slices * plane.pods.w)),
+        -(-int(of_pods) // (plane.slices * pods.up)),
     )
     # Levels are floats: the little that is added keeps a whole number from being cut to the one
     # below.
@@ -364,9 +302,9 @@ def _even_for_pods(plane: Plane, leaf_layer: TwoLayer, flows: Flows, slices: Int
         flows,
         slices,
         count=plane.slices,
-        pod_leaves=plane.pods.leaves,
-        max_flows=round(level * plane.pods.each),
-        max_pod_flows=int(level * plane.pods.w + 1e-9),
+        pod_leaves=plane.pod_leaves,
+        max_flows=round(level * (plane.chain.uplinks // pods.spines)),
+        max_pod_flows=int(level * pods.up + 1e-9),
     )
 
 

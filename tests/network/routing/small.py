@@ -10,12 +10,43 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
+from coopt.network.chain import PodSet, TierChain
+from coopt.network.family import Pods
 from coopt.network.routing.layers import Flows, Ints, TwoLayer
+from coopt.network.routing.tiers import Plane
 
 
 def complete(leaves: int, cores: int, links: int = 1) -> TwoLayer:
     """A network in which every core joins every leaf alike."""
     return TwoLayer(links=np.full((leaves, cores), links))
+
+
+def plane(leaves: int, uplinks: int, radix: int, pods: Pods | None = None, spines: int = 0) -> Plane:
+    """One plane of switches of a radix, with as few spines and cores as have the ports."""
+    if pods is None:
+        count = spines or -(-leaves * uplinks // radix)
+        sets = [PodSet(count=1, leaves=leaves, spines=count, down=-(-leaves * uplinks // count))] if count else []
+    else:
+        full, rest = divmod(leaves, pods.leaves)
+        sets = [
+            PodSet(count=n, leaves=size, spines=uplinks // pods.each, down=size * pods.each, up=pods.w)
+            for n, size in ((full, pods.leaves), (1, rest))
+            if n and size
+        ]
+    slices = uplinks // pods.each if pods else 1
+    return Plane(
+        TierChain(
+            ends=0,
+            planes=1,
+            networks=1,
+            leaves=leaves,
+            fill=radix - uplinks,
+            uplinks=uplinks,
+            pods=tuple(sets),
+            cores=slices * pods.cores(radix) if pods else 0,
+            core_groups=slices,
+        )
+    )
 
 
 def between(*pairs: tuple[int, int], group: int = 0) -> Flows:

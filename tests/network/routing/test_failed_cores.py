@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from benchmarks.ring_traffic import random_rings
 from coopt.instance.errors import InstanceError
 from coopt.network.family import Pods
-from coopt.network.routing.tiers import Plane, route_tiers
+from coopt.network.routing.tiers import route_tiers
+from tests.network.routing.small import plane
 
-PLANE = Plane(leaves=16, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=4))  # two cores in each of four groups
+PLANE = plane(leaves=16, uplinks=4, radix=8, pods=Pods(l=4, w=4, count=4))  # two cores in each of four groups
 
 
 @settings(max_examples=60)
