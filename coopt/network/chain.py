@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 Holders = tuple[tuple[int, int], ...]
@@ -34,8 +35,7 @@ class PodSet:
     up: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class TierLevel:
+class TierLevel(NamedTuple):
     """One tier of all networks.
 
     `down_ports` and `uplinks` are cables of the fullest switch as it is sized, `links` all cables
@@ -107,9 +107,10 @@ class TierChain:
         """Cables from spines to cores in one network."""
         return sum(pod.count * pod.spines * pod.up for pod in self.pods) if self.cores else 0
 
+    @cached_property
     def levels(self) -> tuple[TierLevel, ...]:
-        """The tiers from the leaves up."""
-        return tuple(self._levels())
+        """The tiers from the leaves up; none without leaves."""
+        return tuple(self._levels()) if self.leaves else ()
 
     def _levels(self) -> Iterator[TierLevel]:
         pods, n = self.pods, self.networks

@@ -42,7 +42,7 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
         where its hall takes it.
     """
     chain = chain_of(design, file)
-    tiers = chain.levels()
+    tiers = chain.levels
     origin = f"{file}: design {design.id!r}"
     _check_mates(design, origin)
     ends = tuple(cable_ends(design, chain, origin))
@@ -79,7 +79,7 @@ def _billed_tiers(
     lengths: Sequence[Lengths],
 ) -> Iterator[BilledTier]:
     for number, (tier, form, cables) in enumerate(
-        zip(chain.levels(), design.tiers, lengths, strict=True), start=1
+        zip(chain.levels, design.tiers, lengths, strict=True), start=1
     ):
         yield BilledTier(
             level=number,

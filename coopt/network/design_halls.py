@@ -56,7 +56,7 @@ def design_hall(
             units=form.switch.rack_units if form.switch else None,
             w=form.switch.w + w / tier.switches if form.switch else 0.0,
         )
-        for form, tier, w in zip(design.tiers, chain.levels(), optics_w, strict=True)
+        for form, tier, w in zip(design.tiers, chain.levels, optics_w, strict=True)
     ]
     placing = placed(chain, design.hall, leaf_numbers(design, chain), boxes)
     return DesignHall(

@@ -385,7 +385,7 @@ def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool
 
 def levels(family: Family, uplinks: int) -> tuple[TierLevel, ...]:
     """The tiers from the leaves up; empty for one HB domain."""
-    return family.chain(uplinks).levels() if family.tiers else ()
+    return family.chain(uplinks).levels
 
 
 def most_even(links: int, max_bundle: int) -> int:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import CostKind, Instance
-from coopt.network.chain import EndHolders, Holders, whole
-from coopt.network.family import Family, levels
+from coopt.network.chain import EndHolders, Holders, TierChain, whole
+from coopt.network.family import Family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,26 +151,26 @@ class EndModules(NamedTuple):
     above: int
 
 
-def modules(family: Family, uplinks: int) -> tuple[EndModules, ...]:
+def modules(family: Family, chain: TierChain) -> tuple[EndModules, ...]:
     """Modules at the ends of the links of each level, over all planes; one holds links of a single
     switch or NIC.
     """
     per_module = family.per_module
     if all(counts == (1, 1) for counts in per_module):
-        return tuple(EndModules(level.links, level.links) for level in levels(family, uplinks))
-    ends = zip(end_holders(family, uplinks), per_module, strict=True)
+        return tuple(EndModules(level.links, level.links) for level in chain.levels)
+    ends = zip(end_holders(family, chain), per_module, strict=True)
     return tuple(
         EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
     )
 
 
-def end_holders(family: Family, uplinks: int) -> tuple[EndHolders, ...]:
+def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
     """What has the links of each level at either end, over all planes."""
     if family.tiers == 0:
         return ()
     cages = family.nic.cages
     nics = ((family.nic_count * cages, family.nic_planes // cages),)
-    return family.chain(uplinks).end_holders(nics, _leaves(family))
+    return chain.end_holders(nics, _leaves(family))
 
 
 def _leaves(family: Family) -> Holders:

@@ -127,7 +127,7 @@ def _placed(instance: Instance, family: Family, uplinks: int) -> Placing:
         **{key: getattr(rows, key) for key in NetworkHallRows.model_fields},
     )
     chain, ends_w = family.chain(uplinks), [*_ends_w(family, uplinks), (0.0, 0.0)]
-    tiers = zip(levels(family, uplinks), family.switches, pairwise(ends_w), strict=True)
+    tiers = zip(chain.levels, family.switches, pairwise(ends_w), strict=True)
     boxes = [
         SwitchBox(
             units=box.rack_units,
@@ -163,7 +163,7 @@ def _core_ends_w(instance: Instance, family: Family) -> float:
 
 def _ends_w(family: Family, uplinks: int) -> list[tuple[float, float]]:
     """Power of the modules at the lower and at the upper ends of the links of each level (W)."""
-    ends = zip(modules(family, uplinks), family.optics, strict=True)
+    ends = zip(modules(family, family.chain(uplinks)), family.optics, strict=True)
     return [(count.below * optic.below.w, count.above * optic.above.w) for count, optic in ends]
 
 

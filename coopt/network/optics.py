@@ -296,7 +296,7 @@ def unbeaten_ends(
     uplink_range, rate = family.uplink_choices, family.link_gbit_s
     # Affine in between: what is no worse at both ends of the range is no worse anywhere.
     holders = [
-        end_holders(family, uplinks)
+        end_holders(family, family.chain(uplinks))
         for uplinks in dict.fromkeys((uplink_range[0], uplink_range[-1]))
     ]
     costs: dict[tuple[int, str, str], Values] = {}

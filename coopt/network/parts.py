@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
-from coopt.network.family import Family, levels
+from coopt.network.family import Family
 from coopt.network.goods import modules
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import line
@@ -102,9 +102,10 @@ def counted_units(family: Family, uplinks: int) -> Counter[tuple[CostKind, str]]
     units = Counter[tuple[CostKind, str]]()
     units["hb", family.hb.name] = family.installed_gpus
     units["nic", family.nic.name] = family.nic_count + family.spare_nics
-    for tier, switch in zip(levels(family, uplinks), family.switches, strict=True):
+    chain = family.chain(uplinks)
+    for tier, switch in zip(chain.levels, family.switches, strict=True):
         units["switch", switch.name] += tier.switches
-    for ends, count in zip(family.optics, modules(family, uplinks), strict=True):
+    for ends, count in zip(family.optics, modules(family, chain), strict=True):
         units["optics", ends.below.name] += count.below
         units["optics", ends.above.name] += count.above
     return units
@@ -214,62 +215,31 @@ class Quantities:
 
 
 def open_bill(instance: Instance, family: Family) -> Quantities:
-    """The bill of a family with its uplinks open; counts follow `coopt.network.family.levels`."""
-    items = line_items(instance, family, family.uplink_choices[0])
-    units = {item.key: item for item in items}
-    switches = [("switch", switch.name) for switch in family.switches]
-    uplink, spine, constant = Shares(int), Shares(int), Shares(int)
-    min_uplinks = family.uplink_choices[0]
-    spines = family.spines(min_uplinks)
-    # Counts are affine only where no whole modules or switches of a bundle are rounded up.
-    if family.tiers > 1 and not _is_settled(family):
-        if family.pods is None:
-            spine[switches[1]] += family.all_planes
-        else:
-            uplink[switches[1]] += family.all_planes * family.pods.count
-            uplink[switches[2]] += family.all_planes * family.core_group
-        _open_ends(family, uplink, spine)
+    """The bill of a family with its uplinks open.
+
+    Networks of a family differ in uplinks and, on two tiers, in spines: where there are several, no
+    last module of a switch is filled otherwise.
+    """
+    min_uplinks, max_uplinks = family.uplink_choices[0], family.uplink_choices[-1]
+    items = {item.key: item for item in line_items(instance, family, min_uplinks)}
+    uplink, spine = Shares(int), Shares(int)
+    if max_uplinks > min_uplinks:
+        if family.tiers == 2:
+            spine["switch", family.switches[1].name] = family.all_planes
+        more_spines = family.spines(max_uplinks) - family.spines(min_uplinks)
+        for item in line_items(instance, family, max_uplinks):
+            added = item.units - items[item.key].units - spine[item.key] * more_spines
+            uplink[item.key] = _share_of(added, max_uplinks - min_uplinks)
     # What is left of the bill at the fewest uplinks is constant.
-    for key, item in units.items():
-        constant[key] = item.units - uplink[key] * min_uplinks - spine[key] * spines
-    return Quantities(units=units, fixed=constant, uplink=uplink, spine=spine)
-
-
-def _is_settled(family: Family) -> bool:
-    """Whether a family has one number of uplinks, as whole modules or switches of a bundle are
-    counted.
-    """
-    bundled = family.pods is not None and family.pods.each > 1
-    return len(family.uplink_choices) == 1 and (family.breaks_out or bundled)
-
-
-def _open_ends(family: Family, uplink: Shares, spine: Shares) -> None:
-    """Add the modules of levels above the leaves.
-
-    Everything on three tiers is there as often as a leaf has uplinks. On two, links are shared out
-    among whole modules of leaves, and a spine leaves as many places of its last one empty for every
-    number of uplinks of the family.
-    """
-    min_uplinks = family.uplink_choices[0]
-    for level, (ends, modules_of_level) in enumerate(
-        zip(family.optics, modules(family, min_uplinks), strict=True)
-    ):
-        if level == 0:
-            continue
-        links, spines = (
-            family.all_planes * family.leaves * min_uplinks,
-            family.all_planes * family.spines(min_uplinks),
-        )
-        upper_key = ("optics", ends.above.name)
-        uplink["optics", ends.below.name] += _share_of(modules_of_level.below, min_uplinks)
-        if family.tiers == 3:
-            uplink[upper_key] += _share_of(modules_of_level.above, min_uplinks)
-        else:
-            per_module = ends.above.links_of(family.link_gbit_s)
-            uplink[upper_key] += _share_of(_share_of(links, min_uplinks), per_module)
-            spine[upper_key] += _share_of(
-                modules_of_level.above * per_module - links, spines * per_module
-            )
+    spines = family.spines(min_uplinks)
+    fixed = Shares(
+        int,
+        {
+            key: item.units - uplink[key] * min_uplinks - spine[key] * spines
+            for key, item in items.items()
+        },
+    )
+    return Quantities(units=items, fixed=fixed, uplink=uplink, spine=spine)
 
 
 def _share_of(units: float, of: float) -> float:

@@ -10,7 +10,7 @@ from coopt.instance.question import BILLED
 from coopt.instance.schema import BillKind, Instance, SwitchedKind
 from coopt.instance.variants import as_billed
 from coopt.network.chain import TierLevel
-from coopt.network.family import Family, levels
+from coopt.network.family import Family
 from coopt.network.goods import modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import Space
@@ -29,7 +29,7 @@ from coopt.plan.schema import (
 
 def design_of(family: Family, uplinks: int) -> Design:
     """The design of a family at u uplinks."""
-    tiers = levels(family, uplinks)
+    chain = family.chain(uplinks)
     fabric = Fabric(
         kind=family.fabric,
         tiers=family.tiers,
@@ -43,10 +43,10 @@ def design_of(family: Family, uplinks: int) -> Design:
             shared_by=family.gpus_per_nic if family.tiers else 1,
         ),
         switch=SwitchChoice(name=family.switch.name),
-        switch_count=sum(level.switches for level in tiers),
-        transceiver_count=sum(map(sum, modules(family, uplinks))),
+        switch_count=sum(level.switches for level in chain.levels),
+        transceiver_count=sum(map(sum, modules(family, chain))),
         pod_bundle=family.pods.each if family.pods else 1,
-        tier=tuple(_tiers(family, tiers)),
+        tier=tuple(_tiers(family, chain.levels)),
     )
     hb = HbDomainChoice(
         name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active

@@ -168,7 +168,7 @@ def _switches(
 ) -> Iterator[Switches]:
     """The switches of all networks by place."""
     spines = [pods.spines for pods, _ in chain.each_pod()]
-    for level, (tier, box, racks) in enumerate(zip(chain.levels(), boxes, amid, strict=True)):
+    for level, (tier, box, racks) in enumerate(zip(chain.levels, boxes, amid, strict=True)):
         places = Counter[int]()
         for rack, count in zip(racks, spines if level == 1 else [1] * len(racks), strict=True):
             places[rack] += count

@@ -290,7 +290,7 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
     published = Counts(**design.published.model_dump())
     try:
-        tiers, bill = chain_of(design, file).levels(), design_bill(design, file)
+        tiers, bill = chain_of(design, file).levels, design_bill(design, file)
     except InstanceError as error:
         return ReproducedRow(
             id=design.id,

@@ -102,7 +102,7 @@ def _filled(
     rows: NetworkHallRows, family: Family, u: int, switches: list[tuple[int, int, str]], leaf_w: float
 ) -> tuple[list[list[tuple[int, int, str]]], list[float]]:
     """One switch after the other into racks, as long as there is room."""
-    tiers, counted = levels(family, u), list(zip(modules(family, u), family.optics, strict=True))
+    tiers, counted = levels(family, u), list(zip(modules(family, family.chain(u)), family.optics, strict=True))
     above_w = [count.above * ends.above.w for count, ends in counted]
     below_w = [count.below * ends.below.w for count, ends in counted[1:]] + [0.0]
     watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw

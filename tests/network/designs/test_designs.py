@@ -44,7 +44,7 @@ def written(tmp_path: Path):
 
 @pytest.mark.parametrize("design", [each for file in SHIPPED for each in read_designs(file)], ids=lambda each: each.id)
 def test_a_published_design_comes_out(design) -> None:
-    tiers = chain_of(design).levels()
+    tiers = chain_of(design).levels
     assert tuple(tier.switches for tier in tiers) == design.published.switches
     assert design.published.links in (None, tuple(tier.links for tier in tiers))
     assert design.source
@@ -56,14 +56,14 @@ def test_a_last_pod_is_sized_for_the_leaves_that_it_has(written) -> None:
     tiers = ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 128 }, { ports = 128 }, { ports = 128 }]")
     file = written(("domains = 64", "domains = 1152"), ('"rail-optimized"', '"clos"'), tiers)
     (design,) = read_designs(file)
-    assert [tier.switches for tier in chain_of(design).levels()] == [144, 144, 72]
+    assert [tier.switches for tier in chain_of(design).levels] == [144, 144, 72]
 
 
 def test_a_leaf_may_have_more_uplinks_than_end_points(written) -> None:
     """18 for 16, so that two of 18 spines may fail."""
     tiers = ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, down = 16, up = 18 }, { ports = 64 }]")
     (design,) = read_designs(written(("64\ngpus", "32\ngpus"), tiers))
-    leaf, spine = chain_of(design).levels()
+    leaf, spine = chain_of(design).levels
     assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (16, 16, 18)
     assert (spine.switches, leaf.bundle, spine.links) == (6, 3, 288)
 
@@ -73,7 +73,7 @@ def test_uplinks_that_are_fixed_leave_half_of_the_ports_for_end_points(written) 
     for up, down in ((16, 32), (40, 24)):
         tiers = ("[{ ports = 64 }, { ports = 64 }]", f"[{{ ports = 64, up = {up} }}, {{ ports = 64 }}]")
         (design,) = read_designs(written(tiers))
-        leaf = chain_of(design).levels()[0]
+        leaf = chain_of(design).levels[0]
         assert (leaf.down_ports, leaf.uplinks) == (down, up)
 
 
@@ -85,7 +85,7 @@ def test_ratios_and_products_differ_by_tier(written) -> None:
     )
     units = ('fabric = "rail-optimized"', 'fabric = "clos"\nunit_domains = 384\nleaf_domains = 2\npod = "unit"')
     (design,) = read_designs(written(("domains = 64", "domains = 3072"), units, tiers))
-    leaf, spine, core = chain_of(design).levels()
+    leaf, spine, core = chain_of(design).levels
     assert (leaf.switches, leaf.uplinks, leaf.bundle) == (1536, 16, 1)
     assert (spine.switches, spine.down_ports, spine.uplinks) == (8 * 16, 192, 32)
     assert (core.switches, core.links) == (8, 4096)
@@ -96,21 +96,21 @@ def test_ports_break_out_to_slower_cables(written, rates: str) -> None:
     """A port of 800G takes two NICs of 400G; a leaf has half as many cables up as down."""
     tiers = f"[{{ ports = 64, {rates} }}, {{ ports = 64, gbit_s = 800 }}]"
     (design,) = read_designs(written(("[{ ports = 64 }, { ports = 64 }]", tiers)))
-    leaf, spine = chain_of(design).levels()
+    leaf, spine = chain_of(design).levels
     assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (8, 64, 32)
     assert (spine.switches, spine.links) == (4, 256)
 
 
 def test_planes_multiply_everything(written) -> None:
     (design,) = read_designs(written(('"rail-optimized"', '"rail-optimized"\nnic_ports = 4\nplanes = 4')))
-    assert [(tier.switches, tier.links) for tier in chain_of(design).levels()] == [(64, 2048), (32, 2048)]
+    assert [(tier.switches, tier.links) for tier in chain_of(design).levels] == [(64, 2048), (32, 2048)]
 
 
 def test_small_networks_of_rails_share_a_switch(written) -> None:
     changes = ('"rail-optimized"', '"rail-only"'), ("domains = 64", "domains = 20"), ("}, { ports = 64 }]", "}]")
     (design,) = read_designs(written(*changes))
     chain = chain_of(design)
-    (tier,) = chain.levels()
+    (tier,) = chain.levels
     assert (tier.switches, tier.down_ports * chain.networks_together) == (3, 60)
 
 
