@@ -44,7 +44,7 @@ MAYBE_WORST_PRICES = (
 )
 
 
-class BuiltNetwork(NamedTuple):
+class NetworkInPhase(NamedTuple):
     """A network as it stands in a phase, with what it is called in every phase, its cables by
     length below each tier and the racks of its switches, where its hall is known.
     """
@@ -115,7 +115,7 @@ def _splitters(plan: Plan) -> Iterator[str]:
 def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:
     """The bill of one network, with the lengths of its cables where a hall is known."""
     design, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
-    built = BuiltNetwork("network", None, _network("network", design, cost))
+    built = NetworkInPhase("network", None, _network("network", design, cost))
     networks = tuple(_in_halls(instance, [_placed(built, hall)]))
     cabled = [] if hall is None else [(hall, family.optics)]
     return _whole_bill(
@@ -123,13 +123,15 @@ def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -
     )
 
 
-def _placed(built: BuiltNetwork, hall: NetworkHall | None) -> BuiltNetwork:
+def _placed(built: NetworkInPhase, hall: NetworkHall | None) -> NetworkInPhase:
     if hall is None:
         return built
     return built._replace(cables=hall.cables, switch_racks=hall.switch_racks)
 
 
-def _in_halls(instance: Instance | None, built: Sequence[BuiltNetwork]) -> Iterator[BilledNetwork]:
+def _in_halls(
+    instance: Instance | None, built: Sequence[NetworkInPhase]
+) -> Iterator[BilledNetwork]:
     """The networks with their cables by length and the racks of their switches: those that grow
     tell which of them each phase adds, and racks have a line where the instance has a price.
     """
@@ -164,7 +166,7 @@ def _in_halls(instance: Instance | None, built: Sequence[BuiltNetwork]) -> Itera
         )
 
 
-def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> BuiltNetwork:
+def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -> NetworkInPhase:
     """What joins the islands of a site in a phase: its switches, and its cables, whose ends the
     islands have bought.
     """
@@ -192,7 +194,7 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
         usd=math.fsum(item.usd for item in items),
         w=math.fsum(item.w for item in items),
     )
-    built = BuiltNetwork(coupling.site or "", coupling.phase, network)
+    built = NetworkInPhase(coupling.site or "", coupling.phase, network)
     return (
         built
         if hall is None
@@ -200,10 +202,10 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
     )
 
 
-def _built(part: Part, hall: NetworkHall | None) -> BuiltNetwork:
+def _built(part: Part, hall: NetworkHall | None) -> NetworkInPhase:
     if part.design is not None:
         network = _network(part.name, part.design, part.cost)
-        return _placed(BuiltNetwork(part.slot, part.phase, network), hall)
+        return _placed(NetworkInPhase(part.slot, part.phase, network), hall)
     assert part.links is not None, "a part has a design or direct links"
     network = BilledNetwork(
         name=part.name,
@@ -214,7 +216,7 @@ def _built(part: Part, hall: NetworkHall | None) -> BuiltNetwork:
         tier=(),
         **_sums(part.cost),
     )
-    return BuiltNetwork(part.slot, part.phase, network)
+    return NetworkInPhase(part.slot, part.phase, network)
 
 
 def _network(name: str, design: Design, cost: Cost) -> BilledNetwork:
