@@ -85,3 +85,10 @@ def test_every_public_name_is_in_the_reference() -> None:
     public = set(coopt.__all__) - {"__version__"}
     homes = {name for name in public if f"::: {coopt.public(name).__module__}.{name}\n" in page}
     assert named | homes == public
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    folders = "benchmarks|coopt|docs|formulations|instances|tests"
+    named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
