@@ -24,13 +24,15 @@ from rows import commit, csv_text
 from benchmarks.partition_every import every_island
 from benchmarks.partition_naive import NAIVE
 from benchmarks.partition_options import partition
+from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import list_options
 from coopt.instance.files import load
 from coopt.instance.texts import write_text
+from coopt.solving.fleet.arrays import worth
+from coopt.solving.fleet.listing import StandingIslands, numbers_of
+from coopt.solving.fleet.parts import scaled, subset
+from coopt.solving.fleet.search import choice, search_partition, useful
 from coopt.solving.highs import options, solve, version
-from coopt.solving.partition.arrays import partition_data, worth
-from coopt.solving.partition.parts import scaled, subset
-from coopt.solving.partition.search import choice, search_partition, useful
 from formulations.partition import FORMULATIONS, Equation, build
 from formulations.partition_data import PartitionData
 
@@ -116,8 +118,11 @@ def _data(case: str) -> PartitionData:
         return partition(int(workloads), seed=0)
     instance = load(HERE.parent / "instances" / f"{name}.toml")
     if case.endswith(ALL):
-        return partition_data(instance, every_island(instance))
-    return partition_data(instance, list_options(instance, lambda _: None, lambda: None))
+        options = every_island(instance)
+    else:
+        options = list_options(instance, lambda _: None, lambda: None)
+    islands = StandingIslands(market=Market(instance=instance), listed=options, sites=(None,))
+    return numbers_of(instance, islands)
 
 
 def _gap(data: PartitionData) -> float:

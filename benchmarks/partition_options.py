@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from coopt.solving.partition.arrays import worth
+from coopt.solving.fleet.arrays import worth
 from formulations.partition_data import (
     CoreLayer,
     Floats,

@@ -19,7 +19,7 @@ import pyomo.environ as pyo
 
 import formulations
 from docs.regions import filled, write_or_check
-from formulations import direct, partition, phased, regret, routing, shared, sites
+from formulations import direct, partition, phased, routing, shared, sites
 from formulations.direct_data import DirectData, on_orbits
 from formulations.partition_data import (
     CoreLayer,
@@ -30,7 +30,6 @@ from formulations.partition_data import (
     Product,
 )
 from formulations.phased import PhasedData
-from formulations.regret import RegretData, Scenario
 from formulations.routing import RoutingData
 from formulations.shared import SharedData
 from formulations.sites import SiteLimit, SitesData
@@ -44,7 +43,6 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "PARTITION": (partition, {**partition.FORMULATIONS, "regret": partition.REGRET}),
     "PHASED": (phased, phased.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
-    "REGRET": (regret, regret.FORMULATIONS),
     "DIRECT": (direct, direct.FORMULATIONS),
 }
 
@@ -126,7 +124,6 @@ def units() -> dict[str, str]:
         "PARTITION": _islands(),
         "PHASED": _growth(),
         "SITES": _sites(),
-        "REGRET": _prices(),
         "DIRECT": _links(),
     }
     models = [
@@ -251,13 +248,6 @@ def _sites() -> SitesData:
         max_channels=np.array([2]),
         limits=(SiteLimit(name="power", use=both, channel=one, cap=9.0),),
     )
-
-
-def _prices() -> RegretData:
-    """The small network with one way prices may turn out."""
-    plain = _network()
-    one = Scenario(fixed=plain.fixed, uplink=plain.uplink, spine=plain.spine, min_cost=1.0)
-    return RegretData(**vars(plain), scenarios=(one,), max_regret=9.0)
 
 
 def _growth() -> PhasedData:

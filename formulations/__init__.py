@@ -129,17 +129,6 @@ symbol                                    code                over     unit     
 :math:`\bar{b}^\ell`                      ``cap``             L        resource  limit on a resource
 ========================================  ==================  =======  ========  =======================================
 
-Symbols of regret (the shared network, with prices that may turn out in several ways):
-
-========================================  ==================  =======  ========  =======================================
-symbol                                    code                over     unit      meaning
-========================================  ==================  =======  ========  =======================================
-:math:`q`                                 ``m.Q``                                ways prices may turn out
-:math:`\delta, \bar{\delta}`              ``regret``                   cost      largest regret, and its upper bound
-:math:`a^q_f, b^q_f, e^q_f`               ``scenarios``       Q x F    cost      family, uplink and spine at such prices
-:math:`k^q`                               ``min_cost``        Q        cost      least cost at such prices
-========================================  ==================  =======  ========  =======================================
-
 Symbols of direct links (domains with whole links between them; where a group of symmetries is used, all is of orbits):
 
 =================================  ================  ========  =======  =============================================

@@ -259,16 +259,12 @@ def _charged(run: Run) -> Plan:
 def method_of(problem: Problem) -> Method:
     """How a kind of question is answered; what answers other kinds is not loaded."""
     match problem:
-        case "partition":
-            from coopt.solving.partition.answer import PARTITION as METHOD
-        case "fleet":
+        case "fleet" | "robust" | "partition":
             from coopt.solving.fleet.answer import FLEET as METHOD
         case "phased":
             from coopt.solving.phased_answer import PHASED as METHOD
         case "sites":
             from coopt.solving.sites.answer import SITES as METHOD
-        case "robust":
-            from coopt.solving.robust.answer import ROBUST as METHOD
         case "direct":
             from coopt.solving.direct.answer import DIRECT as METHOD
         case "shared":

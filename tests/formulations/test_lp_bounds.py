@@ -24,9 +24,9 @@ from coopt.instance.schema import Instance
 from coopt.plan.store import read_plan
 from coopt.solving.export_files import formulations_of
 from coopt.solving.highs import options, solve
-from formulations import direct, partition, phased, regret, routing, shared, sites
+from formulations import direct, partition, phased, routing, shared, sites
 from tests.conftest import ask, example_count
-from tests.formulations import growing, links, partitions, small, test_direct, test_regret, test_routing, test_sites
+from tests.formulations import growing, links, partitions, small, test_direct, test_routing, test_sites
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "lp_bounds.csv"
 ROWS = {
@@ -137,12 +137,6 @@ KINDS = {
         build=sites.build,
         formulations=sites.FORMULATIONS.values(),
         enumerated=test_sites.enumerated,
-    ),
-    "regret": Kind(
-        numbers=test_regret.repriced(),
-        build=regret.build,
-        formulations=regret.FORMULATIONS.values(),
-        enumerated=test_regret.enumerated,
     ),
     "direct": Kind(
         numbers=st.integers(0, 239).map(test_direct.random_problem).filter(lambda problem: len(problem["ports"]) < 5),

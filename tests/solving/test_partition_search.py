@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.solving.partition.arrays import worth
-from coopt.solving.partition.parts import narrowed, part_of, product_sets, subset, useful
-from coopt.solving.partition.search import lower_bound, search_partition
+from coopt.solving.fleet.arrays import worth
+from coopt.solving.fleet.parts import narrowed, part_of, product_sets, subset, useful
+from coopt.solving.fleet.search import lower_bound, search_partition
 from formulations.partition_data import Discount, LimitedUse, PartitionData, Product
 from tests.conftest import example_count
 from tests.formulations.partitions import doubtful_problems, enumerated, flat, growing_problems, problems, two_workloads

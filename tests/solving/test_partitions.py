@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
-from coopt.columns.islands.options import ListedIslands, list_options
+from coopt.columns.islands.options import ListedIslands
 from coopt.instance.schema import Instance
 from coopt.solving.answer import solve
 from coopt.solving.backend import backend_of
-from coopt.solving.partition.answer import no_island
-from coopt.solving.partition.arrays import partition_data
-from coopt.solving.partition.choice import UNTRIED, over_limits
+from coopt.solving.fleet.choice import UNTRIED, over_limits
+from coopt.solving.fleet.listing import islands_listed, numbers_of
+from coopt.solving.fleet.placed import slots_of
+from coopt.solving.fleet.unserved import no_island
 from coopt.solving.runs import Run
 from tests.changes import with_couplings
 from tests.conftest import accepted, ask, example_count, small_model, switch
@@ -248,6 +249,11 @@ def test_an_infeasible_limit_is_named_with_the_least_that_would_do(limits: dict[
     assert coopt.solve(two(limits={name.removeprefix("limits."): least * 0.999}), reasons=False).status == "infeasible"
 
 
+def running(instance: Instance) -> Run:
+    """A run that has just begun."""
+    return Run(instance=instance, backend=backend_of(instance.solver), on_progress=None)
+
+
 def stopped(instance: Instance) -> Run:
     """A run that has no time left."""
     cancel = threading.Event()
@@ -257,12 +263,12 @@ def stopped(instance: Instance) -> Run:
 
 def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
     instance = two(limits={"power_mw": 0.001, "capex_usd": 1000.0})
-    options = list_options(instance, lambda _: None, lambda: None)
-    data = partition_data(instance, options)
+    ((asked, islands),) = islands_listed(running(instance))
+    data = numbers_of(asked, islands)
     assert coopt.solve(instance).explanation[0].startswith("no choice of islands keeps all limits, and none of them")
     assert over_limits(stopped(instance), [data]) == (UNTRIED,)
-    (sentence,) = no_island(stopped(two()), [0])
-    assert sentence.endswith("there was no time to find one that would do")
+    (sentence,) = no_island(stopped(two()), slots_of(two())[:1])
+    assert sentence.endswith("there was no time to find how much longer it would have to be")
 
 
 def test_too_few_gpus_are_named() -> None:
@@ -278,7 +284,7 @@ def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do() -> No
     plan = coopt.solve(two().model_copy(update={"workload": (fast,)}))
     assert plan.status == "infeasible"
     (sentence,) = plan.explanation
-    assert "workload 'large': no island of up to 32 GPUs meets its bound" in sentence
+    assert "workload 'large': no island meets its bound" in sentence
     bound = float(sentence.split("needs a bound of ")[1].split(" s ")[0])
     slow = fast.model_copy(update={"max_iteration_time_s": bound})
     assert coopt.solve(two().model_copy(update={"workload": (slow,)})).parts

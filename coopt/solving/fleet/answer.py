@@ -5,38 +5,42 @@ of all together.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from coopt.columns.islands.options import ListedIslands
+import numpy as np
+
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_built, at_best_efficiency, at_prices, phases_of
-from coopt.network.core import IslandsAt, cores_of, with_core_of, with_core_optics
-from coopt.plan.couplings import Outlooks, Part, PartLosses, Turn, largest_regret
+from coopt.instance.variants import at_best_efficiency, at_prices, phases_of
+from coopt.network.core import IslandsAt, cores_of, with_core_of
+from coopt.network.island_bills import part_cost
+from coopt.network.parts import electricity_of
+from coopt.network.plan_networks import design_of
+from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, Turn, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
+from coopt.solving.days import fastest_on
+from coopt.solving.fleet.choice import BestChoice, best_choice, over_limits
+from coopt.solving.fleet.listing import Listed, SlotOptions, islands_listed, listed_at, numbers_of
+from coopt.solving.fleet.parts import scaled, subset, useful
 from coopt.solving.fleet.paths import workloads_named
-from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, fleet_data, outlook_at, slots_of
-from coopt.solving.fleet.standing import list_islands
+from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, outlook_at, slots_of
+from coopt.solving.fleet.search import search_partition
 from coopt.solving.fleet.unserved import no_island
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
-from coopt.solving.partition.answer import island_part
-from coopt.solving.partition.choice import BestChoice, best_choice, over_limits
-from coopt.solving.partition.parts import scaled, subset, useful
-from coopt.solving.partition.search import search_partition
 from coopt.solving.robust.survival import survived
-from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, no_programs
+from coopt.solving.runs import Method, NamedPrograms, Program, Run, no_programs
 from formulations.partition import FORMULATIONS, IN_DOUBT, build
 from formulations.partition_data import Ints, PartitionData
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
 """Factors on prices, the question at these prices, and its least objective."""
 
-Listed = tuple[Instance, tuple[Placed, ...]]
-"""The question with an optic of its core, and every island of it."""
+
+GPU_FACTOR = 4
+"""Times the GPUs there are, within which the least number that would do is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,12 +50,12 @@ class Offer:
     """
 
     instance: Instance
-    placed: tuple[Placed, ...]
+    options: SlotOptions
     data: PartitionData
 
     def built(self, rows: Ints) -> list[Placed]:
         """The islands of chosen options."""
-        return [self.placed[row] for row in rows.tolist()]
+        return self.options.built(rows)
 
     def allowed(self, rows: Ints) -> bool:
         """Whether islands keep all limits when they are written out."""
@@ -70,25 +74,16 @@ def offered(run: Run) -> Offered | Plan:
     """Everything a fleet may be built from; a plan that says why where there is no answer."""
     run.formulation = "regret of islands" if run.instance.minimizes_regret else "totals"
     placed = islands_listed(run)
-    served = {one.slot for _, some in placed for one in some}
+    served = {slot for _, options in placed for slot in np.unique(options.slot).tolist()}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
         return infeasible(run, partial(no_island, run, missing))
     outlooks = outcomes_of(run, placed)
     if outlooks == "infeasible":
-        return infeasible(
-            run, lambda: over_limits(run, [one.data for one in offers_of(placed, ())])
-        )
+        return infeasible(run, partial(_over_limits, run, offers_of(placed, ())))
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
     return Offered(offers=offers_of(placed, outlooks), outlooks=outlooks)
-
-
-def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
-    """The islands that bills count, at the prices of these bills, on request with cores whose optic
-    another one beats.
-    """
-    return _listed(run, as_built(run.instance), beaten_optics)
 
 
 def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:
@@ -105,12 +100,13 @@ def fleet_plan(run: Run) -> Plan:
     offers = found.offers
     run.log.columns_s = run.elapsed_s()
     run.tell(
-        "build", f"{sum(len(offer.placed) for offer in offers):,} islands over all phases and sites"
+        "build",
+        f"{sum(len(offer.options) for offer in offers):,} islands over all phases and sites",
     )
     choice = best_choice(
         run,
         [(offer.data, offer.allowed) for offer in offers],
-        lambda: over_limits(run, [offer.data for offer in offers]),
+        partial(_over_limits, run, offers),
     )
     return (
         choice
@@ -119,51 +115,27 @@ def fleet_plan(run: Run) -> Plan:
     )
 
 
-def _listed(run: Run, billed: Instance, beaten_optics: bool = False) -> list[Listed]:
-    """Every island by each optic of the core; where any number of optics may be in use, these are
-    the same islands.
+def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
+    """What each limit alone would have to be; of GPUs, of which islands may have more than there
+    are, where that widens what they may be.
     """
-    asked, listed = (
-        list(with_core_optics(billed, beaten=beaten_optics)),
-        run.listed or ListedIslands(),
-    )
-    alike = (
-        billed.phase
-        and billed.network.link_ends == "same"
-        and billed.network.switch_cages == "told"
-    )
-    if alike and billed.sharing.most_products.optics is None:
-        placed = _placed(run, asked[0], listed)
-        return [(one, placed) for one in asked]
-    return [(one, _placed(run, one, listed)) for one in asked]
 
+    def with_more_gpus() -> list[PartitionData]:
+        cluster = run.instance.cluster
+        more = cluster.model_copy(update={"gpus": (GPU_FACTOR * cluster.most_gpus,)})
+        wider = replace(run, instance=run.instance.model_copy(update={"cluster": more}))
+        return [one.data for one in offers_of(islands_listed(wider), ())]
 
-def _placed(run: Run, billed: Instance, listed: ListedIslands) -> tuple[Placed, ...]:
-    """Every island of every workload at every site; what was `listed` before is not listed
-    again.
-    """
-    found: list[Placed] = []
-    gated: Counter[str] = Counter()
-    sites = [None if site is None else s for s, site in enumerate(billed.sites)]
-    for number, slot in enumerate(slots_of(billed)):
-        run.tell("columns", f"islands of {', '.join(slot.workloads)}")
-        listing = list_islands(billed, slot.workloads, run.instance, run.check_clock, listed)
-        run.log.families += listing.families
-        gated.update(listing.gated)
-        found += [
-            Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites
-        ]
-    run.log.table = Counted(gated=dict(gated), kept=len(found))
-    return tuple(found)
+    parted = run.instance.sharing.mode == "partition" and not run.instance.phase
+    return over_limits(run, [one.data for one in offers], with_more_gpus if parted else None)
 
 
 def _offer(
-    asked: Instance, placed: tuple[Placed, ...], outlooks: Sequence[tuple[Instance, float]]
+    asked: Instance, options: SlotOptions, outlooks: Sequence[tuple[Instance, float]]
 ) -> Offer:
     """The numbers of a fleet whose core has the optic that `asked` names, in every outlook."""
-    return _in_outlooks(
-        Offer(instance=asked, placed=placed, data=fleet_data(asked, placed)), outlooks
-    )
+    offer = Offer(instance=asked, options=options, data=numbers_of(asked, options))
+    return _in_outlooks(offer, outlooks)
 
 
 def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Offer:
@@ -219,7 +191,9 @@ def hopeful_offers(
     """What a fleet may be built from at the best efficiency, given the islands at the least."""
     low, high = run.instance.efficiencies
     listed = (
-        placed if low == high else _listed(run, at_best_efficiency(run.instance), beaten_optics)
+        placed
+        if low == high
+        else listed_at(run, at_best_efficiency(run.instance), beaten_optics=beaten_optics)
     )
     return [_offer(asked, some, ()) for asked, some in listed]
 
@@ -239,13 +213,16 @@ def _value(instance: Instance, built: Sequence[Placed]) -> float:
 def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Plan:
     instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.rows)
     bill, kind = fleet_bill(instance, built), instance.objective.minimize
+    parts = tuple(part for one in built for part in _parts(instance, one))
+    # the bill of one network is that of everything
+    cost = parts[0].cost if [part.name for part in parts] == [NETWORK] else bill.cost
+    assert cost is not None, "every part has a bill"
     turns = tuple(
         Turn(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
         for factors, then, best in outlooks
     )
-    value = largest_regret(turns) if turns else bill.cost.of(kind)
+    value = largest_regret(turns) if turns else cost.of(kind)
     claim = claim_of(kind, value, choice.bound)
-    parts = tuple(part for one in built for part in _parts(instance, one))
     at_list = _value(
         with_core_of(run.instance.model_copy(update={"robust": None}), instance), built
     )
@@ -258,7 +235,7 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
         run,
         ending(run, choice.outcome, claim),
         claim,
-        cost=bill.cost,
+        cost=cost,
         parts=parts,
         couplings=bill.couplings.model_copy(
             update={
@@ -281,8 +258,15 @@ def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
     questions = phases_of(instance)
     for t, family, uplinks in one.path.stands:
         asked, year = workloads_named(questions[t], slot.workloads), instance.years[t]
-        yield island_part(
-            instance, family, uplinks, asked, name=part_name(slot, year), site=site, year=year
+        cost = part_cost(instance, electricity_of(instance.objective, site), family, uplinks)
+        yield Part(
+            name=part_name(slot, year),
+            site=None if site is None else site.name,
+            phase=year,
+            design=design_of(family, uplinks),
+            workloads=tuple(fastest_on(instance, family, uplinks, workload) for workload in asked),
+            cost=cost,
+            power_w=cost.power_w,
         )
 
 
@@ -330,5 +314,11 @@ FLEET = Method(
     plan=fleet_plan,
     programs=fleet_programs,
     # `shares` is for products of one phase
-    formulations=lambda instance: tuple(IN_DOUBT) if instance.minimizes_regret else ("totals",),
+    formulations=lambda instance: (
+        tuple(IN_DOUBT)
+        if instance.minimizes_regret
+        else ("totals",)
+        if instance.phase
+        else tuple(FORMULATIONS)
+    ),
 )

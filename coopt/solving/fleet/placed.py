@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,17 +27,15 @@ from coopt.network.growth import (
 )
 from coopt.network.island_bills import units_of
 from coopt.network.parts import racks, site_power
-from coopt.plan.couplings import Couplings, SitePower, Stored
+from coopt.plan.couplings import NETWORK, Couplings, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
-from coopt.solving.fleet.paths import IslandPath
-from coopt.solving.partition.arrays import (
+from coopt.solving.fleet.arrays import (
     Grid,
-    OptionUses,
-    coupled,
     orders,
     product_of,
     products_of,
 )
+from coopt.solving.fleet.paths import IslandPath
 from formulations.partition_data import Floats, PartitionData, PriceOutlook, Product
 
 
@@ -55,7 +53,7 @@ def slots_of(instance: Instance) -> tuple[Slot, ...]:
     """An island for each workload, or one network for all of them."""
     names = tuple(workload.name for workload in instance.workload)
     if instance.sharing.mode == "time":
-        return (Slot(name="network", workloads=names),)
+        return (Slot(name=NETWORK, workloads=names),)
     return tuple(Slot(name=name, workloads=(name,)) for name in names)
 
 
@@ -105,30 +103,6 @@ def units_at(grid: Grid, family: Family, uplinks: int) -> Floats:
     return units
 
 
-def fleet_data(instance: Instance, placed: Sequence[Placed]) -> PartitionData:
-    """The numbers of islands over phases and sites, at the prices of an instance."""
-    grid = Grid(instance=instance)
-
-    def in_phases(taken: Callable[[Family], int]) -> Floats:
-        rows = [
-            [0 if family is None else taken(family) for family in one.path.families]
-            for one in placed
-        ]
-        return np.array(rows, dtype=np.float64).reshape(len(placed), grid.phases)
-
-    uses = OptionUses(
-        slots=len(slots_of(instance)),
-        slot=np.array([one.slot for one in placed], dtype=np.int64),
-        site=np.array([-1 if one.site is None else one.site for one in placed], dtype=np.int64),
-        gpus=in_phases(lambda family: family.gpus),
-        racks=in_phases(lambda family: racks(family) or 0),
-        core_ports=in_phases(lambda family: core_ports_of(instance, family.core_links)),
-        units=all_units(grid, [one.path for one in placed]),
-        labour_usd=np.array([_labour_usd(instance, one.path) for one in placed]),
-    )
-    return coupled(grid, uses)
-
-
 def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: float) -> PriceOutlook:
     """What the options of a question, `listed` at its prices, cost at others, where the least
     objective is `best`.
@@ -149,7 +123,7 @@ def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: floa
     )
 
 
-def _labour_usd(instance: Instance, path: IslandPath) -> float:
+def labour_usd(instance: Instance, path: IslandPath) -> float:
     """Labour for links added to switches that stood (USD)."""
     return math.fsum(
         link_labour_usd(instance, t) * path.retrofitted(t) for t in range(len(path.families))
@@ -194,7 +168,7 @@ def units_in_place(grid: Grid, chosen: Sequence[Placed]) -> Floats:
 
 def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     """What islands cost together and whether they keep every limit, exactly as written out."""
-    grid = Grid(instance=instance)
+    grid, include = Grid(instance=instance), instance.objective.include
     units = units_in_place(grid, chosen)
     watts = np.array(
         [
@@ -203,11 +177,13 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
         ]
     )
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
+    # which units of a phase stand idle in a later one is not told
+    idle_gpus = 0 if instance.phase else sum(map(_idle_gpus, chosen)) * ("hb" in include)
     bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
     spent = [
         PhaseBill(
             purchases=(
-                *_lines(grid, t, bought, needed),
+                *_lines(grid, t, bought, needed, idle_gpus),
                 *labour_lines(instance, t, sum(one.path.retrofitted(t) for one in chosen)),
             ),
             stored=tuple(_stored(grid, t, bought, needed)),
@@ -239,6 +215,11 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     )
 
 
+def _idle_gpus(one: Placed) -> int:
+    """GPUs of the HB domains of an island that do not train, over the phases."""
+    return sum(family.installed_gpus - family.gpus for _, family, _ in one.path.stands)
+
+
 def _watts(grid: Grid, units: Floats) -> Iterator[float]:
     for good, count in zip(grid.goods, units.tolist(), strict=True):
         yield count * good.w
@@ -258,26 +239,31 @@ def _ordered(grid: Grid, g: int, needed: Floats) -> tuple[int, ...]:
 
 
 def _lines(
-    grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats
+    grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats, idle_gpus: int
 ) -> Iterator[Item]:
-    """Lines of the bill of a phase: a line for each price; units that nobody ever needs are spare
-    and draw nothing.
+    """Lines of the bill of a phase: a line for each price, idle GPUs apart; units that nobody ever
+    needs are spare and draw nothing.
     """
+    include = grid.instance.objective.include
     for g in (len(grid.goods) - 1, *range(len(grid.goods) - 1)):  # GPUs first, as in any bill
         good, count = grid.goods[g], bought[g][phase]
         if not _counted(grid, good):
             continue
         before = sum(bought[g][:phase])
         useful = min(max(round(float(needed[:, g].sum())) - before, 0), count)
+        only_idle = good.kind == "gpu" and "gpu" not in include
+        idle = useful if only_idle else idle_gpus if good.kind == "gpu" else 0
+        left = {False: useful - idle, True: idle}
         product = _at(grid, good, phase)
-        left = useful
         for units, usd in _priced(product, count):
-            used = min(left, units)
-            left -= used
-            if used:
-                yield _item(grid, good, used, usd, spare=False)
-            if units > used:
-                yield _item(grid, good, units - used, usd, spare=True)
+            for is_idle, units_left in left.items():
+                used = min(units_left, units)
+                left[is_idle] -= used
+                units -= used
+                if used:
+                    yield _item(good, used, usd, idle=is_idle)
+            if units:
+                yield _item(good, units, usd, idle=only_idle, spare=True)
 
 
 def _counted(grid: Grid, good: Good) -> bool:
@@ -298,8 +284,7 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
             yield units, usd
 
 
-def _item(grid: Grid, good: Good, count: int, usd: float, *, spare: bool) -> Item:
-    idle = good.kind == "gpu" and "gpu" not in grid.instance.objective.include
+def _item(good: Good, count: int, usd: float, *, idle: bool, spare: bool = False) -> Item:
     kind = "hb" if idle else good.kind
     return line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
 

@@ -41,6 +41,7 @@ from coopt.network.optics import measures_of
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
+from coopt.solving.fleet.arrays import Grid
 from coopt.solving.fleet.paths import (
     Check,
     Listing,
@@ -55,7 +56,6 @@ from coopt.solving.fleet.paths import (
     trained_on,
 )
 from coopt.solving.fleet.placed import units_at
-from coopt.solving.partition.arrays import Grid
 
 Choice = tuple[Family, int]
 """A network with the uplinks of a leaf."""

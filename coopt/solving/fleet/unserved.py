@@ -5,20 +5,27 @@ bound is too short.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from coopt.columns.islands.options import ListedIslands
+from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_least_efficiency
-from coopt.network.core import with_core_optics
-from coopt.solving.explain import missing_optic
+from coopt.instance.variants import asked_bounds, at_least_efficiency, with_value, within
+from coopt.network.core import core_switch, with_core_optics
+from coopt.solving.explain import missing_optic, rounded_up
+from coopt.solving.fleet.listing import as_arrays
 from coopt.solving.fleet.placed import Slot
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.robust.survival import NETWORK, Subject, farthest, fatal_loss, survived_by_none
 from coopt.solving.runs import Run, StoppedError
+
+CLOSE = 1e-5
+"""Share by which a factor that helps may be above the least one."""
+
+AS_GOOD_AS_NONE = 2.0**40
+"""Times a bound: what is not in time then never is."""
 
 
 def no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
@@ -63,10 +70,10 @@ def _alone(run: Run, slot: Slot) -> Iterator[str]:
     try:
         fatal = _fatal(run, slot)
     except StoppedError:  # that it has no island stays proven, and which loss is too much open
-        yield _too_short(instance, slot, _asked(instance))
+        yield _too_short(run, slot)
         return
     if fatal is None:
-        yield _too_short(instance, slot, _asked(instance.surviving({})))
+        yield _too_short(run, slot)
         return
     for part in fatal:
         yield fatal_loss(
@@ -91,15 +98,46 @@ def _fatal(run: Run, slot: Slot) -> list[Lost] | None:
 
 
 def _enough(run: Run, slot: Slot, part: Lost) -> float | None:
-    """Infinite where no larger factor that is tried lets a slot survive a loss; else nobody knows
-    which is enough.
+    """The least factor with which a slot survives a loss; infinite where none up to the farthest
+    does, None where there is no time to find it.
     """
-    slower = farthest(run.instance.losses[part])
+    slower = run.instance.losses[part]
+
+    def helps(factor: float) -> bool:
+        return _has_island(run, slot, {part: factor}, run.instance)
+
     try:
-        helps = _has_island(run, slot, {part: slower}, run.instance)
+        return least_factor(lambda _: helps, slower, farthest(slower))
     except StoppedError:
         return None
-    return None if helps else math.inf
+
+
+def least_factor(
+    helps_within: Callable[[float], Callable[[float], bool]], short: float, most: float
+) -> float:
+    """The least factor that helps, hardly more; infinite where none up to `most` does.
+
+    Parameters
+    ----------
+    helps_within
+        Given the largest factor that is asked for: whether a factor is enough, as every larger one
+        is then.
+    short
+        A factor that is not enough.
+    """
+    if not helps_within(most)(most):
+        return math.inf
+    enough = min(2 * short, most)
+    while not (helps := helps_within(enough))(enough):
+        short, enough = enough, min(2 * enough, most)
+    while enough > short * (1 + CLOSE):
+        # the geometric mean leaves the root of the ratio on either side, which is what is bounded
+        middle = math.sqrt(short * enough)
+        if helps(middle):
+            enough = middle
+        else:
+            short = middle
+    return enough
 
 
 def _subject(instance: Instance, slot: Slot) -> Subject:
@@ -110,16 +148,64 @@ def _subject(instance: Instance, slot: Slot) -> Subject:
     return Subject(f"island of workload {slot.name!r}", f"its bound{when}", "it")
 
 
-def _too_short(instance: Instance, slot: Slot, asked: str) -> str:
+def _too_short(run: Run, slot: Slot) -> str:
+    """No island meets the bounds of a slot: how much longer these would have to be."""
+    instance = run.instance
+    asked = _asked(instance.surviving({}))
     if instance.sharing.mode == "time":
+        subject, bounds = f"no network meets the bounds {asked}on the GPUs there are", "bounds"
+    else:
+        subject = f"workload {slot.name!r}: no island meets its bound {asked}on the GPUs there are"
+        bounds = "a bound"
+    try:
+        factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
+    except StoppedError:
+        return f"{subject}, and there was no time to find how much longer it would have to be"
+    if math.isinf(factor):
+        core = "" if core_switch(instance) is None else " and has ports left for the core"
         return (
-            f"no network meets the bounds {asked}on the GPUs there are: needs longer bounds, more"
-            " GPUs, wider mapping lists or other parts"
+            f"{subject}, however long: no mapping divides evenly and fits into memory, or"
+            f" no network joins its domains{core}: needs another batch, wider mapping lists,"
+            " more memory or other parts"
         )
     return (
-        f"workload {slot.name!r}: no island meets its bound {asked}on the GPUs there are: needs a"
-        " longer bound, more GPUs, wider mapping lists or other parts"
+        f"{subject}: needs {bounds}{_longer(instance, slot, factor)}, more GPUs, wider mapping"
+        " lists or other parts"
     )
+
+
+def _longer(instance: Instance, slot: Slot, factor: float) -> str:
+    """A bound that is so many times as long, in seconds and the workload's own unit where it is
+    one.
+    """
+    workloads = [one for one in instance.workload if one.name in slot.workloads]
+    if instance.phase or len(workloads) > 1:
+        return f" {rounded_up(factor)} times as long"
+    (workload,) = workloads
+    bound_s = workload.bound_s * factor
+    own = "" if workload.max_iteration_time_s else f", that is {workload.in_own_units(bound_s)}"
+    return f" of {rounded_up(bound_s)} s ({factor - 1:+.2%}){own}"
+
+
+def _serves(run: Run, slot: Slot, longest: float) -> Callable[[float], bool]:
+    """Whether a slot has an island without losses at bounds up to so many times as long."""
+    instance = run.instance
+    if as_arrays(instance):
+        (workload,) = (one for one in instance.workload if one.name in slot.workloads)
+        alone = within(workload, workload.bound_s * longest)
+        asked = instance.model_copy(update={"workload": (alone,)})
+        is_served = within_bounds(asked, alone, run.check_clock)
+        return lambda factor: is_served(workload.bound_s * factor)
+    return lambda factor: _has_island(run, slot, {}, _with_longer_bounds(instance, factor))
+
+
+def _with_longer_bounds(instance: Instance, factor: float) -> Instance:
+    """The question with every bound on an iteration so many times as long."""
+    for bound in asked_bounds(instance):
+        is_rate = bound.key.endswith("min_tokens_per_s")
+        value = bound.number / factor if is_rate else bound.number * factor
+        instance = with_value(instance, bound.key, value)
+    return instance
 
 
 def _asked(instance: Instance) -> str:

@@ -9,23 +9,22 @@ import time
 
 import numpy as np
 
-from coopt.columns.islands.options import list_options
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_best_efficiency, at_prices
-from coopt.network.core import with_core_optics
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, placed_as, read_plan
 from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
-from coopt.solving.fleet.answer import hopeful_offers, islands_listed, offers_of, offers_then
+from coopt.solving.fleet.answer import hopeful_offers, offers_of, offers_then
+from coopt.solving.fleet.arrays import Grid
+from coopt.solving.fleet.listing import islands_listed
+from coopt.solving.fleet.parts import subset, useful
 from coopt.solving.fleet.placed import slots_of
 from coopt.solving.outcome import identity
-from coopt.solving.partition.arrays import Grid, partition_data
-from coopt.solving.partition.parts import subset, useful
 from coopt.solving.proofs import tree as cuts
 from coopt.solving.proofs.relaxation import Multipliers, amount
 from coopt.solving.runs import Run
@@ -120,14 +119,6 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     plan then, of which the plan tells the objective.
     """
     instance = run.instance
-    if instance.problem == "partition":
-        return [
-            (
-                variant,
-                partition_data(variant, list_options(variant, lambda _: None, run.check_clock)),
-            )
-            for variant in with_core_optics(instance, beaten=True)
-        ], []
     islands = islands_listed(run, beaten_optics=True)
     if not instance.outlooks or plan.status == "infeasible":  # limits do not depend on the outlook
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []

@@ -44,7 +44,6 @@ from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.arrays import fastest_row, workload_plan
 from coopt.solving.explain import rounded_up
-from coopt.solving.runs import StoppedError
 
 Check = Callable[[], None]
 FARTHEST = 16.0
@@ -332,38 +331,6 @@ def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
             yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, domains=domains))
 
 
-def no_survivor(
-    instance: Instance, losses: Losses, families: tuple[Family, ...], check: Check
-) -> tuple[str, ...]:
-    """One sentence for each loss that no network which meets the bounds stands; else one for all of
-    them together.
-    """
-
-    def fatal(part: Lost) -> bool:
-        only = {part: losses[part]}
-        return only == losses or not surviving(instance, only, families, check)
-
-    alone = [part for part in losses if fatal(part)]
-    if alone:
-        return tuple(_alone(instance, losses[part], part, families, check) for part in alone)
-    return (survived_by_none(losses, NETWORK),)
-
-
-def _alone(
-    instance: Instance, slower: float, part: Lost, families: tuple[Family, ...], check: Check
-) -> str:
-    try:
-        if part == "domain":
-            enough: float | None = least_slower(instance, families, slower, check)
-        else:
-            enough = (
-                None if surviving(instance, {part: farthest(slower)}, families, check) else math.inf
-            )
-    except StoppedError:  # what is proven stays proven, and how much would be enough open
-        enough = None
-    return fatal_loss(part, slower, NETWORK, enough)
-
-
 class Subject(NamedTuple):
     """What has to survive a loss, the bounds that it meets, and a pronoun for these."""
 
@@ -405,39 +372,3 @@ def survived_by_none(losses: Losses, subject: Subject) -> str:
 def farthest(slower: float) -> float:
     """The largest factor that is tried in place of one that is not enough."""
     return min(FARTHEST * slower, MOST_SLOWER)
-
-
-def least_slower(
-    instance: Instance, families: tuple[Family, ...], slower: float, check: Check
-) -> float:
-    """The least factor with which some network survives the loss of a domain; infinite where it is
-    far off.
-    """
-    different = {_seen(family): family for family in families}
-    least, within = math.inf, slower
-    while math.isinf(least) and within < farthest(slower):
-        within = min(2 * within, farthest(slower))
-        jobs = Jobs(after_a_loss(instance, within))
-        for family in sorted(different.values(), key=_taper):
-            check()
-            runs = jobs.runs(family, family.uplink_choices[-1], min(least / within, 1.0))
-            if runs is not None:
-                pairs = zip(runs, instance.workload, strict=True)
-                least = min(
-                    least, max(run.iteration_time_s / workload.bound_s for run, workload in pairs)
-                )
-    return least
-
-
-def _seen(family: Family) -> object:
-    """Families with all their uplinks that are the same to every job, whichever domain is lost."""
-    layout = context_of(family).layout
-    leaves = (
-        () if layout.is_flat else (layout, family.uplink_choices[-1], family.leaf_span, family.pods)
-    )
-    return family.gpus, family.hb.name, family.domains, family.byte_s, leaves
-
-
-def _taper(family: Family) -> float:
-    """How many ports below a leaf share one that leads all the way up, with all uplinks."""
-    return family.slowdown(family.uplink_choices[-1]) * family.pod_ratio

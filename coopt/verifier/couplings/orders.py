@@ -102,6 +102,8 @@ def check_orders(
             purchases,
             units,
             sum(island.links_added(t) for island in islands),
+            # which units of a phase stand idle in a later one is not told
+            0 if growth else _idle_gpus(fleet, islands),
         )
         # Units of an earlier phase serve on, so that only the sum so far has to reach what stands.
         purchases.update(_orders_of(fleet, items))
@@ -125,6 +127,13 @@ def check_orders(
         ledger.close("phase-work", phase.work_usd, usd, fault)
     ledger.turn_to()
     return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
+
+
+def _idle_gpus(fleet: Fleet, islands: Sequence[FleetIsland]) -> int:
+    """GPUs of the HB domains of all islands that do not train, where these are billed."""
+    include = fleet.question.objective.include
+    standing = (state for island in islands for state in island.phases if state is not None)
+    return sum(state.counts.idle_gpus for state in standing) * ("hb" in include)
 
 
 def _goods_usd(items: Iterable[Item]) -> float:
@@ -180,6 +189,7 @@ def _check_lines(
     purchases_before: Counter[ProductKey],
     units: Sequence[Counter[ProductKey]],
     links: int,
+    idle_gpus: int,
 ) -> None:
     """Check that each line has a price of its phase and quantity, and that labour is paid for links
     added.
@@ -189,7 +199,12 @@ def _check_lines(
         row
         for product, count in _orders_of(fleet, items).items()
         for row in _rows(
-            fleet, t, product, count, useful=max(units[-1][product] - purchases_before[product], 0)
+            fleet,
+            t,
+            product,
+            count,
+            useful=max(units[-1][product] - purchases_before[product], 0),
+            idle=idle_gpus,
         )
     ]
     rate = fleet.labour_usd(t)
@@ -217,20 +232,29 @@ def _merged(rows: Iterable[Row]) -> list[Row]:
     return sorted(totals, key=lambda row: (row[0].kind, row[0].text, *row[1:]))
 
 
-def _rows(fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int) -> Iterator[Row]:
-    """The lines of an order; units that will never stand are spare and draw nothing."""
+def _rows(
+    fleet: Fleet, t: int, product: ProductKey, count: int, *, useful: int, idle: int
+) -> Iterator[Row]:
+    """The lines of an order, GPUs that stand idle apart; units that will never stand are spare and
+    draw nothing.
+    """
     key, w = LineKey(*product), fleet.prices[product].w
-    if key.kind == "gpu" and "gpu" not in fleet.question.objective.include:
-        key = key._replace(kind="hb", idle=True)
+    idle_key = key._replace(kind="hb", idle=True)
+    if key.kind != "gpu":
+        idle = 0
+    elif "gpu" not in fleet.question.objective.include:
+        key, idle = idle_key, 0
     # Units that stand draw power and come first; spare ones, bought to reach a price, draw none.
-    useful_left = useful
+    left = {key: useful - idle, idle_key: idle} if idle else {key: useful}
     for units, usd in fleet.tariff(t, product).lines(count):
-        units_in_use = min(useful_left, units)
-        useful_left -= units_in_use
-        if units_in_use:
-            yield key, usd, w, units_in_use
-        if units > units_in_use:
-            yield key._replace(spare=True), usd, 0.0, units - units_in_use
+        for own, units_left in left.items():
+            used = min(units_left, units)
+            left[own] -= used
+            units -= used
+            if used:
+                yield own, usd, w, used
+        if units:
+            yield key._replace(spare=True), usd, 0.0, units
 
 
 def _same_row(a: Row, b: Row) -> bool:

@@ -39,9 +39,8 @@ import pyomo.core as pyo
 from coopt.instance.schema import Solver
 from coopt.solving.backend import Backend, backend_of
 from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
-from coopt.solving.highs import COARSE, Outcome, solved
-from coopt.solving.partition.arrays import Worth, worth
-from coopt.solving.partition.parts import (
+from coopt.solving.fleet.arrays import Worth, worth
+from coopt.solving.fleet.parts import (
     cut_off,
     part_of,
     product_sets,
@@ -50,6 +49,7 @@ from coopt.solving.partition.parts import (
     subset,
     useful,
 )
+from coopt.solving.highs import COARSE, Outcome, solved
 from coopt.solving.runs import Effort
 from coopt.solving.watching import OnStanding
 from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build

@@ -16,10 +16,10 @@ from coopt.instance.schema import Solver
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.explain import rounded_up
+from coopt.solving.fleet.arrays import Worth, worth
+from coopt.solving.fleet.search import LimitCheck, Partition, search_partition
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import infeasible, unknown
-from coopt.solving.partition.arrays import Worth, worth
-from coopt.solving.partition.search import LimitCheck, Partition, search_partition
 from coopt.solving.runs import Run, StoppedError
 from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, PriceOutlook
 

@@ -12,10 +12,6 @@ from operator import mul
 
 import numpy as np
 
-from coopt.columns.islands.coupling import Coupling
-from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import IslandOptions
-from coopt.columns.islands.shapes import Sites
 from coopt.instance.couplings import Site
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Objective
@@ -139,24 +135,6 @@ class OptionUses:
     core_ports: Floats
     units: Floats
     labour_usd: Floats
-
-
-def partition_data(instance: Instance, options: IslandOptions) -> PartitionData:
-    """The numbers of islands that are all built at once, at one place."""
-    islands = options.islands
-    sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
-    filled = Coupling(market=Market(instance=instance)).racks(sites.hb, sites.domains)
-    uses = OptionUses(
-        slots=len(instance.workload),
-        slot=options.workload,
-        site=np.full(len(islands), -1),
-        gpus=islands.gpus[:, None].astype(np.float64),
-        racks=filled[:, None],
-        core_ports=islands.core_links[:, None].astype(np.float64),
-        units=islands.units[:, None],
-        labour_usd=np.zeros(len(islands)),
-    )
-    return coupled(Grid(instance=instance), uses)
 
 
 def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
@@ -305,17 +283,6 @@ def _limits(
                     phase=t,
                     scale=1e-6,
                 )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Variant:
-    """An instance whose core, if it has one, names its optic; the islands of its workloads, and the
-    numbers.
-    """
-
-    instance: Instance
-    options: IslandOptions
-    data: PartitionData
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,0 +1,223 @@
+"""What the islands of a question may be: for each slot and site every island that no other
+dominates.
+
+Islands that stand as they are, at known prices, are listed as arrays. Others, which grow, keep
+their bounds after losses or stand at doubtful prices, are listed one by one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from coopt.columns.islands.coupling import Coupling
+from coopt.columns.islands.listing import Market
+from coopt.columns.islands.options import IslandOptions, ListedIslands, list_options
+from coopt.columns.islands.shapes import Sites
+from coopt.instance.schema import Instance
+from coopt.instance.variants import as_built
+from coopt.network.core import core_links_of_module, core_ports_of, with_core_optics
+from coopt.network.family import Family
+from coopt.network.growth import link_labour_usd
+from coopt.network.parts import racks
+from coopt.solving.fleet.arrays import Grid, OptionUses, coupled
+from coopt.solving.fleet.paths import IslandPath
+from coopt.solving.fleet.placed import Placed, all_units, labour_usd, slots_of
+from coopt.solving.fleet.standing import list_islands
+from coopt.solving.runs import Counted, Run
+from formulations.partition_data import Floats, Ints, PartitionData
+
+
+class SlotOptions(Protocol):
+    """The islands that a question may choose from, by their numbers."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def slot(self) -> Ints:
+        """The slot that each one serves."""
+
+    def uses(self, grid: Grid) -> OptionUses:
+        """What each one uses of whatever couples them."""
+
+    def built(self, rows: Ints) -> list[Placed]:
+        """The islands of some numbers."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paths:
+    """Islands over the phases, one by one."""
+
+    placed: tuple[Placed, ...]
+
+    def __len__(self) -> int:
+        return len(self.placed)
+
+    @property
+    def slot(self) -> Ints:
+        """The slot that each one serves."""
+        return np.array([one.slot for one in self.placed], dtype=np.int64)
+
+    def uses(self, grid: Grid) -> OptionUses:
+        """What each one uses of whatever couples them."""
+        instance = grid.instance
+
+        def in_phases(taken: Callable[[Family], int]) -> Floats:
+            rows = [
+                [0 if family is None else taken(family) for family in one.path.families]
+                for one in self.placed
+            ]
+            return np.array(rows, dtype=np.float64).reshape(len(self.placed), grid.phases)
+
+        labour = any(link_labour_usd(instance, t) for t in range(grid.phases))
+        return OptionUses(
+            slots=len(slots_of(instance)),
+            slot=self.slot,
+            site=np.array(
+                [-1 if one.site is None else one.site for one in self.placed], dtype=np.int64
+            ),
+            gpus=in_phases(lambda family: family.gpus),
+            racks=in_phases(lambda family: racks(family) or 0),
+            core_ports=in_phases(lambda family: core_ports_of(instance, family.core_links)),
+            units=all_units(grid, [one.path for one in self.placed]),
+            labour_usd=np.array(
+                [labour_usd(instance, one.path) if labour else 0.0 for one in self.placed]
+            ),
+        )
+
+    def built(self, rows: Ints) -> list[Placed]:
+        """The islands of some numbers."""
+        return [self.placed[row] for row in rows.tolist()]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StandingIslands:
+    """Islands of one phase as arrays, each at every site in turn."""
+
+    market: Market
+    listed: IslandOptions
+    sites: tuple[int | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.listed.workload) * len(self.sites)
+
+    @property
+    def slot(self) -> Ints:
+        """The slot that each one serves."""
+        return np.repeat(self.listed.workload, len(self.sites))
+
+    def uses(self, grid: Grid) -> OptionUses:
+        """What each one uses of whatever couples them."""
+        islands, count = self.listed.islands, len(self.listed.workload)
+        places = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
+        filled = Coupling(market=self.market).racks(places.hb, places.domains)
+        of_module = core_links_of_module(grid.instance)
+        ports = -(-islands.core_links // of_module) * of_module
+
+        def each(values: Floats | Ints) -> Floats:
+            """Of one phase, at every site."""
+            table = np.asarray(values, dtype=np.float64)
+            return np.repeat(table[:, None], len(self.sites), axis=0)
+
+        return OptionUses(
+            slots=len(slots_of(grid.instance)),
+            slot=self.slot,
+            site=np.tile([-1 if site is None else site for site in self.sites], count),
+            gpus=each(islands.gpus),
+            racks=each(filled),
+            core_ports=each(ports),
+            units=each(islands.units),
+            labour_usd=np.zeros(len(self)),
+        )
+
+    def built(self, rows: Ints) -> list[Placed]:
+        """The islands of some numbers."""
+        return [self._placed(row) for row in rows.tolist()]
+
+    def _placed(self, row: int) -> Placed:
+        number, site = divmod(row, len(self.sites))
+        islands = self.listed.islands
+        family, uplinks = self.market.family(islands, number), int(islands.uplinks[number])
+        return Placed(
+            slot=int(self.listed.workload[number]),
+            path=IslandPath(families=(family,), uplinks=(uplinks,)),
+            site=self.sites[site],
+        )
+
+
+def numbers_of(instance: Instance, options: SlotOptions) -> PartitionData:
+    """The numbers of options over phases and sites, at the prices of an instance."""
+    grid = Grid(instance=instance)
+    return coupled(grid, options.uses(grid))
+
+
+Listed = tuple[Instance, SlotOptions]
+"""The question with an optic of its core, and every island of it."""
+
+
+def islands_listed(run: Run, *, beaten_optics: bool = False) -> list[Listed]:
+    """The islands that bills count, at the prices of these bills, on request with cores whose optic
+    another one beats.
+    """
+    return listed_at(run, as_built(run.instance), beaten_optics=beaten_optics)
+
+
+def listed_at(run: Run, billed: Instance, *, beaten_optics: bool = False) -> list[Listed]:
+    """Every island by each optic of the core; where any number of optics may be in use, these are
+    the same islands.
+    """
+    asked, listed = (
+        list(with_core_optics(billed, beaten=beaten_optics)),
+        run.listed or ListedIslands(),
+    )
+    alike = (
+        billed.phase
+        and billed.network.link_ends == "same"
+        and billed.network.switch_cages == "told"
+    )
+    if alike and billed.sharing.most_products.optics is None:
+        options = _options(run, asked[0], listed)
+        return [(one, options) for one in asked]
+    return [(one, _options(run, one, listed)) for one in asked]
+
+
+def _options(run: Run, billed: Instance, listed: ListedIslands) -> SlotOptions:
+    """Every island of every workload at every site; what was `listed` before is not listed
+    again.
+    """
+    sites = tuple(None if site is None else s for s, site in enumerate(billed.sites))
+    original = run.instance
+    if as_arrays(original):
+        found = list_options(
+            billed,
+            lambda w: run.tell("columns", f"islands of {w.name}"),
+            run.check_clock,
+            listed,
+        )
+        run.log.table = Counted(gated=found.gated, kept=found.kept)
+        return StandingIslands(market=Market(instance=billed), listed=found, sites=sites)
+    placed: list[Placed] = []
+    gated: Counter[str] = Counter()
+    for number, slot in enumerate(slots_of(billed)):
+        run.tell("columns", f"islands of {', '.join(slot.workloads)}")
+        listing = list_islands(billed, slot.workloads, original, run.check_clock, listed)
+        run.log.families += listing.families
+        gated.update(listing.gated)
+        placed += [
+            Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites
+        ]
+    run.log.table = Counted(gated=dict(gated), kept=len(placed))
+    return Paths(placed=tuple(placed))
+
+
+def as_arrays(instance: Instance) -> bool:
+    """Whether islands stand as they are, each with one workload, and depend on its bound and the
+    listed prices alone.
+    """
+    return instance.sharing.mode == "partition" and not (
+        instance.phase or instance.robust or instance.availability or instance.network.many_sided
+    )

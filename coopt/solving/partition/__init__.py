@@ -1,1 +1,0 @@
-"""One part of the cluster for each workload: arrays, search, bill and plan."""
