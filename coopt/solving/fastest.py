@@ -29,7 +29,7 @@ FIRST_ROWS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuiltNetwork:
+class _Network:
     """A family at the most uplinks that the limits leave: more are never slower."""
 
     family: Family
@@ -89,21 +89,21 @@ def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
     return _written_out(instance, network, pools)
 
 
-def _networks(instance: Instance, candidates: tuple[Family, ...]) -> Iterator[BuiltNetwork]:
+def _networks(instance: Instance, candidates: tuple[Family, ...]) -> Iterator[_Network]:
     for family in candidates:
         for uplinks in reversed(family.uplink_choices):
             cost = cost_of(instance, family, uplinks)
             if within_limits(instance, family, cost):
-                yield BuiltNetwork(family=family, uplinks=uplinks, cost=cost)
+                yield _Network(family=family, uplinks=uplinks, cost=cost)
                 break
 
 
 def _on_site(
     instance: Instance,
     site: DomainSet,
-    networks: tuple[BuiltNetwork, ...],
+    networks: tuple[_Network, ...],
     fits: dict[tuple[int, int], Fitting],
-) -> Iterator[tuple[float, float, BuiltNetwork, tuple[Pool, ...]]]:
+) -> Iterator[tuple[float, float, _Network, tuple[Pool, ...]]]:
     """The largest share of a bound, the cost and the rows of every network of one site."""
     site_networks = [network for network in networks if context_of(network.family).site == site]
     seen = [(context_of(network.family), network.uplinks) for network in site_networks]
@@ -146,7 +146,7 @@ def _quick(
     )
 
 
-def _written_out(instance: Instance, network: BuiltNetwork, pools: tuple[Pool, ...]) -> Evaluation:
+def _written_out(instance: Instance, network: _Network, pools: tuple[Pool, ...]) -> Evaluation:
     context, design = context_of(network.family), design_of(network.family, network.uplinks)
     plans = tuple(
         workload_plan(
