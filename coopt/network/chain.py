@@ -8,11 +8,15 @@ a network.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
 Holders = tuple[tuple[int, int], ...]
 """How many NICs, cages of NICs or switches have so many cables of a level."""
 
@@ -55,6 +59,16 @@ class Bandwidth(NamedTuple):
 
     leaf: Fraction
     beyond: Fraction
+
+
+class Wires(NamedTuple):
+    """Bundles of parallel links between two tiers: `lower[i]` to `upper[i]` by `links[i]`; shape
+    (bundles,).
+    """
+
+    lower: Ints
+    upper: Ints
+    links: Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +156,45 @@ class TierChain:
                 bundle=0,
             )
 
+    def wires(self) -> tuple[Wires, ...]:
+        """The cables between leaves and spines, and between spines and cores, of one network.
+
+        Cables of a leaf go round the spines of its pod, from one leaf to the next; those of spines
+        go round the cores of their group, pod after pod.
+        """
+        if not self.pods:
+            return ()
+        lower, upper, ups = list[Ints](), list[Ints](), list[int]()
+        for pod, leaves in self.each_pod():
+            number = np.arange(pod.leaves * self.uplinks)
+            lower.append(leaves.start + number // self.uplinks)
+            upper.append(len(ups) + number % pod.spines)
+            ups += [pod.up] * pod.spines
+        leaf_wires = bundled(np.concatenate(lower), np.concatenate(upper))
+        if not self.cores:
+            return (leaf_wires,)
+        spine = np.repeat(np.arange(len(ups)), np.array(ups) // self.core_step)
+        # spines of a pod are numbered by their group
+        group = spine % self.core_groups
+        order = np.argsort(group, kind="stable")
+        turn = np.arange(len(spine)) % (len(spine) // self.core_groups)
+        size = self.cores // self.core_groups
+        cores = bundled(spine[order], group[order] * size + turn % size)
+        return leaf_wires, cores._replace(links=cores.links * self.core_step)
+
+    @property
+    def one_slice(self) -> TierChain:
+        """A chain with the leaves, one spine of each pod and the cores of one group."""
+        groups = self.core_groups
+        pods = tuple(replace(pod, spines=pod.spines // groups) for pod in self.pods)
+        return replace(
+            self,
+            uplinks=self.uplinks // groups,
+            pods=pods,
+            cores=self.cores // groups,
+            core_groups=1,
+        )
+
     def end_holders(self, nics: Holders, leaves: Holders) -> tuple[EndHolders, ...]:
         """What has the cables below each tier at either end, over all networks, with the NICs and
         the leaves that have those of the first.
@@ -176,6 +229,13 @@ class TierChain:
             return Bandwidth(leaf, leaf)
         pod = max(pod.down * self.ratios[1] / pod.up for pod in self.pods)
         return Bandwidth(leaf, leaf * max(pod, Fraction(1)))
+
+
+def bundled(lower: Ints, upper: Ints) -> Wires:
+    """Links between the same two switches, counted as one bundle."""
+    width = int(upper.max()) + 1
+    pairs, links = np.unique(lower * width + upper, return_counts=True)
+    return Wires(lower=pairs // width, upper=pairs % width, links=links)
 
 
 def dealt(times: int, links: int, switches: int) -> Holders:

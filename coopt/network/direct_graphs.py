@@ -166,10 +166,7 @@ def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
     if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
         return None
     shape = tuple(map(int, parts))
-    size = 1
-    for extent in shape:
-        size *= extent
-    return shape if size == len(domains_of(graph)) else None
+    return shape if math.prod(shape) == len(domains_of(graph)) else None
 
 
 def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) -> nx.Graph:
@@ -296,7 +293,7 @@ def _budgets(graph: nx.Graph) -> Iterator[str]:
 
 def ports_used(graph: nx.Graph, node: str) -> int:
     """Links that end at a node."""
-    return sum(data["links"] for data in graph.adj[node].values())
+    return int(graph.degree(node, weight="links"))
 
 
 def _number(value: object) -> TypeGuard[float]:

@@ -4,24 +4,17 @@ all.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
+from coopt.network.chain import TierChain
 from coopt.network.family import Family
-from coopt.network.wiring import (
-    Ints,
-    Wires,
-    core_wires,
-    leaf_numbers,
-    nics_by_leaf,
-    pod_wires,
-    rails_of,
-    spine_wires,
-)
+from coopt.network.wiring import leaf_numbers, nics_by_leaf, rails_of
 
 Graph = Any  # networkx is untyped
 
@@ -40,7 +33,13 @@ def whole_graph(family: Family, uplinks: int) -> Graph:
         return graph
     _add_nics(graph, family)
     for plane in range(family.all_planes):
-        _add_switches(graph, family, uplinks, plane)
+        _add_switches(
+            graph,
+            family.chain(uplinks),
+            partial(_switch_name, plane),
+            switch={"plane": plane},
+            link={"gbit_s": family.link_gbit_s},
+        )
     return graph
 
 
@@ -86,48 +85,36 @@ def _add_nics(graph: Graph, family: Family) -> None:
             graph.add_edge(nic, leaf, level=1, links=1, gbit_s=family.link_gbit_s)
 
 
-def _add_switches(graph: Graph, family: Family, uplinks: int, plane: int) -> None:
-    """The switches above the leaves of one plane."""
-    if family.tiers == 2:
-        _join_switches(graph, family, plane, 2, ("leaf", "spine"), spine_wires(family, uplinks))
-    elif family.tiers == 3:
-        _join_switches(
-            graph,
-            family,
-            plane,
-            2,
-            ("leaf", "aggregation"),
-            pod_wires(family, family.slices(uplinks)),
-        )
-        _join_switches(
-            graph,
-            family,
-            plane,
-            3,
-            ("aggregation", "core"),
-            core_wires(family, family.slices(uplinks)),
-        )
+def _switch_name(plane: int, kind: str, number: int) -> str:
+    return f"{kind}/{plane}/{number}"
 
 
-def _join_switches(
-    graph: Graph, family: Family, plane: int, level: int, kinds: tuple[str, str], wires: Wires
+NAMES = {2: ("leaf", "spine"), 3: ("leaf", "aggregation", "core")}
+"""Switches of each tier, by the number of tiers."""
+
+
+def _add_switches(
+    graph: Graph,
+    chain: TierChain,
+    name: Callable[[str, int], Hashable],
+    switch: Mapping[str, Any],
+    link: Mapping[str, Any],
 ) -> None:
-    low_kind, high_kind = kinds
-    lower_names, upper_names = (
-        _names(low_kind, plane, wires.lower),
-        _names(high_kind, plane, wires.upper),
-    )
-    graph.add_nodes_from(dict.fromkeys(upper_names), kind=high_kind, level=level, plane=plane)
-    graph.add_edges_from(
-        (lower_name, upper_name, {"level": level, "links": links, "gbit_s": family.link_gbit_s})
-        for lower_name, upper_name, links in zip(
-            lower_names, upper_names, wires.links.tolist(), strict=True
+    """The switches above the leaves of one network, with what goes for each switch and link."""
+    wires = chain.wires()
+    kinds = NAMES.get(len(wires) + 1, ())
+    for level, (lower, upper, links) in enumerate(wires, start=2):
+        low_kind, kind = kinds[level - 2 : level]
+        graph.add_nodes_from(
+            (name(kind, number) for number in range(int(upper.max()) + 1)),
+            kind=kind,
+            level=level,
+            **switch,
         )
-    )
-
-
-def _names(kind: str, plane: int, numbers: Ints) -> list[str]:
-    return [f"{kind}/{plane}/{number}" for number in np.asarray(numbers).tolist()]
+        graph.add_edges_from(
+            (name(low_kind, low), name(kind, high), {"level": level, "links": count, **link})
+            for low, high, count in zip(lower.tolist(), upper.tolist(), links.tolist(), strict=True)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,36 +143,15 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     ends = nics_by_leaf(family)
     for leaf, count in enumerate(ends.tolist()):
         graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.all_planes, ends=count)
-    slices = family.slices(uplinks)
-    if family.tiers == 2:
-        _join_copies(graph, 2, ("leaf", "spine"), spine_wires(family, uplinks), family.all_planes)
     # Slices are equal, so that one of them stands for all, with as many copies.
-    elif family.tiers == 3:
-        _join_copies(
-            graph, 2, ("leaf", "aggregation"), pod_wires(family, 1), family.all_planes * slices
-        )
-        _join_copies(
-            graph, 3, ("aggregation", "core"), core_wires(family, 1), family.all_planes * slices
-        )
-    planes_per_switch = family.planes_together
-    return PlaneGraph(
-        graph=graph, planes=family.all_planes, slices=slices, planes_per_switch=planes_per_switch
+    slices = family.slices(uplinks)
+    copies = {"copies": family.all_planes * slices}
+    _add_switches(
+        graph, family.chain(uplinks).one_slice, lambda *node: node, switch=copies, link=copies
     )
-
-
-def _join_copies(
-    graph: Graph, level: int, kinds: tuple[str, str], wires: Wires, copies: int
-) -> None:
-    lower_kind, upper_kind = kinds
-    for switch in range(int(wires.upper.max()) + 1):
-        graph.add_node((upper_kind, switch), kind=upper_kind, level=level, copies=copies)
-    graph.add_edges_from(
-        (
-            (lower_kind, lower_number),
-            (upper_kind, upper_number),
-            {"level": level, "links": links, "copies": copies},
-        )
-        for lower_number, upper_number, links in zip(
-            wires.lower.tolist(), wires.upper.tolist(), wires.links.tolist(), strict=True
-        )
+    return PlaneGraph(
+        graph=graph,
+        planes=family.all_planes,
+        slices=slices,
+        planes_per_switch=family.planes_together,
     )

@@ -12,12 +12,10 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coopt.instance.schema import Network, SwitchedKind
+from coopt.network.chain import Ints
 from coopt.network.family import Family, Pods, Wiring, most_even, next_even
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,50 +344,3 @@ def nics_by_leaf(family: Family) -> Ints:
     if family.planes * family.leaves * family.down == family.nic_count:
         return np.full(family.leaves, family.down, dtype=np.int64)
     return np.bincount(leaf_numbers(family).ravel(), minlength=family.leaves)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wires:
-    """Bundles of parallel links between two levels: `lower[i]` to `upper[i]` by `links[i]`; shape
-    (bundles,).
-    """
-
-    lower: Ints
-    upper: Ints
-    links: Ints
-
-
-def spine_wires(family: Family, uplinks: int) -> Wires:
-    """Two tiers: link j of leaf i goes to spine (i·u + j) mod spines."""
-    number = np.arange(family.leaves * uplinks, dtype=np.int64)
-    return _bundled(number // uplinks, number % family.spines(uplinks))
-
-
-def pod_wires(family: Family, slices: int) -> Wires:
-    """Three tiers: a bundle of a leaf goes to each aggregation switch j of its pod, numbered
-    pod·slices + j.
-    """
-    assert family.pods is not None
-    leaf, j = (part.ravel() for part in np.indices((family.leaves, slices)))
-    return Wires(
-        lower=leaf,
-        upper=leaf // family.pods.leaves * slices + j,
-        links=np.full(len(leaf), family.pods.each),
-    )
-
-
-def core_wires(family: Family, slices: int) -> Wires:
-    """Three tiers: up-link i of aggregation switch j of pod P goes to core (P·w + i) mod group of
-    group j.
-    """
-    assert family.pods is not None
-    group = family.core_group
-    pod, j, i = (part.ravel() for part in np.indices((family.pods.count, slices, family.pods.w)))
-    return _bundled(pod * slices + j, j * group + (pod * family.pods.w + i) % group)
-
-
-def _bundled(lower: Ints, upper_switches: Ints) -> Wires:
-    """Links between the same two switches, counted as one bundle."""
-    width = int(upper_switches.max()) + 1
-    pairs, links = np.unique(lower * width + upper_switches, return_counts=True)
-    return Wires(lower=pairs // width, upper=pairs % width, links=links)

@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from coopt.network.chain import Ints
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph
-from coopt.network.wiring import Ints, core_wires, leaf_numbers, pod_wires, rails_of
+from coopt.network.wiring import leaf_numbers, rails_of
 
 Key = tuple[str, int]
 Place = tuple[float, float]
@@ -208,7 +209,7 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     """
     assert family.pods is not None
     leaf_count, slices = min(family.pods.leaves, family.leaves), family.slices(uplinks)
-    pod_bundles, cores = pod_wires(family, slices), core_wires(family, slices)
+    pod_bundles, cores = family.chain(uplinks).wires()
     leaves, switches = excerpt(leaf_count), excerpt(slices)
     core_numbers = {
         int(core)

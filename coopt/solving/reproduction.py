@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product, zip_longest
+from operator import le
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +21,10 @@ from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Network, SwitchedKind
-from coopt.network.chain import Bandwidth
+from coopt.network.chain import TierChain
 from coopt.network.design_bills import design_bill
 from coopt.network.designs import chain_of, tier_ports
-from coopt.network.family import Family, LinkEnds, levels
+from coopt.network.family import Family, LinkEnds
 from coopt.network.space import Parts
 from coopt.plan.networks import CheapestNetwork, Counts, ReproducedRow, Reproduction
 
@@ -75,7 +76,7 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
     rival_network = min(_rivals(design), key=lambda rival: rival.usd, default=None)
     answer = CheapestNetwork(published_usd=usd, usd=usd, why="")
     if rival_network is not None and rival_network.usd < usd:
-        counts = _counts(rival_network.family, rival_network.uplinks)
+        counts = _counts(rival_network.family.chain(rival_network.uplinks))
         reason = (
             f"{_words(rival_network.family, rival_network.uplinks)};"
             f" {_saved(row.counted, counts)}{_fixed_keys(design)}"
@@ -177,10 +178,10 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
             ends = tuple(LinkEnds(optic, optic) for optic in network.optics)
             family = parts.family(network, wiring, ends * wiring.tiers)
             for u in wiring.uplink_choices:
-                if _is_as_wide(family, u, needs):
-                    yield PricedNetwork(
-                        _usd(_counts(family, u), [box.radix for box in family.switches]), family, u
-                    )
+                chain = family.chain(u)
+                if all(map(le, chain.bandwidth(), needs)):
+                    radices = [box.radix for box in family.switches]
+                    yield PricedNetwork(_usd(_counts(chain), radices), family, u)
 
 
 def _parts(
@@ -228,7 +229,7 @@ def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
         switches=tuple(dict.fromkeys(parts.switches)),
         tier_switches="any",
         optics=(Optic(name="optic", gbit_s=NIC_PORT_GBIT_S, reach_m=1e6, usd=0.0, w=0.0),),
-        # the space compares ratios as floats, `_is_as_wide` as fractions: a hair more loses none
+        # the space compares ratios as floats, chains as fractions: a hair more loses none
         # that is as wide
         oversubscription=math.nextafter(float(ratio), math.inf) if ratio > 1 else 1.0,
         bundles=design.bundles,
@@ -236,17 +237,8 @@ def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
     )
 
 
-def _is_as_wide(family: Family, uplinks: int, need: Bandwidth) -> bool:
-    """Whether leaves and pods of a network have no less than this bandwidth."""
-    if family.tiers < 2:
-        return True
-    leaf = Fraction(family.down, uplinks)
-    pod = Fraction(family.pods.l, family.pods.w) if family.pods else Fraction(1)
-    return leaf <= need.leaf and leaf * pod <= need.beyond
-
-
-def _counts(family: Family, uplinks: int) -> Counts:
-    tiers = levels(family, uplinks)
+def _counts(chain: TierChain) -> Counts:
+    tiers = chain.levels
     return Counts(
         switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers)
     )
@@ -290,7 +282,7 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
     assert design.published is not None, "refused above"
     published = Counts(**design.published.model_dump())
     try:
-        tiers, bill = chain_of(design, file).levels, design_bill(design, file)
+        ours, bill = _counts(chain_of(design, file)), design_bill(design, file)
     except InstanceError as error:
         return ReproducedRow(
             id=design.id,
@@ -300,9 +292,6 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
             ok=False,
             why=str(error),
         )
-    ours = Counts(
-        switches=tuple(tier.switches for tier in tiers), links=tuple(tier.links for tier in tiers)
-    )
     differences = [*_differences("switch", ours.switches, published.switches)]
     if published.links is not None:
         differences += _differences("link", ours.links or (), published.links)

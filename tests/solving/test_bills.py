@@ -9,7 +9,6 @@ from coopt.network.family import Family
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.network.wiring import core_wires, pod_wires, spine_wires
 from coopt.solving.plan_bills import _network
 from tests.conftest import example_count
 from tests.solving.own_ends import twin_ported
@@ -19,10 +18,7 @@ def bundles(family: Family, uplinks: int) -> list[int]:
     """The fewest parallel links of a bundle above each tier."""
     if family.tiers < 2:
         return [0] * family.tiers
-    if family.pods is None:
-        return [int(spine_wires(family, uplinks).links.min()), 0]
-    slices = family.slices(uplinks)
-    return [int(wires(family, slices).links.min()) for wires in (pod_wires, core_wires)] + [0]
+    return [int(wires.links.min()) for wires in family.chain(uplinks).wires()] + [0]
 
 
 @settings(max_examples=example_count(60, usual=8))
