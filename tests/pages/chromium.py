@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+# Debian's script of that name starts this program and waits: its driver ends but the script
+PROGRAM = "/usr/lib/chromium/chromium-headless-shell"
+BROWSERS = (PROGRAM, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PACKAGES = "chromium-headless-shell chromium-driver"
 NEEDED = f"they need Chromium and its driver (Debian: `apt-get install {PACKAGES}`)"
 

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,11 @@ plot.scrollIntoView({block: 'center', behavior: 'instant'});
 const {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect(), {x, y} = plot.data[0];
 return [box.left + xaxis._offset + xaxis.d2p(x[0]), box.top + yaxis._offset + yaxis.d2p(y[0])].map(Math.round);
 """
+
+
+def test_the_driver_can_end_the_browser_as_it_started_no_script(browser):
+    program = Path(f"/proc/{browser.capabilities['goog:processID']}/exe").resolve()
+    assert "chrom" in program.name
 
 
 @pytest.mark.parametrize("name", NAMES)
