@@ -17,7 +17,7 @@ from coopt.plan.front import Front
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan
 
-VERSIONS = {"instance": "1.34.0", "designs": "1.7.0", "plan": "2.20.0", "front": "1.5.0"}
+VERSIONS = {"instance": "1.0.0", "designs": "1.0.0", "plan": "2.0.0", "front": "1.0.0"}
 """Versions of the formats: keys are only added in a minor one, so that older files stay good
 (docs/embedding.md).
 """

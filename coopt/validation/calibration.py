@@ -5,6 +5,7 @@ used.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Annotated
 
 import numpy as np
@@ -117,8 +118,10 @@ def calibration_of(
     Raises
     ------
     InstanceError
-        When no set has as many rows as parameters.
+        When no set has as many rows as parameters, or scipy is not installed.
     """
+    if find_spec("scipy") is None:
+        raise InstanceError("calibrate: scipy is not installed, needs `pip install 'coopt[fit]'`")
     feasible = feasible_sets(runs, sets)
     settings = Settings()
     for fit_set in feasible:

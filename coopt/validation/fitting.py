@@ -5,7 +5,6 @@ without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -19,7 +18,6 @@ from coopt.validation.runs import MeasuredRun
 from coopt.validation.settings import RANGES, Settings
 
 Vector = NDArray[np.float64]
-Corner = tuple[float, Vector]
 
 NARROW = 1e-4  # of the first step: the simplex counts as a point
 FLAT = 1e-9  # between best and worst value: nothing is left to gain
@@ -28,93 +26,58 @@ AGAIN = 90  # evaluations of a fit that starts from the one with all groups
 Report = Callable[[str], None]
 
 
-@dataclass(kw_only=True)
-class BoundedObjective:
-    """A function to minimise, the box in which it is defined, and how often it was evaluated."""
+def minimise(
+    objective: Callable[[Vector], float],
+    start: Vector,
+    step: Vector,
+    low: Vector,
+    high: Vector,
+    evaluations: int = 200,
+) -> Vector:
+    """Where a function of a box is smallest, by descents of Nelder and Mead's simplex.
 
-    objective: Callable[[Vector], float]
-    low: Vector
-    high: Vector
-    evaluations: int = field(default=0, init=False)
-
-    def corner(self, point: Vector) -> Corner:
-        """The value at a point, infinite outside the box."""
-        self.evaluations += 1
-        inside = bool(np.all((self.low <= point) & (point <= self.high)))
-        return (self.objective(point) if inside else np.inf), point
-
-
-def minimise(box: BoundedObjective, start: Vector, step: Vector, evaluations: int = 200) -> Corner:
-    """The smallest value found and where.
-
-    Where the simplex has shrunk to nothing, a new one is laid around the best point, until that
-    gains nothing.
+    Where a descent has settled, another starts from its end until that gains nothing.
 
     Parameters
     ----------
     step
-        How far the first points lie from `start`, one number for each direction.
+        How far the first points lie from `start`, one number for each direction, which is the
+        unit of that direction.
+    low, high
+        The box.
     evaluations
         When to stop at the latest.
     """
-    corner = _descended(box, np.clip(start, box.low, box.high), step, evaluations)
-    while box.evaluations < evaluations:
-        # mirrored and half as wide, so that its corners are new
-        next_corner = _descended(box, corner[1], -step / 2.0, evaluations)
-        if next_corner[0] > corner[0] * (1.0 - GAIN):
+    from scipy import optimize
+
+    bounds = optimize.Bounds(low / step, high / step)
+    best_point, best_value, left = np.clip(start, low, high) / step, np.inf, evaluations
+    side = 1.0
+    while left > len(start):
+        beside = best_point + side * np.eye(len(start))
+        beside = np.where(
+            (beside < bounds.lb) | (beside > bounds.ub), 2 * best_point - beside, beside
+        )
+        descent = optimize.minimize(
+            lambda point: objective(point * step),
+            best_point,
+            method="Nelder-Mead",
+            bounds=bounds,
+            options={
+                "initial_simplex": np.vstack([best_point, beside]),
+                "maxfev": left,
+                "xatol": NARROW,
+                "fatol": FLAT,
+            },
+        )
+        left -= descent.nfev
+        previous_value = best_value
+        if descent.fun < best_value:
+            best_point, best_value = descent.x, descent.fun
+        if best_value > previous_value * (1.0 - GAIN):
             break
-        corner = next_corner
-    return corner
-
-
-def _descended(box: BoundedObjective, start: Vector, step: Vector, evaluations: int) -> Corner:
-    """One descent from a simplex around `start`."""
-    simplex = [
-        box.corner(start),
-        *(box.corner(_beside(box, start, step, i)) for i in range(len(start))),
-    ]
-    while True:
-        simplex.sort(key=lambda corner: corner[0])
-        if box.evaluations >= evaluations or _has_settled(simplex, step):
-            return simplex[0]
-        better = _improved(box, simplex)
-        if better is not None:
-            simplex[-1] = better
-        else:
-            best_point = simplex[0][1]
-            simplex[1:] = [box.corner((best_point + point) / 2.0) for _, point in simplex[1:]]
-
-
-def _improved(box: BoundedObjective, simplex: list[Corner]) -> Corner | None:
-    """A corner to take the place of the worst: mirrored at the others, further out, or nearer
-    in.
-    """
-    centre = np.mean([point for _, point in simplex[:-1]], axis=0)
-    worst = simplex[-1]
-    mirrored = box.corner(2.0 * centre - worst[1])
-    if mirrored[0] < simplex[0][0]:
-        further = box.corner(3.0 * centre - 2.0 * worst[1])
-        return further if further[0] < mirrored[0] else mirrored
-    if mirrored[0] < simplex[-2][0]:
-        return mirrored
-    nearer = box.corner((centre + (mirrored if mirrored[0] < worst[0] else worst)[1]) / 2.0)
-    return nearer if nearer[0] < min(mirrored[0], worst[0]) else None
-
-
-def _beside(box: BoundedObjective, start: Vector, step: Vector, direction: int) -> Vector:
-    """A corner next to the start, on the other side where the box ends."""
-    point = start.astype(np.float64)
-    target = point[direction] + step[direction]
-    point[direction] += step[direction] * (
-        1.0 if box.low[direction] <= target <= box.high[direction] else -1.0
-    )
-    return point
-
-
-def _has_settled(simplex: list[Corner], step: Vector) -> bool:
-    points = np.array([point for _, point in simplex])
-    width = float(np.max(np.abs((points - points[0]) / step)))
-    return width < NARROW or simplex[-1][0] - simplex[0][0] < FLAT
+        side *= -0.5  # mirrored and half as wide, so that its corners are new
+    return np.asarray(best_point * step)
 
 
 def set_name(fit_set: FitSet) -> str:
@@ -179,10 +142,7 @@ def fitted_settings(
             fit_set.loss, predicted_s(batches, candidate.gpu, candidate.framework), measured
         )
 
-    _, best_point = minimise(
-        BoundedObjective(objective=objective, low=lowest, high=highest), start, step, evaluations
-    )
-    return with_values(best_point)
+    return with_values(minimise(objective, start, step, lowest, highest, evaluations))
 
 
 def has_enough_rows(fit_set: FitSet, rows: Sequence[MeasuredRun]) -> bool:

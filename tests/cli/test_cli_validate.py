@@ -163,6 +163,13 @@ def test_a_picture_without_matplotlib_says_what_to_install(coopt, some, tmp_path
     assert "matplotlib is not installed, needs `pip install 'coopt[report]'`" in done.stderr
 
 
+def test_a_fit_without_scipy_says_what_to_install(coopt, some, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    done = coopt("calibrate", some("korth"))
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1] == "coopt: calibrate: scipy is not installed, needs `pip install 'coopt[fit]'`"
+
+
 def test_a_fit_prints_values_errors_and_lines_for_the_catalog(coopt, some, tmp_path):
     lines = tmp_path / "lines.toml"
     done = coopt("calibrate", some("korth", "sc21"), "--generation", "ampere", "-o", lines)
