@@ -192,20 +192,16 @@ def part_network(
     lower_optic = None if joint is None else joint.below
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)
-    if not instance.beyond_one_network:
-        match = next(
-            (family for family, _ in families_of_design(instance, chosen_part.design)), None
-        )
-    else:
-        candidates = _families(question, plan, chosen_part, chosen_part.design)
-        match = next(
-            (
-                candidate
-                for candidate in candidates
-                if candidate.core_end is None or candidate.core_end.name == lower_optic
-            ),
-            None,
-        )
+    design = chosen_part.design
+    candidates = families_of_design(question, design, _last_design(plan, chosen_part))
+    match = next(
+        (
+            family
+            for family, _ in candidates
+            if family.core_end is None or family.core_end.name == lower_optic
+        ),
+        None,
+    )
     if match is None:
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, needs the plan"
@@ -215,7 +211,7 @@ def part_network(
         question=question,
         part=chosen_part,
         family=match,
-        uplinks=uplinks_of(chosen_part.design),
+        uplinks=uplinks_of(design),
         waits_s=plan.couplings.waits_s,
     )
 
@@ -236,33 +232,32 @@ def uplinks_of(design: Design) -> int:
     return design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
 
 
-def families_of_design(instance: Instance, design: Design) -> Iterator[tuple[Family, int]]:
-    """Families and uplinks of the instance that are written out as this design."""
-    pinned, uplinks = _pinned(instance, design), uplinks_of(design)
-    for family_listed in families(pinned) if pinned is not None else ():
-        yield from ((family, uplinks) for family in _named_optics(instance, family_listed, design))
-
-
-def _families(question: Instance, plan: Plan, part: Part, design: Design) -> Iterator[Family]:
-    """The families that are written out as a design; a network that grows is one that ends as the
-    plan says.
+def families_of_design(
+    question: Instance, design: Design, goal: Design | None = None
+) -> Iterator[tuple[Family, int]]:
+    """Families and uplinks of a question that are written out as a design; those of a network that
+    grows end as its goal.
     """
-    goal = _last_design(plan, part) or design
-    pinned = _pinned(question, goal)
-    if pinned is None:
-        return
-    ratio = question.network.largest_ratio
-    for family in families(pinned):
-        if not _is(question, family, goal):
-            continue
-        if goal is design:
-            yield from _named_optics(question, family, design)
-        elif grows(family, (design.gpus, goal.gpus)) and design.gpus % family.active == 0:
+    pinned = _pinned(question, goal or design)
+    for listed in families(pinned, grow=True) if pinned is not None else ():
+        family = _written_as(question, listed, goal or design)
+        if family is not None and goal is not None:
             # What stands in an earlier phase follows from what it grows into, and so is compared in
             # that form.
-            earlier = grown(family, design.gpus, ratio, links_to_core(question, design.gpus))
-            if _is(question, earlier, design):
-                yield from _named_optics(question, earlier, design)
+            family = _earlier(question, listed, design, goal)
+        if family is not None:
+            yield family, uplinks_of(design)
+
+
+def _earlier(
+    question: Instance, goal_family: Family, design: Design, goal: Design
+) -> Family | None:
+    """What a family has been before it is its goal, where it is written out as a design."""
+    counts = design.gpus, goal.gpus
+    if not grows(goal_family, counts) or design.gpus % goal_family.active:
+        return None
+    ratio, links = question.network.largest_ratio, links_to_core(question, design.gpus)
+    return _written_as(question, grown(goal_family, design.gpus, ratio, links), design)
 
 
 def _last_design(plan: Plan, part: Part) -> Design | None:
@@ -281,37 +276,28 @@ def _last_design(plan: Plan, part: Part) -> Design | None:
 def _pinned(question: Instance, design: Design) -> Instance | None:
     """The question with the parts of a design alone; None where it does not list one."""
     network, fabric = question.network, design.fabric
-    hb, nic = (
-        next((entry for entry in entries if entry.name == name), None)
-        for entries, name in (
-            (network.hb_domains, design.hb_domain.name),
-            (network.nics, fabric.nic.name),
-        )
-    )
-    switches = tuple(entry for entry in network.switches if entry.name in fabric.switch_names)
+    hb_domains = tuple(hb for hb in network.hb_domains if hb.name == design.hb_domain.name)
+    nics = tuple(nic for nic in network.nics if nic.name == fabric.nic.name)
+    names = {switch.name for switch in network.switches}
     is_listed = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
-    if hb is None or nic is None or len(switches) < len(fabric.switch_names) or not is_listed:
+    if not (hb_domains and nics and names.issuperset(fabric.switch_names) and is_listed):
         return None
     # The switch of the core stays listed, since links into it run at its rate.
     core = core_switch(question)
-    names = (
-        [entry.name for entry in switches]
-        if core is None
-        else [*(entry.name for entry in switches), core.name]
-    )
-    switches = tuple(entry for entry in network.switches if entry.name in names)
-    parts = {"hb_domains": (hb,), "nics": (nic,), "switches": switches, "fabrics": (fabric.kind,)}
+    kept = {*fabric.switch_names, *([core.name] if core else [])}
+    switches = tuple(switch for switch in network.switches if switch.name in kept)
+    parts = {
+        "hb_domains": hb_domains[:1],
+        "nics": nics[:1],
+        "switches": switches,
+        "fabrics": (fabric.kind,),
+    }
     pinned_network = network.model_copy(update=parts | {"nics_per_gpu": (fabric.nic.per_gpu,)})
     cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})
     return question.model_copy(update={"network": pinned_network, "cluster": cluster})
 
 
-def _is(question: Instance, family: Family, design: Design) -> bool:
-    """Whether a family is written out as a design, whatever optics it was listed with."""
-    return any(True for _ in _named_optics(question, family, design))
-
-
-def _named_optics(question: Instance, family: Family, design: Design) -> Iterator[Family]:
+def _written_as(question: Instance, family: Family, design: Design) -> Family | None:
     """The family with the optics and spare domains of a design, where it is written out as that."""
     optic_of = {optic.name: optic for optic in question.network.optics}
     names = [tier.ends for tier in design.fabric.tier]
@@ -320,7 +306,7 @@ def _named_optics(question: Instance, family: Family, design: Design) -> Iterato
         or family.gpus != design.gpus
         or not set(chain(*names)) <= set(optic_of)
     ):
-        return
+        return None
     optics = tuple(
         LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
     )
@@ -331,5 +317,6 @@ def _named_optics(question: Instance, family: Family, design: Design) -> Iterato
     )  # at the rate of its planes
     if question.network.switch_cages == "kept":  # by which switches have their ports
         fit = fit and candidate.per_module == family.per_module
-    if fit and uplinks in candidate.uplink_choices and design_of(candidate, uplinks) == design:
-        yield candidate
+    if not fit or uplinks not in candidate.uplink_choices:
+        return None
+    return candidate if design_of(candidate, uplinks) == design else None
