@@ -71,9 +71,6 @@ class Plan(Answer, Sections):
     all bounds and limits. `rivals` compares direct links with switches where an instance allows
     both. `alternatives` are the runners-up that were asked for, best first; `alternatives_stop`
     says why there are no more.
-
-    The sections `islands`, `core`, `together`, `robust`, `direct`, `phases` and `myopic` are views
-    of parts and couplings, empty for questions that they do not belong to.
     """
 
     schema_: Annotated[Literal["coopt-plan/2"], Field(alias="schema")] = "coopt-plan/2"

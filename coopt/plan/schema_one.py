@@ -9,8 +9,6 @@ is in parts and couplings alone.
 from typing import Literal, Protocol
 
 from coopt.plan.couplings import (
-    NETWORK,
-    CorePlan,
     Couplings,
     Exchange,
     Myopic,
@@ -21,14 +19,6 @@ from coopt.plan.couplings import (
     WanPlan,
 )
 from coopt.plan.parts import Cost, Design, DirectLinks, Item, Record, WorkloadPlan
-
-
-class Island(Record):
-    """What one workload has to itself, and what that draws, as far as `include` counts it (W)."""
-
-    workload: str
-    design: Design
-    power_w: float
 
 
 class PhasePlan(Record):
@@ -91,10 +81,6 @@ class Together(Record):
     exchanges: tuple[Exchange, ...]
 
 
-def _is_island(part: Part) -> bool:
-    return part.design is not None and [run.name for run in part.workloads] == [part.name]
-
-
 class HasParts(Protocol):
     """What consists of parts and couplings."""
 
@@ -106,30 +92,6 @@ class HasParts(Protocol):
 
 class Sections:
     """Sections of a plan, of its parts and couplings."""
-
-    @property
-    def islands(self: HasParts) -> tuple[Island, ...]:
-        """What each workload of a partition has to itself."""
-        tied = self.couplings.ring or self.couplings.growth
-        if tied or not self.parts or not all(_is_island(part) for part in self.parts):
-            return ()
-        if len(self.parts) == 1 and self.parts[0].name == NETWORK and not self.couplings.cores:
-            return ()
-        return tuple(
-            Island(workload=part.workloads[0].name, design=part.design, power_w=part.power_w)
-            for part in self.parts
-            if part.design is not None
-        )
-
-    @property
-    def core(self: HasParts) -> CorePlan | None:
-        """The core that all islands share."""
-        cores = self.couplings.cores
-        return (
-            cores[0].core
-            if len(cores) == 1 and cores[0].site is None and cores[0].phase is None
-            else None
-        )
 
     @property
     def together(self: HasParts) -> Together | None:

@@ -153,8 +153,7 @@ def with_core_optic(instance: Instance, name: str) -> Instance:
 
 def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
     """The instance whose core has the optic of the plan, where it may have that."""
-    shared_cores = (shared_core.core for shared_core in plan.couplings.cores)
-    cores = [core for core in (plan.core, *shared_cores) if core is not None]
+    cores = [shared_core.core for shared_core in plan.couplings.cores]
     # All cores have one optic, which is why the first tells it; `check_cores` refuses one that is
     # not allowed.
     if (
