@@ -245,7 +245,7 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
                 "pareto: over = 'days': no workload has a bound on days, needs train_days"
             )
         if reading == "budget":
-            require_one_network(instance, "--over budget", ", or --over days or a workload")
+            require_one_network(instance, "--over budget", ", or another --over")
     for name in over:
         if name not in names:
             name_list = ", ".join([*names, *READINGS])
