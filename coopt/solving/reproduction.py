@@ -57,13 +57,17 @@ def reproduce(path: str | Path, *, cheapest: bool = False) -> Reproduction:
     >>> found.rows[0].counted.switches
     (1024, 512)
     """
-    reproduction = counted_again(path)
-    if not cheapest:
-        return reproduction
-    rows = zip(reproduction.rows, read_designs(path), strict=True)
-    return reproduction.model_copy(
-        update={"rows": tuple(_compared(row, design) for row, design in rows)}
-    )
+    file, designs = Path(path).name, read_designs(path)
+    uncounted = [design.id for design in designs if design.published is None]
+    if uncounted:
+        raise InstanceError(
+            f"{file}: design {name!r}: published is missing, needs the counts of its source"
+            for name in uncounted
+        )
+    rows = tuple(_row(design, file) for design in designs)
+    if cheapest:
+        rows = tuple(map(_compared, rows, designs))
+    return Reproduction(rows=rows, exact=sum(row.ok for row in rows), of=len(rows))
 
 
 def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
@@ -256,26 +260,6 @@ def _usd(counts: Counts, ports: Iterable[int]) -> float:
         switches * radix for switches, radix in zip(counts.switches, ports, strict=True)
     )
     return total_ports * switch.usd / switch.radix + 2 * sum(counts.links) * end.usd
-
-
-def counted_again(path: str | Path) -> Reproduction:
-    """Every published design of a file, counted by the rules of docs/designs.md.
-
-    Raises
-    ------
-    InstanceError
-        With every complaint about the form of the file: file, design, key, value given, what is
-        needed.
-    """
-    file, designs = Path(path).name, read_designs(path)
-    uncounted = [design.id for design in designs if design.published is None]
-    if uncounted:
-        raise InstanceError(
-            f"{file}: design {name!r}: published is missing, needs the counts of its source"
-            for name in uncounted
-        )
-    rows = tuple(_row(design, file) for design in designs)
-    return Reproduction(rows=rows, exact=sum(row.ok for row in rows), of=len(rows))
 
 
 def _row(design: PublishedDesign, file: str) -> ReproducedRow:
