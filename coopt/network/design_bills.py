@@ -15,7 +15,7 @@ from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.network.chain import TierChain, TierLevel
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
-from coopt.network.module_notes import splitting_notes, too_many_modules
+from coopt.network.modules import splitting_notes, too_many_modules
 from coopt.network.racks import Lengths
 from coopt.plan.networks import (
     BilledNetwork,

@@ -18,7 +18,7 @@ from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.core import core_optic
 from coopt.network.family import Family, levels
-from coopt.network.goods import modules
+from coopt.network.modules import end_modules
 from coopt.network.parts import racks
 from coopt.network.racks import Lengths, Placing, SwitchBox, placed
 from coopt.network.wiring import leaf_numbers
@@ -163,7 +163,7 @@ def _core_ends_w(instance: Instance, family: Family) -> float:
 
 def _ends_w(family: Family, uplinks: int) -> list[tuple[float, float]]:
     """Power of the modules at the lower and at the upper ends of the links of each level (W)."""
-    ends = zip(modules(family, family.chain(uplinks)), family.optics, strict=True)
+    ends = zip(end_modules(family, family.chain(uplinks)), family.optics, strict=True)
     return [(count.below * optic.below.w, count.above * optic.above.w) for count, optic in ends]
 
 

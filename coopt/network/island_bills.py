@@ -20,7 +20,6 @@ from coopt.network.core import (
     core_switches,
 )
 from coopt.network.family import Family
-from coopt.network.goods import Good, caps_of, goods_of
 from coopt.network.parts import (
     counted_units,
     domain_lines,
@@ -29,6 +28,7 @@ from coopt.network.parts import (
     racks,
     total,
 )
+from coopt.network.products import PricedProduct, caps_of, priced_products
 from coopt.plan.parts import ItemKind, line
 from coopt.plan.schema import Cost, Item
 
@@ -50,10 +50,16 @@ def part_cost(instance: Instance, objective: Objective, family: Family, uplinks:
     """
     units = units_of(instance, family, uplinks)
     lines = domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus)
-    for good in goods_of(instance)[:-1]:
-        if good.kind != "hb":
+    for product in priced_products(instance)[:-1]:
+        if product.kind != "hb":
             lines.append(
-                line(good.kind, good.name, units[good.kind, good.name], good.usd[0], good.w)
+                line(
+                    product.kind,
+                    product.name,
+                    units[product.key],
+                    product.usd[0],
+                    product.w,
+                )
             )
     return total(objective, included_lines(instance, lines))
 
@@ -71,34 +77,43 @@ def island_bill(instance: Instance, islands: Iterable[tuple[Family, int]]) -> Co
     core = core_switch(instance)
     if core is not None:
         units["switch", core.name] += core_switches(instance, ports)
-    *goods, gpu = goods_of(instance)
+    *products, gpu = priced_products(instance)
     pools: list[tuple[CostKind, int]] = [("gpu", active_gpus), ("hb", idle_gpus)]
     items = _lines(gpu, [pool for pool in pools if pool[0] in instance.objective.include])
-    for good in goods:
-        if good.kind in instance.objective.include:
-            items += _lines(good, [(good.kind, units[good.kind, good.name])])
+    for product in products:
+        if product.kind in instance.objective.include:
+            items += _lines(product, [(product.kind, units[product.key])])
     return total(instance.objective, tuple(items))
 
 
-def _lines(good: Good, pools: list[tuple[CostKind, int]]) -> list[Item]:
+def _lines(product: PricedProduct, pools: list[tuple[CostKind, int]]) -> list[Item]:
     """The purchases of a product laid out over the kinds that it is billed with; spare units draw
     no power.
 
     GPUs that are billed with HB domains are idle.
     """
     # The last demand has no end: it takes the spare units of a purchase.
-    demands = [*pools, (pools[0][0] if pools else good.kind, 0)]
+    demands = [*pools, (pools[0][0] if pools else product.kind, 0)]
     items = []
-    for units, usd in good.purchases(sum(count for _, count in pools)):
+    for units, usd in product.purchases(sum(count for _, count in pools)):
         units_left = units
         while units_left:
             while not demands[0][1] and len(demands) > 1:
                 demands = demands[1:]
             kind, units_needed = demands[0]
-            spare, idle = len(demands) == 1, kind != good.kind
+            spare, idle = len(demands) == 1, kind != product.kind
             count = units_left if spare else min(units_left, units_needed)
+            w = 0.0 if spare else product.w
             items.append(
-                line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
+                line(
+                    kind,
+                    product.name,
+                    count,
+                    usd,
+                    0.0 if spare else product.w,
+                    idle=idle,
+                    spare=spare,
+                )
             )
             demands = [(kind, units_needed - count), *demands[1:]]
             units_left -= count
@@ -112,7 +127,7 @@ def island_limits(instance: Instance, families: Iterable[Family], cost: Cost) ->
     networks, stand = list(families), Counter[tuple[ItemKind, str]]()
     for item in cost.items:
         stand[item.product] += 0 if item.spare else item.count
-    units = np.array([[float(stand[good.kind, good.name]) for good in goods_of(instance)]])
+    units = np.array([[float(stand[product.key]) for product in priced_products(instance)]])
     if any(cap.used_exactly(units) > cap.most * (1 + REORDERED) for cap in caps_of(instance)):
         return False
     racks_of = [racks(family) for family in networks]

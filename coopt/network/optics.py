@@ -32,8 +32,9 @@ from coopt.instance.network import Network
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.chain import EndHolders, whole
 from coopt.network.family import Family, LinkEnds
-from coopt.network.goods import end_holders, goods_of
+from coopt.network.modules import end_holders
 from coopt.network.parts import weigh
+from coopt.network.products import priced_products
 from coopt.plan.schema import Fabric
 
 T = TypeVar("T")
@@ -417,9 +418,9 @@ def optics_worth_having(
     is_limited = sharing.most_products.optics is not None
     discounted = {entry.item for entry in sharing.discount if entry.kind == "optics"}
     slopes = {
-        good.name: good.slopes
-        for good in (goods_of(instance) if discounted else ())
-        if good.kind == "optics" and good.name in discounted
+        sold.name: sold.slopes
+        for sold in (priced_products(instance) if discounted else ())
+        if sold.kind == "optics" and sold.name in discounted
     }
 
     def values(optic: Optic, end: int) -> Values:

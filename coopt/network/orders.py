@@ -15,7 +15,7 @@ from coopt.network.core import core_notes
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.island_halls import PlacedParts, core_halls, core_reach_notes, placed_parts
-from coopt.network.module_notes import splitting_notes, too_many_modules
+from coopt.network.modules import splitting_notes, too_many_modules
 from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Fabric, Plan, Tier
 

@@ -14,7 +14,7 @@ from coopt.instance.couplings import Site
 from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.goods import modules
+from coopt.network.modules import end_modules
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost, Item
@@ -105,7 +105,7 @@ def counted_units(family: Family, uplinks: int) -> Counter[tuple[CostKind, str]]
     chain = family.chain(uplinks)
     for tier, switch in zip(chain.levels, family.switches, strict=True):
         units["switch", switch.name] += tier.switches
-    for ends, count in zip(family.optics, modules(family, chain), strict=True):
+    for ends, count in zip(family.optics, end_modules(family, chain), strict=True):
         units["optics", ends.below.name] += count.below
         units["optics", ends.above.name] += count.above
     return units

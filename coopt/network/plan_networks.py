@@ -11,7 +11,7 @@ from coopt.instance.schema import BillKind, Instance, SwitchedKind
 from coopt.instance.variants import as_billed
 from coopt.network.chain import TierLevel
 from coopt.network.family import Family
-from coopt.network.goods import modules
+from coopt.network.modules import end_modules
 from coopt.network.parts import cost_of, racks
 from coopt.network.space import Space
 from coopt.plan.couplings import NETWORK
@@ -44,7 +44,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         ),
         switch=SwitchChoice(name=family.switch.name),
         switch_count=sum(level.switches for level in chain.levels),
-        transceiver_count=sum(map(sum, modules(family, chain))),
+        transceiver_count=sum(map(sum, end_modules(family, chain))),
         pod_bundle=family.pods.each if family.pods else 1,
         tier=tuple(_tiers(family, chain.levels)),
     )

@@ -11,8 +11,8 @@ from coopt.instance.designs import Hall
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.goods import modules
 from coopt.network.graphs import whole_graph
+from coopt.network.modules import end_modules
 from coopt.network.parts import racks
 
 SOLD_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
@@ -102,7 +102,7 @@ def _filled(
     rows: NetworkHallRows, family: Family, u: int, switches: list[tuple[int, int, str]], leaf_w: float
 ) -> tuple[list[list[tuple[int, int, str]]], list[float]]:
     """One switch after the other into racks, as long as there is room."""
-    tiers, counted = levels(family, u), list(zip(modules(family, family.chain(u)), family.optics, strict=True))
+    tiers, counted = levels(family, u), list(zip(end_modules(family, family.chain(u)), family.optics, strict=True))
     above_w = [count.above * ends.above.w for count, ends in counted]
     below_w = [count.below * ends.below.w for count, ends in counted[1:]] + [0.0]
     watts = math.inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw

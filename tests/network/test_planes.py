@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import Family, levels, without_nics
-from coopt.network.goods import modules
 from coopt.network.graphs import plane_graph, whole_graph
+from coopt.network.modules import end_modules
 from coopt.network.part_networks import family_of_plan
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
@@ -45,7 +45,7 @@ def test_eight_planes_join_131072_gpus_on_two_tiers_where_two_take_three(
     (family,) = families(large(network__nic_planes=planes))
     uplinks = family.uplink_choices[-1]
     assert sum(level.switches for level in levels(family, uplinks)) == switches
-    assert sum(map(sum, modules(family, family.chain(uplinks)))) == transceivers * 131_072
+    assert sum(map(sum, end_modules(family, family.chain(uplinks)))) == transceivers * 131_072
 
 
 def modules_of(family: Family, uplinks: int) -> list[tuple[int, int]]:
@@ -79,7 +79,7 @@ def test_every_part_on_the_graph_is_counted(instance: Instance) -> None:
             links = sum(edge["links"] for *_, edge in graph.edges(data=True) if edge["level"] == number)
             assert (level.switches, level.links) == (len(switches), links)
             assert max(graph.degree(node, weight="links") for node in switches) <= family.switch.radix
-        assert list(modules(family, family.chain(uplinks))) == modules_of(family, uplinks)
+        assert list(end_modules(family, family.chain(uplinks))) == modules_of(family, uplinks)
         assert {edge["gbit_s"] for *_, edge in graph.edges(data=True) if edge["level"]} == {family.link_gbit_s}
         nics = [node for node, kind in graph.nodes(data="kind") if kind == "nic"]
         assert {len([n for n in graph[nic] if n.startswith("leaf")]) for nic in nics} == {family.nic_planes}

@@ -13,7 +13,7 @@ from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
-from coopt.network.module_notes import too_many_modules
+from coopt.network.modules import too_many_modules
 from coopt.network.orders import order_notes_of_parts
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import WorkloadPlan

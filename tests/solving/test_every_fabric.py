@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.goods import modules
 from coopt.network.graphs import whole_graph
+from coopt.network.modules import end_modules
 from coopt.network.part_networks import families_of_design, uplinks_of
 from coopt.network.space import families
 from tests.conftest import accepted, example_count, question
@@ -134,4 +134,4 @@ def test_the_optimum_over_all_fabrics_is_what_enumeration_finds_and_its_parts_ar
         if instance.network.switch_cages == "kept":
             box = next(one for one in instance.network.switches if one.name == switch.name)
             assert fullest(graph, family, number) <= box.radix * box.port_gbit_s / box.cage_gbit_s
-    assert list(modules(family, family.chain(uplinks))) == modules_of(family, uplinks)
+    assert list(end_modules(family, family.chain(uplinks))) == modules_of(family, uplinks)

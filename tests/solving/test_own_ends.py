@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.goods import modules
+from coopt.network.modules import end_modules
 from coopt.network.parts import cost_of, price
 from coopt.network.space import families
 from coopt.plan.schema import Plan
@@ -62,7 +62,7 @@ def test_bills_of_a_family_are_affine_and_lines_of_both_ends_are_those_of_its_gr
             value = cost_of(instance, family, uplinks).of(kind)
             assert line.at(family, uplinks) == pytest.approx(value, rel=1e-12)
         if family.tiers:
-            assert list(modules(family, family.chain(uplinks))) == modules_of(family, uplinks)
+            assert list(end_modules(family, family.chain(uplinks))) == modules_of(family, uplinks)
 
 
 @settings(max_examples=example_count(40))

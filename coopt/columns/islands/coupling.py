@@ -13,7 +13,7 @@ from coopt.columns.dominance import Slopes, beaten_options, needed_options
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.schema import Instance
-from coopt.network.goods import caps_of, goods_of
+from coopt.network.products import caps_of, priced_products
 from coopt.perf.mapping import Bools, Floats, Ints
 
 Usage = tuple[Floats, Floats, Bools]
@@ -42,7 +42,7 @@ class Coupling:
         """
         instance = self.market.instance
         weight = float(instance.objective.minimize != "power" or "capex" in instance.limits.sums)
-        price_lists = [self.market.goods, *map(goods_of, self.outlooks)]
+        price_lists = [self.market.goods, *map(priced_products, self.outlooks)]
         least_usd, most_usd = np.array(
             [[good.slopes for good in goods] for goods in price_lists]
         ).transpose(2, 0, 1)

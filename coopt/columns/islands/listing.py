@@ -16,8 +16,8 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.core import core_links_of_module, core_optic, core_switch, links_to_core
 from coopt.network.family import Family, Gear, LinkEnds
-from coopt.network.goods import Good, goods_of
 from coopt.network.optics import Levels, optic_choices
+from coopt.network.products import PricedProduct, priced_products
 from coopt.network.space import Parts, Space, outages_of
 from coopt.perf.mapping import Bools, Floats, Ints
 
@@ -109,9 +109,9 @@ class Market:
         return Space(instance=self.instance, measures=self.measures)
 
     @cached_property
-    def goods(self) -> tuple[Good, ...]:
+    def goods(self) -> tuple[PricedProduct, ...]:
         """The products; units of islands count them in this order."""
-        return goods_of(self.instance)
+        return priced_products(self.instance)
 
     @cached_property
     def place(self) -> dict[tuple[str, str], int]:

@@ -16,9 +16,9 @@ from coopt.instance.couplings import Site
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Objective
 from coopt.network.core import core_switch
-from coopt.network.goods import Cap, Good, caps_of, goods_of
 from coopt.network.growth import bought_share, energy_usd_per_w, factor, support_share
 from coopt.network.parts import electricity_of, weigh
+from coopt.network.products import Cap, PricedProduct, caps_of, priced_products
 from formulations.partition_data import (
     Bracket,
     CoreLayer,
@@ -41,9 +41,9 @@ class Grid:
     instance: Instance
 
     @cached_property
-    def goods(self) -> tuple[Good, ...]:
+    def goods(self) -> tuple[PricedProduct, ...]:
         """The products, GPUs last."""
-        return goods_of(self.instance)
+        return priced_products(self.instance)
 
     @cached_property
     def caps(self) -> tuple[Cap, ...]:
@@ -183,7 +183,7 @@ def products_of(grid: Grid, *, flat: bool) -> Iterator[Product]:
             yield replace(product_of(good, by, flat=flat), predecessor=earlier_product)
 
 
-def product_of(good: Good, by: float, *, flat: bool = False) -> Product:
+def product_of(good: PricedProduct, by: float, *, flat: bool = False) -> Product:
     """A product at so many times its prices, or at one price alone."""
     begins, usd = ((0,), good.usd[:1]) if flat else (good.begins, good.usd)
     return Product(

@@ -16,7 +16,6 @@ import numpy as np
 from coopt.instance.schema import Instance
 from coopt.network.core import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
-from coopt.network.goods import Good
 from coopt.network.growth import (
     PhaseBill,
     factor,
@@ -27,6 +26,7 @@ from coopt.network.growth import (
 )
 from coopt.network.island_bills import units_of
 from coopt.network.parts import racks, site_power
+from coopt.network.products import PricedProduct
 from coopt.plan.couplings import NETWORK, Couplings, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.arrays import (
@@ -225,7 +225,7 @@ def _watts(grid: Grid, units: Floats) -> Iterator[float]:
         yield count * good.w
 
 
-def _at(grid: Grid, good: Good, phase: int) -> Product:
+def _at(grid: Grid, good: PricedProduct, phase: int) -> Product:
     """A product at the prices of a phase."""
     return product_of(good, factor(grid.instance, phase, good.kind))
 
@@ -266,7 +266,7 @@ def _lines(
                 yield _item(good, units, usd, idle=only_idle, spare=True)
 
 
-def _counted(grid: Grid, good: Good) -> bool:
+def _counted(grid: Grid, good: PricedProduct) -> bool:
     """Whether the bill has the product; idle GPUs count with HB domains."""
     return good.kind in grid.instance.objective.include or good.kind == "gpu"
 
@@ -284,7 +284,7 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
             yield units, usd
 
 
-def _item(good: Good, count: int, usd: float, *, idle: bool, spare: bool = False) -> Item:
+def _item(good: PricedProduct, count: int, usd: float, *, idle: bool, spare: bool = False) -> Item:
     kind = "hb" if idle else good.kind
     return line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
 

@@ -1,15 +1,76 @@
-"""What to order in place of modules of a bill: where switches have no cages for them, and where
-fibres are split.
+"""Modules at the ends of links: how many a network takes, and what to order in their place where
+switches have no cages for them, or fibres are split.
+
+A link has a module at each end, or fewer where one breaks out into several slower links.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Optic, Switch, mate
+from coopt.network.chain import EndHolders, Holders, TierChain, whole
+from coopt.network.family import Family
+
+
+class EndModules(NamedTuple):
+    """Modules at the lower and at the upper ends of the links of a level."""
+
+    below: int
+    above: int
+
+
+def end_modules(family: Family, chain: TierChain) -> tuple[EndModules, ...]:
+    """Modules at the ends of the links of each level, over all planes; one holds links of a single
+    switch or NIC.
+    """
+    per_module = family.per_module
+    if all(counts == (1, 1) for counts in per_module):
+        return tuple(EndModules(level.links, level.links) for level in chain.levels)
+    ends = zip(end_holders(family, chain), per_module, strict=True)
+    return tuple(
+        EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
+    )
+
+
+def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
+    """What has the links of each level at either end, over all planes."""
+    if family.tiers == 0:
+        return ()
+    cages = family.nic.cages
+    nics = ((family.nic_count * cages, family.nic_planes // cages),)
+    return chain.end_holders(nics, _leaves(family))
+
+
+def _leaves(family: Family) -> Holders:
+    """Leaves by their links to NICs; planes that share the switch of a single tier share its
+    modules.
+    """
+    ports = family.nic_planes
+    # One switch may hold several planes: its modules are filled by links of all of them.
+    if family.tiers == 1:
+        planes_of_switch = family.planes_together
+        full_switches, last_ports = divmod(family.planes, planes_of_switch)
+        return (ports * full_switches, planes_of_switch * family.down), (
+            ports,
+            last_ports * family.down,
+        )
+    rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
+    rows, of_row = (
+        (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
+    )
+    filled = (
+        down if family.fabric == "clos" or domains > down else down // domains * domains
+    )  # of whole rails
+    full_switches, last_ports = divmod(of_row, filled)
+    return (family.all_planes * rows * full_switches, filled), (
+        family.all_planes * rows,
+        last_ports,
+    )
 
 
 def too_many_modules(

@@ -1,27 +1,20 @@
-"""What networks and islands are made of: products by name, with their prices by quantity, and
-modules of links.
-
-A link has a module at each end, or fewer where one breaks out into several slower links.
-"""
+"""What networks and islands are made of: products by name, with their prices by quantity."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.couplings import Discount
 from coopt.instance.schema import CostKind, Instance
-from coopt.network.chain import EndHolders, Holders, TierChain, whole
-from coopt.network.family import Family
 
 
 @dataclass(frozen=True, kw_only=True)
-class Good:
+class PricedProduct:
     """A product: USD and W of a unit as far as `include` counts them, and its brackets.
 
     Bracket b begins at `begins[b]` units, the first at 0, and has the unit price `usd[b]`. With
@@ -34,6 +27,11 @@ class Good:
     usd: tuple[float, ...]
     w: float
     all_units: bool
+
+    @property
+    def key(self) -> tuple[CostKind, str]:
+        """Kind and name."""
+        return self.kind, self.name
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -70,8 +68,8 @@ class Cap:
     """A limit on what all units that stand take together: its key, and what goes by that key at
     most.
 
-    A unit of each product takes `each`, in the order of `goods_of`, in a unit of which `scale` make
-    one of the limit's. Multipliers of proofs go by `name`.
+    A unit of each product takes `each`, in the order of `priced_products`, in a unit of which
+    `scale` make one of the limit's. Multipliers of proofs go by `name`.
     """
 
     key: str
@@ -92,41 +90,44 @@ class Cap:
 
 def caps_of(instance: Instance) -> tuple[Cap, ...]:
     """The limits that are set on sums over products."""
-    goods, caps = goods_of(instance), list[Cap]()
+    products, caps = priced_products(instance), list[Cap]()
     if (power_mw := instance.limits.power_mw) is not None:
-        watts = tuple(good.w for good in goods)
+        watts = tuple(product.w for product in products)
         caps.append(
             Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts)
         )
     return tuple(caps)
 
 
-def goods_of(instance: Instance) -> tuple[Good, ...]:
+def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
     """Every product that islands of an instance may use, GPUs last."""
     network, gpu = instance.network, instance.cluster.gpu
-    products: list[tuple[CostKind, str, float, float]] = [
+    listed: list[tuple[CostKind, str, float, float]] = [
         *(("hb", hb.name, hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains),
         *(("nic", nic.name, nic.usd, nic.w) for nic in network.nics),
         *(("switch", switch.name, switch.usd, switch.w) for switch in network.switches),
         *(("optics", optic.name, optic.usd, optic.w) for optic in network.optics),
     ]
-    goods = [
-        _good(instance, *entry, is_counted=entry[0] in instance.objective.include)
-        for entry in products
+    products = [
+        _priced(instance, *entry, is_counted=entry[0] in instance.objective.include)
+        for entry in listed
     ]
     idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
-    return (*goods, _good(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active))
+    return (
+        *products,
+        _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active),
+    )
 
 
-def _good(
+def _priced(
     instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, is_counted: bool
-) -> Good:
+) -> PricedProduct:
     discount = next(
         (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
     )
     list_price = ((0,), (usd if is_counted else 0.0,))
     begins, prices = list_price if discount is None else _brackets(discount, usd)
-    return Good(
+    return PricedProduct(
         kind=kind,
         name=name,
         begins=begins,
@@ -142,59 +143,3 @@ def _brackets(discount: Discount, usd: float) -> tuple[tuple[int, ...], tuple[fl
     steps = [pairs[0], *(pair for previous, pair in pairwise(pairs) if pair[1] < previous[1])]
     begins, prices = zip(*steps, strict=True)
     return begins, prices
-
-
-class EndModules(NamedTuple):
-    """Modules at the lower and at the upper ends of the links of a level."""
-
-    below: int
-    above: int
-
-
-def modules(family: Family, chain: TierChain) -> tuple[EndModules, ...]:
-    """Modules at the ends of the links of each level, over all planes; one holds links of a single
-    switch or NIC.
-    """
-    per_module = family.per_module
-    if all(counts == (1, 1) for counts in per_module):
-        return tuple(EndModules(level.links, level.links) for level in chain.levels)
-    ends = zip(end_holders(family, chain), per_module, strict=True)
-    return tuple(
-        EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
-    )
-
-
-def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
-    """What has the links of each level at either end, over all planes."""
-    if family.tiers == 0:
-        return ()
-    cages = family.nic.cages
-    nics = ((family.nic_count * cages, family.nic_planes // cages),)
-    return chain.end_holders(nics, _leaves(family))
-
-
-def _leaves(family: Family) -> Holders:
-    """Leaves by their links to NICs; planes that share the switch of a single tier share its
-    modules.
-    """
-    ports = family.nic_planes
-    # One switch may hold several planes: its modules are filled by links of all of them.
-    if family.tiers == 1:
-        planes_of_switch = family.planes_together
-        full_switches, last_ports = divmod(family.planes, planes_of_switch)
-        return (ports * full_switches, planes_of_switch * family.down), (
-            ports,
-            last_ports * family.down,
-        )
-    rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
-    rows, of_row = (
-        (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
-    )
-    filled = (
-        down if family.fabric == "clos" or domains > down else down // domains * domains
-    )  # of whole rails
-    full_switches, last_ports = divmod(of_row, filled)
-    return (family.all_planes * rows * full_switches, filled), (
-        family.all_planes * rows,
-        last_ports,
-    )

@@ -7,16 +7,16 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.network.goods import Good
+from coopt.network.products import PricedProduct
 
 
 @st.composite
-def goods(draw: st.DrawFn) -> Good:
+def goods(draw: st.DrawFn) -> PricedProduct:
     """Products of up to three brackets with falling whole prices."""
     count = draw(st.integers(1, 3))
     prices = sorted(draw(st.lists(st.integers(1, 50), min_size=count, max_size=count, unique=True)), reverse=True)
     begins = sorted(draw(st.lists(st.integers(1, 30), min_size=count - 1, max_size=count - 1, unique=True)))
-    return Good(
+    return PricedProduct(
         kind="nic",
         name="nic",
         begins=(0, *begins),
@@ -26,7 +26,7 @@ def goods(draw: st.DrawFn) -> Good:
     )
 
 
-def price_of_exactly(good: Good, units: int) -> float:
+def price_of_exactly(good: PricedProduct, units: int) -> float:
     """Looked up unit by unit."""
     at = [usd for begin, usd in zip(good.begins, good.usd, strict=True) if begin <= units]
     if good.all_units:
@@ -37,7 +37,7 @@ def price_of_exactly(good: Good, units: int) -> float:
 
 
 @given(goods(), st.integers(0, 60))
-def test_a_purchase_is_the_cheapest_of_that_many_or_more(good: Good, units: int) -> None:
+def test_a_purchase_is_the_cheapest_of_that_many_or_more(good: PricedProduct, units: int) -> None:
     bought = good.purchases(units)
     assert sum(count for count, _ in bought) >= units
     most = max(units, good.begins[-1])
@@ -46,7 +46,7 @@ def test_a_purchase_is_the_cheapest_of_that_many_or_more(good: Good, units: int)
 
 
 @given(goods())
-def test_a_bill_rises_with_a_unit_by_a_slope_between_least_and_most(good: Good) -> None:
+def test_a_bill_rises_with_a_unit_by_a_slope_between_least_and_most(good: PricedProduct) -> None:
     bills = [sum(count * usd for count, usd in good.purchases(n)) for n in range(61)]
     least, most = good.slopes
     assert all(least <= later - earlier <= most for earlier, later in pairwise(bills))
