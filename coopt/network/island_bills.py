@@ -103,7 +103,6 @@ def _lines(product: PricedProduct, pools: list[tuple[CostKind, int]]) -> list[It
             kind, units_needed = demands[0]
             spare, idle = len(demands) == 1, kind != product.kind
             count = units_left if spare else min(units_left, units_needed)
-            w = 0.0 if spare else product.w
             items.append(
                 line(
                     kind,
