@@ -23,7 +23,7 @@ def drawn() -> list[int]:
     return numbers
 
 
-@pytest.mark.skipif(not settings().derandomize, reason="a campaign draws fresh questions")
+@pytest.mark.skipif(not settings().derandomize, reason="a campaign")
 def test_modules_that_are_loaded_change_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = drawn()
     (tmp_path / "module_of_numbers.py").write_text(f"NUMBERS = {[123_456_789 + n for n in range(500)]}", "utf-8")

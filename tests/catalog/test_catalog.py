@@ -87,7 +87,7 @@ def test_derived_and_recalled_figures_say_so(kind: str, row: dict[str, Any]) -> 
         if words:
             assert any(word in source["source"] for word in words), source
         else:
-            assert not any(word in source["source"] for word in WORDS_OF["M"]), f"read, yet it says recalled: {source}"
+            assert not any(word in source["source"] for word in WORDS_OF["M"]), source
 
 
 def test_a_figure_without_source_is_noticed() -> None:

@@ -81,10 +81,10 @@ def test_parameters_are_those_of_layers_and_embeddings() -> None:
     ("changes", "words"),
     [
         ({"loss": 1.7}, "never go below"),
-        ({"loss": 2.1, "compute_flop": 1e23}, "needs one of them"),
+        ({"loss": 2.1, "compute_flop": 1e23}, "one of them"),
         ({"loss": 2.1, "train_tokens": 1e9}, "make it"),
-        ({"loss": 2.1, "model": "mixtral-8x7b"}, "no scaling law holds"),
-        ({"loss": 2.1, "scaling_law": "nobody"}, "no scaling law of this name"),
+        ({"loss": 2.1, "model": "mixtral-8x7b"}, "no scaling law"),
+        ({"loss": 2.1, "scaling_law": "nobody"}, "of this name"),
     ],
 )
 def test_what_no_law_answers_is_refused(changes: dict[str, Any], words: str) -> None:

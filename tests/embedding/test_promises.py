@@ -117,7 +117,7 @@ def test_loading_a_table_leaves_it_alone() -> None:
     for key in ("workload.0.global_batch", "workload[0].global_batch", "workload.global_batch"):
         assert coopt.load(one, {key: 128}).workload[0].global_batch == 128
     assert json.dumps(table) == before
-    with pytest.raises(coopt.InstanceError, match=r"instance with overrides: cluster\.gpus\[0\] = 0: needs at least 1"):
+    with pytest.raises(coopt.InstanceError, match=r"cluster\.gpus\[0\] = 0"):
         coopt.load(table, {"cluster.gpus": 0})
 
 

@@ -137,28 +137,19 @@ def test_the_optic_of_the_core_reaches_it_and_is_the_cheapest() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (
-            {"sharing": {"mode": "partition", "core": {**CORE, "switch": "9-port"}}},
-            "'9-port': the instance does not",
-        ),
-        ({"sharing": {"mode": "time", "core": CORE}}, "sharing.core: only islands are bought together"),
-        (
-            {"network__switches": [switch(8, 1, 800), switch(16, 1)]},
-            "its ports have 800 Gbit/s, needs a NIC of that rate",
-        ),
+        ({"sharing": {"mode": "partition", "core": {**CORE, "switch": "9-port"}}}, "'9-port'"),
+        ({"sharing": {"mode": "time", "core": CORE}}, "sharing.core: only islands"),
+        ({"network__switches": [switch(8, 1, 800), switch(16, 1)]}, "its ports .*800"),
         (
             {"sharing": {"mode": "partition", "core": {**CORE, "gbit_s_per_gpu": 201.0}}, "network__gpus_per_nic": 2},
-            "gbit_s_per_gpu = 201: the NICs of a GPU send 200 Gbit/s, needs no more than that",
+            "gbit_s_per_gpu = 201: .* 200 Gbit/s",
         ),
-        (
-            {"network__link_reach_m": [50, 100, 9000]},
-            "no optic of 400 Gbit/s reaches 9000 m, the length of",
-        ),
+        ({"network__link_reach_m": [50, 100, 9000]}, "reaches 9000 m"),
         (
             {"sharing": {"mode": "partition", "core": {**CORE, "gbit_s_per_gpu": 401.0}}},
-            "gbit_s_per_gpu = 401: the NICs of a GPU send 400 Gbit/s, needs no more than that",
+            "gbit_s_per_gpu = 401: .* 400 Gbit/s",
         ),
-        ({"network__switches": [switch(8, 1), switch(16, 1)], "workload": 9}, "it has 8 ports for the islands of 9"),
+        ({"network__switches": [switch(8, 1), switch(16, 1)], "workload": 9}, "8 ports .* 9"),
         ({"sharing": {"mode": "partition", "core": {"switch": "8-port"}}}, "gbit_s_per_gpu"),
     ],
 )
@@ -176,6 +167,6 @@ def test_a_core_that_does_not_go_with_the_rest_is_refused(changes: dict[str, Any
 @pytest.mark.parametrize("optic", [{}, {"optic": "400g-dr4"}])
 def test_an_optic_that_no_list_has_is_missed_once(optic: dict[str, str]) -> None:
     table: dict[str, Any] = {"sharing": {"mode": "partition", "core": CORE | optic}}
-    with pytest.raises(ValueError, match="no optic of 400 Gbit/s reaches 9000 m") as caught:
+    with pytest.raises(ValueError, match="reaches 9000 m") as caught:
         ask(**table, network__link_reach_m=[50, 100, 9000])
     assert "sharing.core.optic" not in str(caught.value)

@@ -170,8 +170,7 @@ def test_ends_that_do_not_reach_the_core_are_named() -> None:
     beyond = sum(count for hall in halls for m, count in hall.cables.items() if m > optic.reach_m)
     assert beyond
     (note,) = core_reach_notes(halls)
-    assert f"{beyond} cables into the core, from " in note
-    assert "are longer than the 500 m that 400g-dr4 reaches: order ends that reach " in note
+    assert note.count(f"{beyond} cables") == note.count("500 m that 400g-dr4") == 1
     shipped = coopt.load(ROOT / "instances" / "fleet-core-growth.toml")
     assert not list(core_reach_notes(core_halls(shipped, plan, placed_parts(shipped, plan))))
 
@@ -190,7 +189,7 @@ def test_a_core_whose_islands_fill_nobody_knows_how_many_racks_has_no_lengths() 
     plan = plan.model_copy(update={"instance": asked, "parts": parts})
     assert not list(core_halls(instance, plan, placed_parts(instance, plan)))
     bill = coopt.bom(instance, plan)
-    assert any(what.startswith("lengths of cables into the core") for what in bill.not_counted)
+    assert any(what.startswith("lengths of cables") for what in bill.not_counted)
 
 
 @pytest.mark.parametrize("name", ["fleet-core-growth", "fleet-131k-w8-core"])

@@ -126,24 +126,21 @@ def test_losses_above_leaves_are_shared_by_all_planes() -> None:
     for planes in (1, 4):
         family = planes_of(planes)
         uplinks = family.uplink_choices[-1]
-        found = {loss.part: loss for loss in losses(family, uplinks)}
-        assert found["link from leaf to spine"].leaf_slowdown == planes * uplinks / (planes * uplinks - 1)
-        assert found["link from NIC to leaf"].count == planes * 64
+        found = {loss.part.removeprefix("link from "): loss for loss in losses(family, uplinks)}
+        assert found["leaf to spine"].leaf_slowdown == planes * uplinks / (planes * uplinks - 1)
+        assert found["NIC to leaf"].count == planes * 64
         assert found["spine switch"].count == planes * family.spines(uplinks)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"nic_planes": 3}, "network.nic_planes = 3: no NIC .* needs one of 1, 2, 4, 8"),
-        ({"nic_planes": 8, "switches": {**BOX, "modes": []}}, r"no switch has ports of a NIC's rate \(100 Gbit/s\)"),
-        (
-            {"nic_planes": 8, "optics": {**OPTIC, "breakout": [2]}},
-            "needs one of 800 Gbit/s that breaks out into 8 x 100",
-        ),
-        ({"nics": {**CX8, "ports": [1, 2], "cages": 2}}, "ports = 1: needs a multiple of cages = 2"),
-        ({"switches": {**BOX, "modes": {"radix": 32, "port_gbit_s": 800}}}, "two ways to run it have ports of 800"),
-        ({"nic_planes": [1, 8], "fabrics": ["clos", "direct"]}, "several planes do not go with direct links, needs 1"),
+        ({"nic_planes": 3}, "network.nic_planes = 3: .* 1, 2, 4, 8"),
+        ({"nic_planes": 8, "switches": {**BOX, "modes": []}}, r"no switch .* \(100 Gbit/s\)"),
+        ({"nic_planes": 8, "optics": {**OPTIC, "breakout": [2]}}, "800 Gbit/s .* 8 x 100"),
+        ({"nics": {**CX8, "ports": [1, 2], "cages": 2}}, "ports = 1: .* cages = 2"),
+        ({"switches": {**BOX, "modes": {"radix": 32, "port_gbit_s": 800}}}, "ports of 800"),
+        ({"nic_planes": [1, 8], "fabrics": ["clos", "direct"]}, "direct links"),
     ],
 )
 def test_what_cannot_be_wired_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -173,7 +170,7 @@ def test_leaves_of_every_plane_join_a_core_of_their_rate() -> None:
 def test_a_core_of_another_rate_than_any_plane_is_refused() -> None:
     table = question()["network"] | {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC}
     core = {"switch": BOX["name"], "gbit_s_per_gpu": 1.0}
-    with pytest.raises(ValueError, match="its ports have 800 Gbit/s, needs a NIC of that rate"):
+    with pytest.raises(ValueError, match=r"its ports .*800"):
         ask(network=table | {"nic_planes": 8}, sharing={"mode": "partition", "core": core})
 
 

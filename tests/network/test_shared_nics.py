@@ -79,9 +79,9 @@ def test_the_optimum_is_confirmed_and_no_dearer_than_with_a_nic_for_each(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"network__gpus_per_nic": 3}, "network.gpus_per_nic = 3: needs 1 in network.nics_per_gpu, and a divisor"),
-        ({"network__gpus_per_nic": 2, "network__nics_per_gpu": 2}, "network.gpus_per_nic = 2: needs 1 in"),
-        ({"network__gpus_per_nic": 2, "robust": {"survive": "domain"}}, "do not go with robust.survive = 'domain'"),
+        ({"network__gpus_per_nic": 3}, "network.gpus_per_nic = 3: .*network.nics_per_gpu"),
+        ({"network__gpus_per_nic": 2, "network__nics_per_gpu": 2}, "network.gpus_per_nic = 2: "),
+        ({"network__gpus_per_nic": 2, "robust": {"survive": "domain"}}, "robust.survive = 'domain'"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(changes: dict[str, Any], words: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -63,21 +65,15 @@ def wide(tiers: int) -> Instance:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("tiers", "says"),
-    [
-        (1, r"would take 64 ports of a switch of tier 1 \(one for each end point\), and 4-port has 4"),
-        (2, r"would take 32 ports of a switch of tier 2 \(one for each leaf\), and 4-port has 4"),
-        (3, r"would take 16 ports of a switch of tier 3 \(one for each pod\), and 4-port has 4"),
-    ],
-)
-def test_bills_and_plans_that_cannot_be_wired_name_the_tier_and_its_ports(tiers: int, says: str) -> None:
+@pytest.mark.parametrize(("tiers", "ports", "below"), [(1, 64, "end point"), (2, 32, "leaf"), (3, 16, "pod")])
+def test_bills_and_plans_that_cannot_be_wired_name_the_tier_and_its_ports(tiers: int, ports: int, below: str) -> None:
+    says = rf" {ports} ports .* tier {tiers} \([a-z ]*{below}\), and 4-port has 4"
     instance = wide(tiers)
     with pytest.raises(InstanceError, match=says):
         coopt.bom(instance)
     plan = coopt.solve(instance)
     assert plan.status == "infeasible"
-    assert says.replace("\\", "") in " ".join(plan.explanation)
+    assert re.search(says, " ".join(plan.explanation))
     assert ("more tiers" in " ".join(plan.explanation)) == (tiers < 3)
 
 

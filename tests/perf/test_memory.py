@@ -174,7 +174,7 @@ def test_what_the_host_keeps_is_on_the_gpu_for_two_layers_at_a_time(recompute: i
     needed = [used(workload, one(recompute=recompute, offload_percent=share)) for share in (0, 50, 100)]
     assert needed[0] - np.array(needed) == pytest.approx([0, 3 * 2048 * each, 6 * 2048 * each])
     alone = training(small_model(layers=2))
-    assert used(alone, one(offload_percent=100)) == used(alone, one()), "one layer is at work, one on its way"
+    assert used(alone, one(offload_percent=100)) == used(alone, one())  # one layer is at work, one on its way
 
 
 def test_what_goes_to_the_host_stays_where_gradients_of_weights_are_to_come() -> None:

@@ -34,9 +34,9 @@ def test_halving_and_doubling_gathers_everything_in_the_rounds_that_are_charged(
         distance = stride if size == 2 else far
         offsets = range(0, members - distance, 2 * distance)
         sent = [{(i - n) % members if size > 2 else i ^ n for n in offsets} for i in range(members)]
-        assert all(chunks <= held[i] for i, chunks in enumerate(sent)), "a rank sends what it has not got"
+        assert all(chunks <= held[i] for i, chunks in enumerate(sent))
         for i, chunks in enumerate(sent):
-            assert not chunks & held[to[i]], "a chunk travels twice"
+            assert not chunks & held[to[i]]
             assert len(chunks) / (members - 1) == pytest.approx(one.share[0])
         held = [held[i] | sent[to.index(i)] for i in range(members)]
     assert all(len(chunks) == members for chunks in held)

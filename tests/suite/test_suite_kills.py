@@ -34,7 +34,7 @@ def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
         before = len(journal(folder))
         run = started(suite, folder)
         until(lambda: (folder / "suite.json").exists() and len(journal(folder)) >= before + more)  # noqa: B023
-        assert run.poll() is None, "killed while at work"
+        assert run.poll() is None
         (os.killpg if whole_group else os.kill)(run.pid, signal.SIGKILL)
         run.wait()
         until(lambda: not alive(run.pid))  # noqa: B023

@@ -98,7 +98,7 @@ def test_those_that_were_in_a_pool_that_broke_are_asked_again_alone() -> None:
     work_through(map(case, range(9)), pool, heard.append)
     (failed,) = [outcome for outcome in heard if outcome.status == "failed"]
     assert failed.case_id == "2"
-    assert "the worker died twice" in failed.why[0]
+    assert "died twice" in failed.why[0]
     assert {outcome.case_id for outcome in heard} == {str(number) for number in range(9)}
     assert pool.handed == Counter({str(n): 2 if n < 3 else 1 for n in range(9)})
 
@@ -125,12 +125,12 @@ def test_an_error_of_the_executor_is_recorded() -> None:
     class Odd(Fragile):
         def submit(self, case: Case) -> Future[str]:
             future: Future[str] = Future()
-            future.set_exception(ModuleNotFoundError("No module named 'coopt'"))
+            future.set_exception(ModuleNotFoundError("coopt"))
             return future
 
     heard: list[Outcome] = []
     work_through([case(1)], Odd(1, set(), set()), heard.append)
-    assert (heard[0].status, heard[0].why) == ("failed", ("ModuleNotFoundError: No module named 'coopt'",))
+    assert (heard[0].status, heard[0].why) == ("failed", ("ModuleNotFoundError: coopt",))
 
 
 class Threads:

@@ -119,13 +119,13 @@ def test_a_worker_of_another_release_does_not_answer(
 ) -> None:
     monkeypatch.setattr("coopt.suite.work.__version__", "0.0.0")
     assert ran(written()).statuses == {"failed": 6}
-    assert "the worker has coopt 0.0.0" in str(rows_without_times(tmp_path / "out")[0]["why"])
+    assert "coopt 0.0.0" in str(rows_without_times(tmp_path / "out")[0]["why"])
 
 
 def test_a_refused_combination_is_a_row_with_the_sentence(written: Written, ran: Ran, tmp_path: Path) -> None:
     done = ran(written('[grid.vary]\n"network.nics" = ["cx7-400g", "cx6-200g"]\n'))
     assert done.statuses == {"optimal": 1, "refused": 1}
-    assert "no switch has ports of a NIC's rate" in str(rows_without_times(tmp_path / "out")[1]["why"])
+    assert "200 Gbit/s" in str(rows_without_times(tmp_path / "out")[1]["why"])
 
 
 def test_an_interrupt_keeps_all_that_is_finished(
@@ -146,9 +146,9 @@ def test_an_interrupt_keeps_all_that_is_finished(
 
 def test_a_folder_with_something_in_it_is_refused(written: Written, ran: Ran, tmp_path: Path) -> None:
     ran(written())
-    with pytest.raises(InstanceError, match="is not empty, needs --resume"):
+    with pytest.raises(InstanceError, match="--resume"):
         ran(written())
-    with pytest.raises(InstanceError, match="holds suite 'small', needs the folder of 'other'"):
+    with pytest.raises(InstanceError, match=r"'small'.*'other'"):
         ran(written(head=HEAD.replace('"small"', '"other"')), resume=True)
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").write_bytes(b"cat")
@@ -170,7 +170,7 @@ def test_two_runs_in_one_folder_are_one_too_many(written: Written, ran: Ran, tmp
     file = written()
     with (
         run_folder(tmp_path / "out", read_study(file), resume=False),
-        pytest.raises(InstanceError, match="another run is at work here"),
+        pytest.raises(InstanceError, match="another run"),
     ):
         ran(file, resume=True)
     assert ran(file, resume=True).worked == 6
@@ -178,7 +178,7 @@ def test_two_runs_in_one_folder_are_one_too_many(written: Written, ran: Ran, tmp
 
 def test_a_place_that_cannot_be_written_is_refused(written: Written, ran: Ran, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    with pytest.raises(InstanceError, match="is a file, needs the name of a folder"):
+    with pytest.raises(InstanceError, match="is a file"):
         ran(written(), "file")
     with pytest.raises(InstanceError, match="cannot be written"):
         ran(written(), "file/below")

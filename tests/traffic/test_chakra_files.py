@@ -133,6 +133,6 @@ def test_one_workload_of_several_has_to_be_named() -> None:
     table = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 20.0, "mapping": {"tp": 4, "pp": 2}}
     instance = ask(workload=[{"name": "first", **table}, {"name": "second", **table}])
     plan = coopt.solve(instance)
-    with pytest.raises(InstanceError, match="--format chakra: holds one workload and the plan has 2"):
+    with pytest.raises(InstanceError, match="--format chakra: "):
         chakra_traces(instance, plan)
     assert traces(chakra_traces(instance, plan, workload="second"))

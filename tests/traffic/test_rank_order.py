@@ -29,7 +29,7 @@ MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
 KINDS: dict[str, dict[str, Any]] = {
     "dense": {},
     "experts": {"model": small_model(**MOE)},
-    "experts split by TP": {"model": small_model(**MOE), "options": {"expert_tp": True}},
+    "experts by TP": {"model": small_model(**MOE), "options": {"expert_tp": True}},
 }
 
 
@@ -90,7 +90,7 @@ def test_a_tp_group_takes_as_many_gpus_of_a_domain_as_the_placement_says(kind: s
             assert set(counts.tolist()) == {split.extent("th")}
 
 
-@pytest.mark.parametrize("kind", ["experts", "experts split by TP"])
+@pytest.mark.parametrize("kind", ["experts", "experts by TP"])
 def test_expert_groups_are_those_of_the_traffic(kind: str) -> None:
     for split, table in cases(kind):
         assert gpu_groups(table, table.expert_group) == as_sets(groups(split, "ep"))
@@ -108,7 +108,7 @@ def expert_groups_by_generator(split: RankGrid, table: RankTable) -> Iterator[fr
         yield frozenset(row)
 
 
-@pytest.mark.parametrize("kind", ["experts", "experts split by TP"])
+@pytest.mark.parametrize("kind", ["experts", "experts by TP"])
 def test_expert_groups_of_megatron_follow_its_order_of_dimensions(kind: str) -> None:
     alike = 0
     for split, table in cases(kind):

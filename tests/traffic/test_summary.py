@@ -91,7 +91,7 @@ def test_a_matrix_that_is_too_large_is_refused(solved: tuple[Instance, Plan]) ->
     _, (sent,) = demands(*solved)
     pairs = len(sparse_matrix(sent)[0])
     assert matrix_csv(sent, most_pairs=pairs)
-    with pytest.raises(InstanceError, match=rf"--matrix: {pairs} pairs of GPUs talk, needs at most {pairs - 1} "):
+    with pytest.raises(InstanceError, match=rf"--matrix: {pairs} pairs .* {pairs - 1} "):
         matrix_csv(sent, most_pairs=pairs - 1)
 
 
@@ -99,11 +99,11 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
     instance, plan = solved
     (workload,) = plan.workloads
     renamed = with_part(plan, workloads=(workload.model_copy(update={"name": "other"}),))
-    with pytest.raises(InstanceError, match="network in the plan trains 'other', and the instance 'w' there"):
+    with pytest.raises(InstanceError, match=r"'other'.*'w'"):
         demands(instance, renamed)
     halved = dict.fromkeys(workload.placement, (1, 1))
     bent = with_part(plan, workloads=(workload.model_copy(update={"placement": halved}),))
-    with pytest.raises(InstanceError, match=r"is split over 1 GPUs in 1 domains, and the plan has 64 in \d+, needs"):
+    with pytest.raises(InstanceError, match=r"1 GPUs .* 64 in"):
         demands(instance, bent)
     assert family_of_plan(instance, plan)
 

@@ -146,8 +146,8 @@ def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, Wor
     for name in ("tp", "cp", "dp", "ep", "copies"):
         table = groups(split, name)
         assert sorted(table.ravel().tolist()) == list(range(split.ranks)), name
-        assert (table // split.active == table[:, :, :1] // split.active).all(), "one row, one domain"
-        assert (table % split.active == table[:, :1, :] % split.active).all(), "one column, one rail"
+        assert (table // split.active == table[:, :, :1] // split.active).all()  # one row, one domain
+        assert (table % split.active == table[:, :1, :] % split.active).all()  # one column, one rail
 
 
 @settings(max_examples=example_count(500, 50))

@@ -14,7 +14,7 @@ def test_a_column_that_its_source_contradicts_elsewhere_is_corrected_and_listed(
     """The tables of BLOOM's trials print no heads before 02-23, when the text says that all had 64."""
     wrong = run(id="bloom-607", source_url=PREQUEL, heads=80, kv_heads=80, head_dim=None)
     assert (wrong.workload.model.heads, wrong.workload.model.kv_heads, wrong.workload.model.head_dim) == (64, 64, 128)
-    assert wrong.assumptions[:2] == ("heads 64, printed as 80", "kv_heads 64, printed as 80")
+    assert [text.split()[0] for text in wrong.assumptions if "printed as 80" in text] == ["heads", "kv_heads"]
     printed = run(id="bloom-725", source_url=PREQUEL, heads=32, kv_heads=32, head_dim=None)
     assert printed.workload.model.heads == 32
     assert not any("printed as" in text for text in printed.assumptions)

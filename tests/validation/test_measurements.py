@@ -22,7 +22,7 @@ def test_flops_give_the_time_where_their_count_is_noted(run, row):
     made = run(iter_time_s=None, tflops_per_gpu=400.0, notes="flop_conv=model-causalattn (ratio 1.0)")
     flop = flop_per_token(transformer_of(row(), []), "model-causalattn")
     assert made.measured_s == pytest.approx(128 * 8192 * flop / (400e12 * 64))
-    assert "time from TFLOP/s, counted as model-causalattn" in made.assumptions
+    assert any("TFLOP/s" in text and "model-causalattn" in text for text in made.assumptions)
 
 
 def test_utilisation_gives_the_time_as_a_share_of_the_peak_of_the_precision(run, row):
@@ -30,12 +30,12 @@ def test_utilisation_gives_the_time_as_a_share_of_the_peak_of_the_precision(run,
     for precision, peak in (("bf16", 989e12), ("fp8", 1979e12)):
         made = run(iter_time_s=None, mfu=0.4, precision=precision)
         assert made.measured_s == pytest.approx(128 * 8192 * flop / (0.4 * peak * 64))
-    assert "time from MFU, counted as model FLOPs with full attention, a share of the dense peak" in made.assumptions
+        assert any("time from MFU" in text and "full attention" in text for text in made.assumptions)
 
 
 def test_no_published_row_is_faster_than_its_hardware(published):
     whys = [outcome.why for row in published if not isinstance(outcome := outcome_of(row), MeasuredRun)]
-    assert not [why for why in whys if "more than the peak" in why or "model chunks" in why or "dense" in why]
+    assert not [why for why in whys if "the peak" in why or "model chunks" in why or "dense" in why]
 
 
 def test_the_count_of_a_group_holds_for_its_rows(row):

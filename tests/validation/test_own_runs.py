@@ -110,7 +110,7 @@ def test_a_compressed_trace_is_read(tmp_path):
     _, (row,) = measurements_of([str(file)], {})
     assert (row.id, row.gpus) == ("mine", 64)
     file.write_bytes(b"no gzip")
-    with pytest.raises(InstanceError, match="needs a trace compressed by gzip"):
+    with pytest.raises(InstanceError, match="gzip"):
         measurements_of([str(file)], {})
 
 
@@ -118,8 +118,8 @@ def test_a_compressed_trace_is_read(tmp_path):
     ("text", "complaint"),
     [
         ("{", "mine.json: not JSON"),
-        ("{}", "needs events named ProfilerStep#N"),
-        (trace(traceEvents=3), "needs events named ProfilerStep#N"),
+        ("{}", "ProfilerStep#N"),
+        (trace(traceEvents=3), "ProfilerStep#N"),
     ],
 )
 def test_a_trace_without_steps_is_refused(read, text, complaint):
@@ -130,13 +130,11 @@ def test_a_trace_without_steps_is_refused(read, text, complaint):
 def test_a_summary_of_nsight_tells_the_time_of_a_range(read):
     row = read(SUMMARY, name="mine_nvtx_sum.csv", nvtx_range="iter*", gpu="H100")
     assert row.iter_time_s == pytest.approx(20.05)
-    with pytest.raises(
-        InstanceError, match="needs --range with the range that is an iteration, one of 'iteration', 'optimizer'"
-    ):
+    with pytest.raises(InstanceError, match=r"--range .*'iteration', 'optimizer'"):
         read(SUMMARY)
-    with pytest.raises(InstanceError, match="--range = 'step': no range is like that"):
+    with pytest.raises(InstanceError, match="--range = 'step'"):
         read(SUMMARY, nvtx_range="step")
-    with pytest.raises(InstanceError, match="'many' in a column of times, needs a number"):
+    with pytest.raises(InstanceError, match=r"'many' .* needs a number"):
         read(SUMMARY.replace("20050000000.0", "many"), nvtx_range="iteration")
 
 
@@ -171,7 +169,7 @@ def test_statements_are_checked(read, table, dense):
         read(megatron(), gpu_name="H100")
     with pytest.raises(InstanceError, match=r"mine-64.log: row mine-64: gpus_per_node = 'many': needs a number"):
         read(megatron(), gpus_per_node="many")
-    with pytest.raises(InstanceError, match="needs a log or a trace among the files"):
+    with pytest.raises(InstanceError, match="needs a log"):
         measurements_of([str(table(dense))], {"gpu": "H100"})
 
 

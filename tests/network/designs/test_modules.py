@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +48,12 @@ def test_a_nic_of_two_ports_fills_a_twin_port() -> None:
 
 def test_a_nic_does_not_share_its_module_with_others() -> None:
     tiers = {"ports": 64, "switch": "qm9700", "optic": "800g-sr8"}, {"ports": 64, "switch": "qm9700"}
-    with pytest.raises(
-        InstanceError, match=r"tiers\[0\].optic = '800g-sr8': holds 2 ends and a NIC has 1, needs optic_below"
-    ):
+    with pytest.raises(InstanceError, match=r"tiers\[0\].optic = '800g-sr8': .*2 ends .* optic_below"):
         billed(*tiers)
-    with pytest.raises(InstanceError, match="gpus_per_cage = 3: needs a divisor of gpus_per_domain = 8"):
+    with pytest.raises(InstanceError, match=r"gpus_per_cage = 3: .* gpus_per_domain = 8"):
         billed(*tiers, gpus_per_cage=3)
     wide = {"name": "4x400g", "gbit_s": 1600.0, "reach_m": 100.0, "breakout": [4], "usd": 1.0, "w": 1.0}
-    with pytest.raises(InstanceError, match="holds 4 ends and 2 NICs that share a cage have 2, needs optic_below"):
+    with pytest.raises(InstanceError, match=r"4 ends .* optic_below"):
         billed(tiers[0] | {"optic": wide}, tiers[1], gpus_per_cage=2)
 
 
@@ -85,13 +82,11 @@ def test_switches_with_optics_inside_take_no_modules() -> None:
 
 def test_products_of_a_link_that_do_not_mate_are_refused() -> None:
     tier = {"ports": 144, "switch": "144x800g", "optic": "800g-dr8"}
-    with pytest.raises(
-        InstanceError, match=r"tiers\[0\]: 800g-dr8, 144x800g do not mate, needs products of one protocol"
-    ):
+    with pytest.raises(InstanceError, match=r"tiers\[0\]: 800g-dr8, 144x800g "):
         billed(tier, {"ports": 144}, domains=144, unit_domains=72)
     boxes = ({"ports": 64, "switch": "qm9700"}, {"ports": 64, "switch": "128x400g"})
     speak = r"protocol is ethernet \(128x400g\) and infiniband \(qm9700\)"
-    with pytest.raises(InstanceError, match=rf"tiers\[1\]: qm9700, 128x400g do not mate, needs .*; there {speak}"):
+    with pytest.raises(InstanceError, match=rf"tiers\[1\]: qm9700, 128x400g .*{speak}"):
         billed(*boxes)
 
 
@@ -99,5 +94,5 @@ def test_the_solver_refuses_switches_with_optics_inside() -> None:
     table = coopt.load(TINY).model_dump(by_alias=True)
     (switch, *_) = table["network"]["switches"]
     table["network"]["switches"] = [{**switch, "optics_inside": True}]
-    with pytest.raises(ValueError, match=re.escape("has its optics inside, which only designs count")):
+    with pytest.raises(ValueError, match="optics inside"):
         coopt.Instance.model_validate(table)

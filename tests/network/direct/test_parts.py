@@ -33,9 +33,9 @@ def test_switches_are_counted_in_switched_fabrics_alone() -> None:
 @pytest.mark.parametrize(
     ("shape", "names", "says"),
     [
-        ("ring:8", {"nic": "cx6-200g"}, "edge 'd0' -- 'd1' runs at 400 Gbit/s and 'cx6-200g' at 200, needs parts of"),
-        ("clos:2x4", {"switch": "64x800g"}, "runs at 400 Gbit/s and '64x800g' at 800"),
-        ("clos:1x65", {"switch": "64x400g"}, "switch 'leaf0' has 65 links and '64x400g' 64 ports"),
+        ("ring:8", {"nic": "cx6-200g"}, "'d0' -- 'd1' .* 400 .* 'cx6-200g' at 200"),
+        ("clos:2x4", {"switch": "64x800g"}, "at 400 Gbit/s .* '64x800g' at 800"),
+        ("clos:1x65", {"switch": "64x400g"}, "'leaf0' .*65 .* 64 ports"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(shape: str, names: dict[str, str], says: str) -> None:

@@ -107,5 +107,5 @@ def test_one_hb_domain_has_no_network_to_export() -> None:
     plan = solve(instance)
     assert family_of_plan(instance, plan)[0].tiers == 0
     for compressed in (False, True):
-        with pytest.raises(InstanceError, match="is one HB domain \\(hgx-h100-8\\) and has no network, needs one of"):
+        with pytest.raises(InstanceError, match="one HB domain"):
             network_graphml(instance, plan, compressed=compressed)

@@ -70,7 +70,7 @@ def test_rings_along_both_dimensions_halve_the_time_of_one_ring(drawn, text, ste
 
 @pytest.mark.parametrize("text", ["ring:8", "full:9", "torus:2x2x2", "clos:2x4", "mesh:1x4"])
 def test_rings_along_two_dimensions_need_two(drawn, text):
-    with pytest.raises(InstanceError, match=r"ring2d .* needs a grid of two dimensions"):
+    with pytest.raises(InstanceError, match=r"ring2d .* two dimensions"):
         ring2d_schedule(drawn(text)[1])
 
 
@@ -111,7 +111,7 @@ def test_halving_and_doubling_takes_logarithmically_many_steps(drawn, text, work
 
 @pytest.mark.parametrize("text", ["torus:3x3", "ring:12"])
 def test_halving_and_doubling_needs_a_power_of_two(drawn, text):
-    with pytest.raises(InstanceError, match="needs a power of two"):
+    with pytest.raises(InstanceError, match="power of two"):
         halving_doubling_schedule(drawn(text)[1])
 
 

@@ -60,10 +60,10 @@ def fewest_steps(graph: nx.Graph) -> int:
 
 
 @pytest.mark.parametrize(
-    "edges", ["ab bc", "ab bc ca", "ab bc cd", "ab bc cd da", "ab ac ad", "ab bc ca cd", "ab ac ad bc bd cd"]
+    "edges", ["ab-bc", "ab-bc-ca", "ab-bc-cd", "ab-bc-cd-da", "ab-ac-ad", "ab-bc-ca-cd", "ab-ac-ad-bc-bd-cd"]
 )
 def test_small_graphs_are_scheduled_optimally(edges):
-    plain = nx.from_edgelist(tuple(edge) for edge in edges.split())
+    plain = nx.from_edgelist(tuple(edge) for edge in edges.split("-"))
     board = board_of(checked_fabric(plain, "small", gbit_s=100))
     fewest = fewest_steps(plain)
     assert step_bound(board).steps <= fewest == multitree(board).steps

