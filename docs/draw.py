@@ -20,7 +20,7 @@ from coopt.network.direct_shapes import fabric
 from coopt.network.graphs import whole_graph
 from coopt.network.space import families
 from coopt.report.network_drawings import Drawing, Frame, Shape, Stroke
-from coopt.report.network_pictures import paint
+from docs.paint import paint
 
 PICTURES = Path(__file__).parent / "pictures"
 # file: fabric, HB domains, GPUs of each, ports of a switch, tiers, title

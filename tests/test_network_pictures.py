@@ -35,7 +35,7 @@ def test_pictures_say_nothing_of_when_or_where_they_were_drawn() -> None:
 @pytest.mark.parametrize("name", ["clos-3", "dragonfly"])
 def test_a_picture_is_drawn_the_same_each_time(name: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from coopt.report.network_pictures import paint
+    from docs.paint import paint
 
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]
     for file in files:

@@ -5,7 +5,7 @@ refuses.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from coopt.instance.errors import InstanceError
@@ -20,6 +20,10 @@ from coopt.traffic.of_plan import require_one_workload, workload_splits
 from coopt.traffic.ranks import RankGrid, RankTable, megatron_expert_groups, rank_table, same_groups
 
 Argument = tuple[str, ...]
+Value = str | int | float | bool | Sequence[str] | None
+"""What stands behind an argument: True for nothing, and False, None or no modules where it is left
+out.
+"""
 
 PRECISIONS: dict[str, tuple[Argument, ...]] = {
     "bf16": (("--bf16",),),
@@ -55,62 +59,66 @@ KEPT_IN_MORE_BITS = (
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 
 
+def _given(values: Mapping[str, Value]) -> Iterator[Argument]:
+    """The arguments that are given, each with what stands behind it."""
+    for name, value in values.items():
+        if value is True:
+            yield (name,)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+            yield name, *value
+        elif value not in (None, False, (), []):
+            yield name, str(value)
+
+
 def model_arguments(workload: Workload) -> Iterator[Argument]:
     """Shape of the transformer and format of its numbers."""
-    model = workload.model
-    yield "--num-layers", str(model.layers)
-    yield "--hidden-size", str(model.hidden)
-    yield "--ffn-hidden-size", str(model.dense_ffn or model.ffn)
-    yield "--seq-length", str(model.seq)
-    yield "--max-position-embeddings", str(model.seq)
-    yield "--vocab-size", str(model.vocab)
-    if model.gated:
-        yield ("--swiglu",)
-    if not model.tied_embeddings:
-        yield ("--untie-embeddings-and-output-weights",)
-    if model.extra_predictions:
-        yield "--mtp-num-layers", str(model.extra_predictions)
-    if model.extra_predictions or model.kv_rank:
-        yield "--position-embedding-type", "rope"
-    yield from _attention(model)
+    model, dense = workload.model, workload.model.dense_layers
+    latent, grouped = bool(model.kv_rank), model.kv_heads < model.heads
+    windowed = bool(model.window) and model.window_layers == model.layers
+    rope = bool(model.extra_predictions or latent)
+    yield from _given(
+        {
+            "--num-layers": model.layers,
+            "--hidden-size": model.hidden,
+            "--ffn-hidden-size": model.dense_ffn or model.ffn,
+            "--seq-length": model.seq,
+            "--max-position-embeddings": model.seq,
+            "--vocab-size": model.vocab,
+            "--swiglu": model.gated,
+            "--untie-embeddings-and-output-weights": not model.tied_embeddings,
+            "--mtp-num-layers": model.extra_predictions or None,
+            "--position-embedding-type": "rope" if rope else None,
+            "--num-attention-heads": model.heads,
+        }
+    )
+    multi_latent: dict[str, Value] = {
+        "--multi-latent-attention": True,
+        "--q-lora-rank": model.q_rank or None,
+        "--kv-lora-rank": model.kv_rank,
+        "--qk-head-dim": str(model.head_dim - model.rope_dim),
+        "--qk-pos-emb-head-dim": str(model.rope_dim),
+        "--v-head-dim": model.value_size,
+    }
+    own_size = model.heads * model.head_dim != model.hidden
+    ordinary: dict[str, Value] = {
+        "--kv-channels": model.head_dim if own_size else None,
+        "--group-query-attention": grouped,
+        "--num-query-groups": model.kv_heads if grouped else None,
+        "--window-size": f"{model.window},0" if windowed else None,
+    }
+    yield from _given(multi_latent if latent else ordinary)
     yield "--attention-backend", workload.options.attention
-    if model.experts:
-        yield from _expert_layers(model)
+    pattern = f"([0]*{dense}+[1]*{model.layers - dense})"
+    experts: dict[str, Value] = {
+        "--num-experts": model.experts,
+        "--moe-router-topk": model.top_k,
+        "--moe-ffn-hidden-size": model.ffn,
+        "--moe-token-dispatcher-type": "alltoall",
+        "--moe-shared-expert-intermediate-size": model.shared_ffn or None,
+        "--moe-layer-freq": pattern if dense else None,
+    }
+    yield from _given(experts if model.experts else {})
     yield from PRECISIONS[workload.precision]
-
-
-def _attention(model: Transformer) -> Iterator[Argument]:
-    yield "--num-attention-heads", str(model.heads)
-    if model.kv_rank:
-        yield ("--multi-latent-attention",)
-        if model.q_rank:
-            yield "--q-lora-rank", str(model.q_rank)
-        yield "--kv-lora-rank", str(model.kv_rank)
-        yield "--qk-head-dim", str(model.head_dim - model.rope_dim)
-        yield "--qk-pos-emb-head-dim", str(model.rope_dim)
-        yield "--v-head-dim", str(model.value_size)
-        return
-    if model.heads * model.head_dim != model.hidden:
-        yield "--kv-channels", str(model.head_dim)
-    if model.kv_heads < model.heads:
-        yield ("--group-query-attention",)
-        yield "--num-query-groups", str(model.kv_heads)
-    if model.window and model.window_layers == model.layers:
-        yield "--window-size", f"{model.window},0"
-
-
-def _expert_layers(model: Transformer) -> Iterator[Argument]:
-    yield "--num-experts", str(model.experts)
-    yield "--moe-router-topk", str(model.top_k)
-    yield "--moe-ffn-hidden-size", str(model.ffn)
-    yield "--moe-token-dispatcher-type", "alltoall"
-    if model.shared_ffn:
-        yield "--moe-shared-expert-intermediate-size", str(model.shared_ffn)
-    if model.dense_layers:
-        yield (
-            "--moe-layer-freq",
-            f"([0]*{model.dense_layers}+[1]*{model.layers - model.dense_layers})",
-        )
 
 
 def mapping_arguments(
@@ -118,34 +126,50 @@ def mapping_arguments(
 ) -> Iterator[Argument]:
     """Degrees, batches, memory and what runs behind compute."""
     workload = split.workload
-    yield "--tensor-model-parallel-size", str(mapping.tp)
-    yield "--pipeline-model-parallel-size", str(mapping.pp)
-    yield "--context-parallel-size", str(mapping.cp)
-    if workload.model.experts:
-        yield "--expert-model-parallel-size", str(mapping.ep)
-        yield "--expert-tensor-parallel-size", str(mapping.tp if workload.options.expert_tp else 1)
-    if not pp_last:
-        yield ("--use-tp-pp-dp-mapping",)
+    model, software = workload.model, workload.options.software
+    expert_tp = mapping.tp if workload.options.expert_tp else 1
+    yield from _given(
+        {
+            "--tensor-model-parallel-size": mapping.tp,
+            "--pipeline-model-parallel-size": mapping.pp,
+            "--context-parallel-size": mapping.cp,
+            "--expert-model-parallel-size": mapping.ep if model.experts else None,
+            "--expert-tensor-parallel-size": expert_tp if model.experts else None,
+            "--use-tp-pp-dp-mapping": not pp_last,
+        }
+    )
     yield from _stages(split, mapping)
-    yield "--micro-batch-size", str(mapping.micro_batch)
-    yield "--global-batch-size", str(workload.global_batch)
-    if mapping.sequence_parallel:
-        yield ("--sequence-parallel",)
-    modules = _recomputed_modules(workload, mapping)
-    if modules:
-        yield "--recompute-granularity", "selective"
-        yield "--recompute-modules", *modules
-    elif mapping.recompute != "none":
-        yield "--recompute-granularity", mapping.recompute
-    if mapping.recompute == "full":
-        yield "--recompute-method", "uniform"
-        yield "--recompute-num-layers", "1"
-    if mapping.offload_percent:
-        yield ("--fine-grained-activation-offloading",)
-        yield "--offload-modules", *_offloaded_modules(workload.model, mapping)
-        yield "--activation-offload-fraction", f"{mapping.offload_percent / 100:g}"
-    yield from _sharding(mapping)
-    yield from _overlaps(workload, mapping)
+    modules, full = _recomputed_modules(workload, mapping), mapping.recompute == "full"
+    granularity = "selective" if modules else mapping.recompute
+    offloads, sharded = mapping.offload_percent > 0, sharded_fully(mapping)
+    overlaps = workload.options.dp_mode == "overlap" or sharded
+    sends_wait = mapping.interleave > 1 and mapping.pp > 2 and not software.pp_overlap
+    tp_overlap = software.tp_forward_overlap and mapping.tp > 1 and mapping.sequence_parallel
+    yield from _given(
+        {
+            "--micro-batch-size": mapping.micro_batch,
+            "--global-batch-size": workload.global_batch,
+            "--sequence-parallel": mapping.sequence_parallel,
+            "--recompute-granularity": granularity if granularity != "none" else None,
+            "--recompute-modules": modules,
+            "--recompute-method": "uniform" if full else None,
+            "--recompute-num-layers": 1 if full else None,
+            "--fine-grained-activation-offloading": offloads,
+            "--offload-modules": _offloaded_modules(model, mapping) if offloads else None,
+            "--activation-offload-fraction": mapping.offload_percent / 100 if offloads else None,
+            "--use-distributed-optimizer": mapping.zero > 0,
+            "--use-megatron-fsdp": sharded,
+            "--data-parallel-sharding-strategy": SHARDING.get(mapping.zero),
+            "--ckpt-format": "fsdp_dtensor" if sharded else None,
+            "--overlap-grad-reduce": overlaps,
+            "--overlap-param-gather": overlaps and mapping.zero > 0,
+            "--tp-comm-overlap": tp_overlap,
+            "--no-overlap-p2p-communication": sends_wait,
+            "--no-gradient-accumulation-fusion": not software.fused_accumulation or sharded,
+            "--accumulate-allreduce-grads-in-fp32": software.gradient_bytes == 4,
+            "--grad-reduce-in-bf16": software.gradient_bytes != 4,
+        }
+    )
 
 
 def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]:
@@ -153,17 +177,12 @@ def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]
     recomputation.
     """
     model = workload.model
-    if mapping.recompute == "norm+act":
-        has = {"layernorm": True, "moe_act": model.experts > 0, "mla_up_proj": model.kv_rank > 0}
-    elif mapping.recompute == "norm+ffn":
-        has = {
-            "layernorm": True,
-            "moe": model.experts > 0,
-            "mlp": not model.experts or model.dense_layers > 0,
-        }
-    else:
-        has = {}
-    return [name for name, is_present in has.items() if is_present]
+    experts, dense = model.experts > 0, not model.experts or model.dense_layers > 0
+    names = {
+        "norm+act": {"layernorm": True, "moe_act": experts, "mla_up_proj": model.kv_rank > 0},
+        "norm+ffn": {"layernorm": True, "moe": experts, "mlp": dense},
+    }
+    return [name for name, is_there in names.get(mapping.recompute, {}).items() if is_there]
 
 
 def _offloaded_modules(model: Transformer, mapping: MappingChoice) -> list[str]:
@@ -233,157 +252,94 @@ def _layout(sizes: list[int], predictions: int) -> str:
     return text + "t" * last_size + "m" * predictions + "L"
 
 
-def _sharding(mapping: MappingChoice) -> Iterator[Argument]:
-    if mapping.zero:
-        yield ("--use-distributed-optimizer",)
-    if sharded_fully(mapping):
-        yield ("--use-megatron-fsdp",)
-        yield "--data-parallel-sharding-strategy", SHARDING[mapping.zero]
-        yield "--ckpt-format", "fsdp_dtensor"
-
-
-def _overlaps(workload: Workload, mapping: MappingChoice) -> Iterator[Argument]:
-    software = workload.options.software
-    if workload.options.dp_mode == "overlap" or sharded_fully(mapping):
-        yield ("--overlap-grad-reduce",)
-        if mapping.zero:
-            yield ("--overlap-param-gather",)
-    if software.tp_forward_overlap and mapping.tp > 1 and mapping.sequence_parallel:
-        yield ("--tp-comm-overlap",)
-    if mapping.interleave > 1 and mapping.pp > 2 and not software.pp_overlap:
-        yield ("--no-overlap-p2p-communication",)
-    if not software.fused_accumulation or sharded_fully(mapping):
-        yield ("--no-gradient-accumulation-fusion",)
-    yield (
-        ("--accumulate-allreduce-grads-in-fp32",)
-        if software.gradient_bytes == 4
-        else ("--grad-reduce-in-bf16",)
-    )
-
-
 def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM stops at or has no switch for, each with what it needs."""
     model = workload.model
-    if model.mamba_layers:
-        yield (
-            f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers,"
-            " needs a model without"
-        )
     # Whatever a mapping may hold that no argument says has to be at its default, also fields that
     # come later.
-    for name, field in type(mapping).model_fields.items():
-        if name not in SWITCHED and (value := getattr(mapping, name)) != field.default:
-            yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"
-    if not model.kv_rank and model.kv_heads % mapping.tp:
-        yield (
-            f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a"
-            " mapping.tp that does"
-        )
-    if mapping.cp > 1 and model.seq % (2 * mapping.cp):
-        yield (
-            f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
-            f" {2 * mapping.cp}"
-        )
-    if workload.precision == "fp16" and mapping.ep > 1:
-        yield f"ep = {mapping.ep} with precision 'fp16', needs 'bf16'"
+    unswitched = {
+        f"{name} = {value} has no switch, needs a plan with {name} = {field.default}": True
+        for name, field in type(mapping).model_fields.items()
+        if name not in SWITCHED and (value := getattr(mapping, name)) != field.default
+    }
+    reasons = {
+        f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers, needs a"
+        " model without": bool(model.mamba_layers),
+        **unswitched,
+        f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a"
+        " mapping.tp that does": not model.kv_rank and model.kv_heads % mapping.tp > 0,
+        f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
+        f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
+        f"ep = {mapping.ep} with precision 'fp16', needs 'bf16'": workload.precision == "fp16"
+        and mapping.ep > 1,
+    }
+    yield from (reason for reason, holds in reasons.items() if holds)
 
 
 def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterator[str]:
     """What the plan counts on and the arguments do not say."""
-    yield from _knobs(split.workload)
-    yield from _shape(split.workload, mapping)
-    if not split.workload.options.software.name.startswith("megatron"):
-        yield f"times of the plan are for {split.workload.options.software.name}"
-    if split.workload.model.experts and mapping.ep > 1:
-        if not same_groups(table.expert_group, megatron_expert_groups(split, table)):
-            yield (
-                "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive"
-                " ranks of a stage"
-            )
-        if mapping.tp > 1 and not mapping.sequence_parallel:
-            yield (
-                "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan"
-                " does without"
-            )
-
-
-def _knobs(workload: Workload) -> Iterator[str]:
-    options = workload.options
-    if options.dp_mode == "stale-1":
-        yield "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late"
-    if options.tp_sync_fraction < 1.0:
-        yield (
-            f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations"
-            " equal on TP ranks"
-        )
-    if options.schedule != "1f1b":
-        yield (
-            f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the"
-            " plan says"
-        )
-    if options.ep_overlap:
-        yield "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch"
-    if options.dispatch_bytes == 1:
-        yield "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts"
-    if knobs := _kept_in_more_bits(workload):
-        yield (
-            f"{knobs}: the plan counts on layers and products in more bits than others, as a"
-            " quantization recipe says"
-        )
-    if options.slowdown > 1.0:
-        yield f"slowdown = {options.slowdown:g}: the plan counts on stragglers"
+    options, model = split.workload.options, split.workload.model
+    software = options.software
+    in_more_bits = _kept_in_more_bits(split.workload)
+    splits_experts = model.experts > 0 and mapping.ep > 1
+    interleaved, sharded = mapping.interleave > 1, sharded_fully(mapping)
+    dense_activations = not model.experts or bool(model.dense_layers or model.shared_ffn)
+    said = {
+        "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late": (
+            options.dp_mode == "stale-1"
+        ),
+        f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations equal"
+        " on TP ranks": options.tp_sync_fraction < 1.0,
+        f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the plan"
+        " says": options.schedule != "1f1b",
+        "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch": (
+            options.ep_overlap
+        ),
+        "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts": (
+            options.dispatch_bytes == 1
+        ),
+        f"{in_more_bits}: the plan counts on layers and products in more bits than others, as a"
+        " quantization recipe says": bool(in_more_bits),
+        f"slowdown = {options.slowdown:g}: the plan counts on stragglers": options.slowdown > 1.0,
+        f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say which"
+        " with --window-size and --window-attn-skip-freq": 0 < model.window_layers < model.layers,
+        f"experts work on {model.expert_latent} columns: releases that have it take"
+        " --moe-latent-size": bool(model.expert_latent),
+        "the plan counts full attention, where pretrain_gpt.py leaves out what comes later": (
+            not model.causal
+        ),
+        f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor"
+        " caps it": model.capacity != 1.0,
+        "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do"
+        " not": interleaved and mapping.pp == 2 and not software.pp_overlap,
+        f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a layer,"
+        " and Megatron-LM has no switch for those of dense feed-forward layers and shared experts": (
+            mapping.offload_percent > 0 and dense_activations
+        ),
+        "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch": (
+            interleaved and sharded and software.shards_in_rounds
+        ),
+        f"times of the plan are for {software.name}": not software.name.startswith("megatron"),
+        "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive ranks of a"
+        " stage": splits_experts
+        and not same_groups(table.expert_group, megatron_expert_groups(split, table)),
+        "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan does"
+        " without": splits_experts and mapping.tp > 1 and not mapping.sequence_parallel,
+    }
+    yield from (remark for remark, holds in said.items() if holds)
 
 
 def _kept_in_more_bits(workload: Workload) -> str:
     """Keys of the software that keep more bits than the precision, with their values; empty where
     none does.
     """
-    if workload.precision not in ("fp8", "fp4"):
-        return ""
-    settings = {name: getattr(workload.options.software, name) for name in KEPT_IN_MORE_BITS}
+    software = workload.options.software
+    settings = {name: getattr(software, name) for name in KEPT_IN_MORE_BITS}
     return ", ".join(
         f"{name} = {value}"
         for name, value in settings.items()
-        if value > Software.model_fields[name].default
+        if workload.precision in ("fp8", "fp4") and value > Software.model_fields[name].default
     )
-
-
-def _shape(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
-    model = workload.model
-    if 0 < model.window_layers < model.layers:
-        yield (
-            f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say"
-            " which with --window-size and --window-attn-skip-freq"
-        )
-    if model.expert_latent:
-        yield (
-            f"experts work on {model.expert_latent} columns: releases that have it take"
-            " --moe-latent-size"
-        )
-    if not model.causal:
-        yield "the plan counts full attention, where pretrain_gpt.py leaves out what comes later"
-    if model.capacity != 1.0:
-        yield (
-            f"experts work on {model.capacity:g} times their even share:"
-            " --moe-expert-capacity-factor caps it"
-        )
-    if mapping.interleave > 1 and mapping.pp == 2 and not workload.options.software.pp_overlap:
-        yield (
-            "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they"
-            " do not"
-        )
-    if mapping.offload_percent and (not model.experts or model.dense_layers or model.shared_ffn):
-        yield (
-            f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a"
-            " layer, and Megatron-LM has no switch for those of dense feed-forward layers and"
-            " shared experts"
-        )
-    if (
-        mapping.interleave > 1
-        and sharded_fully(mapping)
-        and workload.options.software.shards_in_rounds
-    ):
-        yield "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch"
 
 
 def megatron_script(
