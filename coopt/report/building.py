@@ -74,23 +74,12 @@ def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 def _lanes(end: Nic | Optic | Switch) -> str:
     """`ethernet, lanes of 100 Gbit/s`."""
-    protocol, rate = getattr(end, "protocol", None), end.lane_gbit_s
-    rates = (
-        ""
-        if not rate
-        else (
-            f"{rate:g}"
-            if isinstance(rate, float)
-            else words.alternatives(f"{lane_rate:g}" for lane_rate in rate)
-        )
-    )
-    speaks = (
-        protocol if isinstance(protocol, str) else words.alternatives(protocol) if protocol else ""
-    )
-    return (
-        ", ".join(text for text in (speaks, f"lanes of {rates} Gbit/s" if rates else "") if text)
-        or "not known"
-    )
+    protocol, rate = getattr(end, "protocol", None) or (), end.lane_gbit_s or ()
+    speaks = words.alternatives((protocol,) if isinstance(protocol, str) else protocol)
+    listed = (rate,) if isinstance(rate, float | int) else rate
+    rates = words.alternatives(f"{lane_rate:g}" for lane_rate in listed)
+    texts = filter(None, (speaks, f"lanes of {rates} Gbit/s" if rates else ""))
+    return ", ".join(texts) or "not known"
 
 
 def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
@@ -98,13 +87,12 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
-        reason = f", as {words.both(instance.even_for)} need them so" if instance.even_for else ""
-        fewer_text = f"{words.count(fewest)} to {words.count(domain.count)} of them"
-        yield f"As many GPUs train in every {domain.name}{reason}; " + (
-            f"filled unevenly, {fewer_text} might do."
-            if reason
-            else f"with network.domain_fill = 'any' {fewer_text} may do."
+        fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
+        needed = (
+            f", as {words.both(instance.even_for)} need them so; filled unevenly, {fewer} might do."
         )
+        free = f"; with network.domain_fill = 'any' {fewer} may do."
+        yield f"As many GPUs train in every {domain.name}{needed if instance.even_for else free}"
     yield from _empty_ports(instance, design)
     yield from _adapter_notes(instance, design)
     if design.spare_domains and fabric.tiers:
@@ -141,31 +129,20 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
 
 def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Which NICs are not those that servers come with."""
-    domain = next(
-        (
-            listed_domain
-            for listed_domain in instance.network.hb_domains
-            if listed_domain.name == design.hb_domain.name
-        ),
-        None,
-    )
     nic = design.fabric.nic.name
-    if domain is not None and design.fabric.tiers and domain.nics and nic not in domain.nics:
-        yield (
-            f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask for"
-            " such servers first."
-        )
+    for domain in instance.network.hb_domains if design.fabric.tiers else ():
+        if domain.name == design.hb_domain.name and domain.nics and nic not in domain.nics:
+            yield (
+                f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask"
+                " for such servers first."
+            )
 
 
-def leaf_notes(designs: Sequence[Design]) -> Iterator[str]:
+def leaf_notes(designs: Sequence[Design]) -> list[str]:
     """What the loss of a leaf means for training, in one line of 80 columns."""
     notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
-    if notes:
-        yield (
-            notes[0]
-            if len(notes) == 1
-            else "coopt faults says what each network does without a leaf."
-        )
+    differ = ["coopt faults says what each network does without a leaf."]
+    return notes if len(notes) < 2 else differ
 
 
 def _leaf_note(design: Design) -> str:
@@ -175,32 +152,22 @@ def _leaf_note(design: Design) -> str:
     fabric = design.fabric
     ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
     rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
+    others = rails - rails_taken
+    nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
+    # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
+    on_one_leaf = fabric.kind == "clos" and fabric.tier[0].down_ports >= nics
     if ports > 1:
-        return "If a leaf is lost, NICs keep their other ports: no restart (coopt faults)."
-    if fabric.kind != "rail-only":
-        nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
-        leaves = fabric.tier[0].switches
-        # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
-        if (
-            nics == 1
-            or leaves == 1
-            or (fabric.kind == "clos" and fabric.tier[0].down_ports >= nics)
-        ):
-            return "If a leaf is lost, training stops: it joins whole HB domains (coopt faults)."
-        return "If a leaf is lost, training restarts over the other NICs (coopt faults)."
-    if rails == 1:
-        return "There is a single rail: if a leaf is lost, training stops (coopt faults)."
-    if rails_taken == rails:
-        return (
-            f"All {words.count(rails)} rails share one switch: if it is lost, training stops (coopt"
-            " faults)."
-        )
-    if rails_taken > 1:
-        return (
-            f"If a leaf is lost, training restarts on the other {rails - rails_taken} rails (coopt"
-            " faults)."
-        )
-    return (
-        f"If a rail is lost, training restarts on the other {words.count(rails - 1)} (coopt"
-        " faults)."
-    )
+        lost = "If a leaf is lost, NICs keep their other ports: no restart"
+    elif fabric.kind != "rail-only" and (on_one_leaf or 1 in (nics, fabric.tier[0].switches)):
+        lost = "If a leaf is lost, training stops: it joins whole HB domains"
+    elif fabric.kind != "rail-only":
+        lost = "If a leaf is lost, training restarts over the other NICs"
+    elif rails == 1:
+        lost = "There is a single rail: if a leaf is lost, training stops"
+    elif not others:
+        lost = f"All {words.count(rails)} rails share one switch: if it is lost, training stops"
+    elif rails_taken > 1:
+        lost = f"If a leaf is lost, training restarts on the other {others} rails"
+    else:
+        lost = f"If a rail is lost, training restarts on the other {words.count(others)}"
+    return f"{lost} (coopt faults)."

@@ -123,7 +123,8 @@ def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
     between = "the islands of a site" if coupling.site is not None else "islands"
     yield (
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)}"
-        f" of {words.count(core.switches * radix)} ports in use, {ends}:"
+        f" of {words.count(core.switches * radix)} ports in use, {words.power(core.power_w)},"
+        f" {ends}:"
         f" {sharing.gbit_s_per_gpu if sharing else 0.0:g} Gbit/s between {between} for each GPU"
         " that trains."
     )

@@ -313,9 +313,8 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do"
         " not": interleaved and mapping.pp == 2 and not software.pp_overlap,
         f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a layer,"
-        " and Megatron-LM has no switch for those of dense feed-forward layers and shared experts": (
-            mapping.offload_percent > 0 and dense_activations
-        ),
+        " and Megatron-LM has no switch for those of dense feed-forward layers and of shared"
+        " experts": (mapping.offload_percent > 0 and dense_activations),
         "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch": (
             interleaved and sharded and software.shards_in_rounds
         ),

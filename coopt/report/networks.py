@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
@@ -17,6 +17,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.network.schedules.outcome import CollectiveOutcome
 from coopt.plan.networks import (
     BilledNetwork,
+    BilledTier,
     CheapestNetwork,
     ComparedNetwork,
     Counts,
@@ -107,7 +108,7 @@ def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
         joins = f"{network.fabric}, {words.counted(network.gpus, 'GPU')}"
         yield f"{network.name}: {'what joins the islands' if network.fabric == 'core' else joins}."
         if network.tier:
-            yield tier_table(network)
+            yield _tiers(network.tier)
         if any(tier.cables for tier in network.tier):
             yield cable_table(network)
         if network.switch_racks:
@@ -184,56 +185,42 @@ def _price_row(pair: DesignComparison) -> tuple[str, ...]:
     )
 
 
-def tier_table(network: BilledNetwork) -> FigureTable:
+def _tiers(tiers: Sequence[BilledTier]) -> FigureTable:
     """Switches, their ports in use and cables, tier by tier."""
-    return figures(
-        "Tiers",
-        ("tier", "switch", "optic"),
-        ("switches", "cables down", "cables up", "bundle", "links"),
-        [
-            (
-                str(tier.level),
-                tier.switch or "-",
-                tier.optic or "-",
-                words.count(tier.switches),
-                words.count(tier.down_ports),
-                words.count(tier.uplinks_per_switch),
-                "-" if not tier.bundle else words.count(tier.bundle),
-                words.count(tier.links),
-            )
-            for tier in network.tier
-        ],
-        total=(
-            "all",
-            "",
-            "",
-            words.count(sum(tier.switches for tier in network.tier)),
-            "",
-            "",
-            "",
-            words.count(sum(tier.links for tier in network.tier)),
-        ),
+    numbers = ("switches", "cables down", "cables up", "bundle", "links")
+    rows = [
+        (
+            str(tier.level),
+            tier.switch or "-",
+            tier.optic or "-",
+            *map(words.count, (tier.switches, tier.down_ports, tier.uplinks_per_switch)),
+            words.count(tier.bundle) if tier.bundle else "-",
+            words.count(tier.links),
+        )
+        for tier in tiers
+    ]
+    switches, links = (
+        words.count(sum(getattr(tier, name) for tier in tiers)) for name in ("switches", "links")
     )
+    total = ("all", "", "", switches, "", "", "", links)
+    return figures("Tiers", ("tier", "switch", "optic"), numbers, rows, total=total)
 
 
 def cable_table(network: BilledNetwork) -> FigureTable:
     """Cables below each tier by the length they are bought in; optics hold their price."""
     cables = [(tier, cable) for tier in network.tier for cable in tier.cables]
     grows = any(cable.added is not None for _, cable in cables)
-    return figures(
-        "Cables",
-        ("below tier", "length"),
-        ("cables", "added") if grows else ("cables",),
-        [
-            (
-                str(tier.level),
-                f"{cable.length_m:,} m",
-                words.count(cable.count),
-                *((words.count(cable.added or 0),) if grows else ()),
-            )
-            for tier, cable in cables
-        ],
-    )
+    rows = [
+        (
+            str(tier.level),
+            f"{cable.length_m:,} m",
+            words.count(cable.count),
+            *((words.count(cable.added or 0),) if grows else ()),
+        )
+        for tier, cable in cables
+    ]
+    numbers = ("cables", "added") if grows else ("cables",)
+    return figures("Cables", ("below tier", "length"), numbers, rows)
 
 
 def collective_report(
@@ -264,7 +251,7 @@ def collective_report(
             map(_trained_row, trained),
         )
     if bill is not None:
-        yield from _bill(bill)
+        yield bill_table("Bill of the fabric", bill, **_sums(bill))
 
 
 def collective_json(
@@ -369,10 +356,6 @@ def _times(outcome: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
         "",
         "",
     )
-
-
-def _bill(bill: tuple[Item, ...]) -> Iterator[RenderableType]:
-    yield bill_table("Bill of the fabric", bill, **_sums(bill))
 
 
 def _sums(bill: Iterable[Item]) -> dict[str, float]:

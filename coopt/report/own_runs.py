@@ -11,8 +11,8 @@ from coopt.plan.parts import beside_ordinary
 from coopt.report import words
 from coopt.report.tables import figures
 from coopt.report.validation import hardware_lines, value
-from coopt.validation.own_calibration import NextRun, OwnCalibration, Proposal
-from coopt.validation.posterior import Interval, Posterior
+from coopt.validation.own_calibration import NextRun, OwnCalibration
+from coopt.validation.posterior import Posterior
 
 DEGREES = ("tp", "cp", "pp", "dp", "ep", "interleave")
 
@@ -27,9 +27,16 @@ def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
         ("of", "parameter"),
         ("catalog", "its interval", "given the runs", "interval"),
         [
-            (posterior.name, *_values(parameter))
+            (
+                posterior.name,
+                one.name,
+                value(one.before),
+                f"{value(one.before_low)} to {value(one.before_high)}",
+                value(one.after),
+                f"{value(one.low)} to {value(one.high)}",
+            )
             for posterior in posteriors
-            for parameter in posterior.parameters
+            for one in posterior.parameters
         ],
     )
     yield figures(
@@ -88,16 +95,6 @@ def posterior_lines(posteriors: Sequence[Posterior]) -> str:
     )
 
 
-def _values(parameter: Interval) -> tuple[str, ...]:
-    return (
-        parameter.name,
-        value(parameter.before),
-        f"{value(parameter.before_low)} to {value(parameter.before_high)}",
-        value(parameter.after),
-        f"{value(parameter.low)} to {value(parameter.high)}",
-    )
-
-
 def _next_run(choice: NextRun) -> Iterator[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     yield (
@@ -113,34 +110,31 @@ def _next_run(choice: NextRun) -> Iterator[RenderableType]:
         " mapping",
         ("mapping",),
         ("predicted", "nine of ten", "saves", "changes"),
-        [_proposal(proposal) for proposal in choice.proposals],
-    )
-
-
-def _proposal(proposal: Proposal) -> tuple[str, ...]:
-    between = f"{words.seconds(proposal.low_s)} to {words.seconds(proposal.high_s)}"
-    return (
-        mapping_words(proposal.mapping),
-        words.seconds(proposal.predicted_s),
-        between,
-        words.percent(proposal.saves),
-        words.percent(proposal.changes),
+        [
+            (
+                mapping_words(run.mapping),
+                words.seconds(run.predicted_s),
+                f"{words.seconds(run.low_s)} to {words.seconds(run.high_s)}",
+                words.percent(run.saves),
+                words.percent(run.changes),
+            )
+            for run in choice.proposals
+        ],
     )
 
 
 def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:
     """`TP 8, PP 4, DP 2, micro-batch 1, ZeRO 1`: what is split, and what else is not as usual."""
-    split = [
-        f"{name.upper() if len(name) == 2 else name} {mapping[name]}"
-        for name in DEGREES
-        if mapping[name] != 1
-    ]
-    details = [f"micro-batch {mapping['micro_batch']}"]
-    if mapping["zero"]:
-        details.append(f"ZeRO {mapping['zero']}")
-    if mapping["recompute"] != "none":
-        details.append(f"recompute {mapping['recompute']}")
-    details += beside_ordinary(mapping, short=True)
-    if mapping["tp"] != 1 and not mapping["sequence_parallel"]:
-        details.append("without sequence parallelism")
-    return ", ".join(split + details)
+    degrees = {
+        name: f"{name.upper() if len(name) == 2 else name} {mapping[name]}" for name in DEGREES
+    }
+    unordered = mapping["tp"] != 1 and not mapping["sequence_parallel"]
+    details = {
+        f"micro-batch {mapping['micro_batch']}": True,
+        f"ZeRO {mapping['zero']}": bool(mapping["zero"]),
+        f"recompute {mapping['recompute']}": mapping["recompute"] != "none",
+        **dict.fromkeys(beside_ordinary(mapping, short=True), True),
+        "without sequence parallelism": unordered,
+    }
+    split = [text for name, text in degrees.items() if mapping[name] != 1]
+    return ", ".join([*split, *(text for text, holds in details.items() if holds)])

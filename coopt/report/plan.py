@@ -136,7 +136,7 @@ def plan_sections(
 def _networks(plan: Plan, known: Sequence[PlanFact], *, many: bool) -> Iterator[RenderableType]:
     """What parts are built of: each in full, many side by side."""
     if many:
-        yield _side_by_side("Networks", known, "network", "Network", "Switch")
+        yield _side_by_side("Networks", known, "network", "Network", "Switch", "Power")
     else:
         for part in plan.parts:
             title = "Decision" if len(plan.parts) == 1 else part.name

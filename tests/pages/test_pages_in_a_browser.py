@@ -181,7 +181,7 @@ def test_tables_sort_by_their_columns_and_are_copied(opened):
 def test_what_cannot_be_built_has_no_green_badge(opened):
     badge = opened("infeasible").find_element("css selector", ".verdict")
     assert badge.get_attribute("class") == "verdict warn-box"
-    assert badge.text.startswith("Infeasible: nothing meets every bound. Accepted: ")
+    assert badge.text.startswith("Infeasible: ")
     assert "good-box" in opened("plan").find_element("css selector", ".verdict").get_attribute("class")
 
 
@@ -254,7 +254,7 @@ def test_a_name_that_is_a_script_is_a_name(opened):
 def test_a_rejected_plan_says_so_before_anything_else(opened):
     browser = opened("rejected")
     shown = browser.execute_script("return document.body.innerText")
-    assert shown.index("Do not build from this page.") < shown.index("Claimed, and not confirmed")
+    assert shown.index("Do not build") < shown.index("not confirmed")
     assert browser.execute_script("return document.querySelector('main h2').textContent") == "Verification"
     assert browser.execute_script("return document.querySelector('details').open")
     assert browser.execute_script("return document.querySelectorAll('.drawing, .glances').length") == 0

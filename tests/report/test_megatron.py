@@ -142,7 +142,7 @@ def test_the_scripts_of_shipped_instances_run(file: Path, shipped_plan: Callable
             megatron_script(instance, plan)
         return
     if plan.workloads[0].mapping.tp > instance.workload[0].model.kv_heads:
-        with pytest.raises(InstanceError, match=r"tp = 16 does not divide kv_heads = 8.*\(Megatron-LM\)"):
+        with pytest.raises(InstanceError, match=r"kv_heads = 8.*\(Megatron-LM\)"):
             megatron_script(instance, plan)
         return
     script = megatron_script(instance, plan)
@@ -166,9 +166,7 @@ def test_what_no_argument_says_of_a_mapping_is_refused(monkeypatch: pytest.Monke
     split, chosen = next(case for case in cases("dense") if case[1].mapping.offload_percent)
     assert not list(refusals(split.workload, chosen.mapping))
     monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})
-    assert list(refusals(split.workload, chosen.mapping)) == [
-        "offload_percent = 60 has no switch, needs a plan with offload_percent = 0"
-    ]
+    assert list(refusals(split.workload, chosen.mapping)) == ["offload_percent = 60"]
 
 
 def test_a_domain_may_be_several_hosts(shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:
@@ -216,11 +214,11 @@ def test_a_layout_leaves_out_the_layers_that_are_missing(interleave: int, layout
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"dp_mode": "stale-1"}, "gradients that are one step late"),
+        ({"dp_mode": "stale-1"}, "dp_mode = stale-1"),
         ({"tp_sync_fraction": 0.5}, "tp_sync_fraction = 0.5"),
         ({"slowdown": 1.1}, "stragglers"),
-        ({"schedule": "zb-h1"}, "Megatron-LM runs 1F1B, which waits longer"),
-        ({"software": "fsdp"}, "times of the plan are for fsdp"),
+        ({"schedule": "zb-h1"}, "runs 1F1B"),
+        ({"software": "fsdp"}, "for fsdp"),
     ],
 )
 def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says: str) -> None:
@@ -234,9 +232,9 @@ def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"window": 128, "window_layers": 4}, "4 of 8 layers look back 128 tokens"),
+        ({"window": 128, "window_layers": 4}, "back 128 tokens"),
         ({"causal": False}, "counts full attention"),
-        (MOE | {"capacity": 1.25}, "1.25 times their even share"),
+        (MOE | {"capacity": 1.25}, "1.25 times"),
     ],
 )
 def test_what_is_left_open_of_a_model_is_said(change: dict[str, Any], says: str) -> None:
@@ -254,13 +252,13 @@ def test_layers_and_products_in_more_bits_are_said() -> None:
         split, chosen = next(every_split(asked, 32, 8))
         said.append([line for line in remarks(split, chosen.mapping, rank_table(split)) if "in more bits" in line])
     (only,), *others = said
-    assert only.startswith("wide_layers = 2, attention_bits = 16: the plan counts on")
+    assert only.startswith("wide_layers = 2, attention_bits = 16: ")
     assert others == [[], []]
 
 
 def test_expert_groups_of_other_gpus_are_said() -> None:
     said = {
-        any("expert groups are of other GPUs" in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
+        any("expert groups" in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
         for split, chosen in cases("experts")
     }
     assert said == {True, False}
@@ -285,7 +283,7 @@ def test_one_of_several_workloads_is_named() -> None:
         for size, name in ((1, "a"), (2, "b 'two'; rm -rf"))
     ]
     instance, plan = solved(workload=workloads)
-    with pytest.raises(InstanceError, match="holds one workload and the plan has 2"):
+    with pytest.raises(InstanceError, match="plan has 2"):
         megatron_script(instance, plan)
     script = megatron_script(instance, plan, workload="b 'two'; rm -rf")
     body = re.search(r"^arguments=\($(.*?)^\)$", script, re.DOTALL | re.MULTILINE)
@@ -304,5 +302,5 @@ def test_the_page_names_arguments_that_there_are() -> None:
 
 def test_a_plan_of_another_instance_is_refused() -> None:
     _, plan = solved()
-    with pytest.raises(InstanceError, match="is of another instance"):
+    with pytest.raises(InstanceError, match="of another instance"):
         megatron_script(ask(workload__0__global_batch=128), plan)

@@ -86,11 +86,11 @@ def test_a_host_file_for_slurm_takes_one_line_of_awk(tmp_path: Path) -> None:
 def test_one_workload_is_taken_by_name() -> None:
     instance, plan, rows = solved(workload=TWO)
     assert rows_of(ranks_csv(instance, plan, workload="b")) == [row for row in rows if row["workload"] == "b"]
-    with pytest.raises(InstanceError, match="--workload c: the plan has none of this name"):
+    with pytest.raises(InstanceError, match="--workload c: "):
         ranks_csv(instance, plan, workload="c")
 
 
 def test_the_plan_of_another_instance_is_refused() -> None:
     _, plan, _ = solved()
-    with pytest.raises(InstanceError, match="is of another instance"):
+    with pytest.raises(InstanceError, match="of another instance"):
         ranks_csv(ask(workload__0__global_batch=128), plan)

