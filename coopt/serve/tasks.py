@@ -67,10 +67,7 @@ POINTS, MAPPINGS = 16, 8
 """Most points of a front on the page, and mappings of a workload."""
 
 PRELOADED = (
-    *(
-        f"coopt.solving.{name}.answer"
-        for name in ("partition", "fleet", "sites", "robust", "direct")
-    ),
+    *(f"coopt.solving.{name}.answer" for name in ("fleet", "sites", "direct")),
     "coopt.solving.phased_answer",
     "coopt.solving.sensitivity.explanations",
     "coopt.serve.tasks",

@@ -166,7 +166,8 @@ def test_what_no_argument_says_of_a_mapping_is_refused(monkeypatch: pytest.Monke
     split, chosen = next(case for case in cases("dense") if case[1].mapping.offload_percent)
     assert not list(refusals(split.workload, chosen.mapping))
     monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})
-    assert list(refusals(split.workload, chosen.mapping)) == ["offload_percent = 60"]
+    (refusal,) = refusals(split.workload, chosen.mapping)
+    assert refusal.startswith("offload_percent = 60")
 
 
 def test_a_domain_may_be_several_hosts(shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:

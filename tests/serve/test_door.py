@@ -69,10 +69,8 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(monkeypatch):
         connection.putheader("content-length", "1000")
         connection.endheaders(b"{")
         answer = connection.getresponse()
-        assert (answer.status, json.loads(answer.read())["sentence"]) == (
-            408,
-            "within 0.2 s.",
-        )
+        assert answer.status == 408
+        assert json.loads(answer.read())["sentence"].endswith(" 0.2 s.")
 
 
 def test_an_address_that_others_reach_has_a_token():
