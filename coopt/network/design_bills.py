@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from coopt.instance.catalog import box_of, ports_of_modules
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.errors import InstanceError, alternatives, both, counted
 from coopt.instance.hardware import Nic, Optic, Switch, mate
@@ -15,7 +14,7 @@ from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.network.chain import TierChain, TierLevel
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
-from coopt.network.modules import splitting_notes, too_many_modules
+from coopt.network.modules import cage_note, splitting_notes
 from coopt.network.racks import Lengths
 from coopt.plan.networks import (
     BilledNetwork,
@@ -253,15 +252,9 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
         # switch
         if form.switch is None or len(ports) < len(tier_ends) or len(rates) != 1:
             continue
-        box = (box_of(form.switch.name) or form.switch).model_copy(
-            update={"name": form.switch.name}
-        )
-        modules = sum(-(-end.most_ends // end.in_module) for end in tier_ends)
-        if modules > (cages := ports_of_modules(form.switch, 1)):
-            ports_per_module, free_key = int(box.cage_gbit_s / rates.pop()), f"tiers[{number}].down"
-            yield too_many_modules(
-                box, number + 1, modules, cages, ports_per_module, ports, free_key
-            )
+        note = cage_note(form.switch, number + 1, rates.pop(), ports, f"tiers[{number}].down")
+        if note is not None:
+            yield note
     yield from splitting_notes(
         {end.optic.name: end.in_module for end in ends if end.optic is not None}
     )

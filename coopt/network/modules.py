@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from coopt.instance.catalog import entries
+from coopt.instance.catalog import box_of, entries, ports_of_modules
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Optic, Switch, mate
 from coopt.network.chain import EndHolders, Holders, TierChain, whole
@@ -73,18 +73,32 @@ def _leaves(family: Family) -> Holders:
     )
 
 
-def too_many_modules(
+def cage_note(
     way: Switch,
     level: int,
-    modules: int,
-    cages: int,
-    ports_per_module: int,
+    gbit_s: float,
     ports: Sequence[tuple[int, Optic]],
     free_key: str = "margin.ports",
-) -> str:
-    """What to order in place of modules for which a switch has no room; modules of a cage serve
-    `ports_per_module` ports each, and the key `free_key` keeps ports free.
+) -> str | None:
+    """What to order in place of modules for which a switch has no room; None where it has room.
+
+    Parameters
+    ----------
+    gbit_s
+        Rate of links.
+    ports
+        How many ports of a switch are in use, with the optic of each.
+    free_key
+        The key that keeps ports free.
     """
+    modules, cages = (
+        sum(-(-n // optic.links_of(gbit_s)) for n, optic in ports),
+        ports_of_modules(way, 1),
+    )
+    if modules <= cages:
+        return None
+    cage_gbit_s = (box_of(way.name) or way).cage_gbit_s
+    ports_per_module = int(cage_gbit_s / gbit_s)
     of_kind = Counter[str]()
     for number, optic in ports:
         of_kind[optic.name] += number
@@ -94,11 +108,11 @@ def too_many_modules(
         f" {cages:,}"
     )
     larger = (
-        f"modules of {way.cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
+        f"modules of {cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
     )
     if cages_filled <= cages:
         catalog_hint = _catalog_modules(
-            way.cage_gbit_s, ports_per_module, [optic for _, optic in ports]
+            cage_gbit_s, ports_per_module, [optic for _, optic in ports]
         )
         return f"{opening}: order {cages_filled:,} {larger}{catalog_hint}, whose price may differ."
     return (

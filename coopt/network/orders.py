@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.instance.catalog import box_of
 from coopt.instance.errors import both, counted
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
@@ -15,7 +14,7 @@ from coopt.network.core import core_notes
 from coopt.network.family import LinkEnds
 from coopt.network.halls import NetworkHall, network_hall
 from coopt.network.island_halls import PlacedParts, core_halls, core_reach_notes, placed_parts
-from coopt.network.modules import splitting_notes, too_many_modules
+from coopt.network.modules import cage_note, splitting_notes
 from coopt.network.part_networks import families_of_design
 from coopt.plan.schema import Design, Fabric, Plan, Tier
 
@@ -130,16 +129,8 @@ def _module_notes(
         ]
         if to_core is not None and tier.level == 1 and to_core[1] in optic_of:
             ports.append((to_core[0], optic_of[to_core[1]]))
-        box = (box_of(way.name) or way).model_copy(
-            update={"name": way.name}
-        )  # cages are those of the box
-        cages, links_per_cage = (
-            way.cages or int(way.radix * rate / box.cage_gbit_s),
-            int(box.cage_gbit_s / rate),
-        )
-        modules = sum(-(-number // optic.links_of(rate)) for number, optic in ports)
-        if modules > cages:
-            notes.append(too_many_modules(box, tier.level, modules, cages, links_per_cage, ports))
+        note = cage_note(way, tier.level, rate, ports)
+        notes += [note] if note else []
     if notes:
         yield (
             f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than"

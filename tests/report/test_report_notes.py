@@ -13,7 +13,7 @@ from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
-from coopt.network.modules import too_many_modules
+from coopt.network.modules import cage_note
 from coopt.network.orders import order_notes_of_parts
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import WorkloadPlan
@@ -119,8 +119,9 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     table = {"gbit_s": 400, "reach_m": 60, "usd": 1, "w": 1}
     near, far = (Optic.model_validate(table | {"name": name}) for name in ("near", "far"))
     box = Switch.model_validate(switch(4, 900) | {"cages": 2})
-    assert "still be 3" in too_many_modules(box, 1, 4, 2, 2, [(3, near), (1, far)])
-    assert "order 2 modules" in too_many_modules(box, 1, 4, 2, 2, [(3, near), (1, near)])
+    assert "still be 3" in str(cage_note(box, 1, 400.0, [(3, near), (1, far)]))
+    assert "order 2 modules" in str(cage_note(box, 1, 400.0, [(3, near), (1, near)]))
+    assert cage_note(box, 1, 400.0, [(1, near), (1, far)]) is None
     with pytest.raises(ValueError, match=r"cages = 3: .* radix = 8"):
         ask(network__switches=[switch(8, 1) | {"cages": 3}])
 
@@ -129,7 +130,8 @@ def test_modules_that_fill_a_cage_are_named_where_the_catalog_has_them() -> None
     known, box = find("optic", "400g-sr4"), find("switch", "qm9700")
     assert isinstance(known, Optic)
     assert isinstance(box, Switch)
-    found = too_many_modules(box, 1, 64, 32, 2, [(64, known)])
+    found = cage_note(box, 1, 400.0, [(64, known)])
+    assert found is not None
     assert "order 32 modules" in found
     assert "800g-sr8" in found
 
