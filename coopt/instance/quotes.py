@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from coopt.instance.base import Entry, Name, Table, one_or_series
-from coopt.instance.catalog import KINDS, Book, changed, entries
+from coopt.instance.catalog import KINDS, Book, changed, entries, find
 from coopt.instance.complaints import model_in, sentences
 from coopt.instance.errors import InstanceError, both
 from coopt.instance.texts import read_text, toml_of
@@ -46,29 +46,44 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
         With every complaint: file, entry, key, value given, what is needed.
     """
     book: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
-    complaints: list[str] = []
-    for name in files:
-        file = folder / name
-        as_csv = file.suffix.lower() == ".csv"
-        for place, kind, row in _rows_of_csv(file, book) if as_csv else _rows_of_toml(file):
-            if as_csv and (text := of_no_product(kind, row, book)):
-                complaints.append(f"{file.name}: {place.of(text)}: {text}")
-                continue
+    complaints = [
+        f"{(folder / name).name}: {text}"
+        for name in files
+        for text in _complaints_of(folder / name, book)
+    ]
+    if complaints:
+        raise InstanceError(complaints)
+    return book
+
+
+def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[str]:
+    """Read a catalog file into the book; what is wrong with it, with the place in the file."""
+    as_csv = file.suffix.lower() == ".csv"
+    placed: dict[tuple[str, str], EntryPlace] = {}
+    bases: dict[tuple[str, str], str] = {}
+    for place, kind, row in _rows_of_csv(file, book) if as_csv else _rows_of_toml(file):
+        key, base = (kind, str(row.get("name"))), row.get("extends")
+        if "name" in row and placed.setdefault(key, place) is not place:
+            yield _twice(key[1], placed[key], place)
+        elif as_csv and (text := of_no_product(kind, row, book)):
+            yield f"{place.of(text)}: {text}"
+        elif isinstance(base, str) and base not in {**entries(kind), **book[kind]}:
+            placed.setdefault(key, place)
+            bases[key] = base
+        else:
             try:
                 table = changed(kind, row, book) if "extends" in row else row
                 entry = KINDS[kind].model_validate(table, context=book)
             except ValidationError as error:
-                complaints += [
-                    f"{file.name}: {place.of(text)}: {text}"
-                    for text in sentences(error, KINDS[kind])
-                ]
+                for text in sentences(error, KINDS[kind]):
+                    yield f"{place.of(text)}: {text}"
             except ValueError as error:
-                complaints.append(f"{file.name}: {place.of(str(error))}: {error}")
+                yield f"{place.of(str(error))}: {error}"
             else:
                 book[kind][entry.name] = entry
-    if complaints:
-        raise InstanceError(complaints)
-    return book
+    for key in bases:
+        if text := _no_base(key, bases, placed, book):
+            yield f"{placed[key].of(text)}: {text}"
 
 
 def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
@@ -132,6 +147,41 @@ class EntryPlace:
             (n for n, text in enumerate(self.lines) if key_line and key_line.match(text)), 0
         )
         return f"line {self.first + line}{f': {self.called}' if self.called else ''}"
+
+
+def _twice(name: str, first: EntryPlace, second: EntryPlace) -> str:
+    where = f"line {first.first}" if first.first else "further up"
+    return f"{second.of('name')}: name = {name!r}: stands in {where} too, needs each name once"
+
+
+def _no_base(
+    key: tuple[str, str],
+    bases: Mapping[tuple[str, str], str],
+    placed: Mapping[tuple[str, str], EntryPlace],
+    book: Book,
+) -> str | None:
+    """Why an entry, by kind and name, extends none that there is; None where a complaint about the
+    entry that it extends says it.
+    """
+    kind, name = key
+    chain = [name]
+    while (kind, chain[-1]) in bases and chain[-1] not in chain[:-1]:
+        chain.append(bases[kind, chain[-1]])
+    base, order = chain[1], list(placed)
+    if (kind, base) not in placed:
+        try:
+            find(kind, base, book)
+        except ValueError as error:
+            return f"extends = {base!r}: {error}"
+    if name != chain[-1] and order.index((kind, base)) < order.index(key):
+        return None
+    if name == chain[-1]:
+        is_first = all(order.index(key) <= order.index((kind, other)) for other in chain)
+        circle = " extends ".join(map(repr, chain))
+        return f"extends = {base!r}: needs an end, {circle}" if is_first else None
+    first = placed[kind, base].first
+    where = f"line {first}" if first else "further down"
+    return f"extends = {base!r}: stands in {where}, needs to stand before the entry that extends it"
 
 
 def _rows_of_csv(file: Path, book: Book) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:

@@ -113,6 +113,16 @@ WRONG = {
         "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\n\n# dear\n [[ nic ]]\nname = 'y'\nextends = 'x'\nusd = -3": (
             "line 9: nic 'y': usd = -3"
         ),
+        "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\n[[nic]]\nextends = 'cx8-800g'\nname = 'x'": (
+            "line 6: nic 'x': name = 'x': stands in line 1 too, needs each name once"
+        ),
+        "[[nic]]\nname = 'x'\nextends = 'x'": "line 3: nic 'x': extends = 'x': needs an end, 'x' extends 'x'$",
+        "[[nic]]\nname = 'x'\nextends = 'y'\n[[nic]]\nname = 'y'\nextends = 'z'\n[[nic]]\nname = 'z'\nextends = 'x'": (
+            "line 3: nic 'x': extends = 'y': needs an end, 'x' extends 'y' extends 'z' extends 'x'$"
+        ),
+        "[[nic]]\nname = 'x'\nextends = 'y'\n[[nic]]\nname = 'y'\nextends = 'cx7-400g'": (
+            "line 3: nic 'x': extends = 'y': stands in line 4, needs to stand before"
+        ),
         "nic": "not TOML",
     },
     "quotes.csv": {
@@ -130,6 +140,8 @@ WRONG = {
         "kind,name,price\nnic,cx7-400g,3": "column 'price': no figure of kind nic, needs one of kind, name, .*usd",
         "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': no figure of kind nic, needs one of .* \(closest: usd\)",
         "kind,name,usd\nnic,cx7-400G,3": r"line 2: name = 'cx7-400G': the catalog has no nic .*\(closest: cx7-400g",
+        "kind,name,usd\nnic,cx7-400g,1\nnic,cx7-400g,2": "line 3: name = 'cx7-400g': stands in line 2 too, needs each",
+        "kind,name,extends\nnic,x,y\nnic,y,x": "line 2: extends = 'y': needs an end, 'x' extends 'y' extends 'x'$",
         "kind,name,usd\nnic,ours,3": "line 2: name = 'ours': .* of one's own the columns gbit_s and w, or extends",
     },
 }
@@ -180,6 +192,13 @@ def test_what_contradicts_something_else_is_told_with_the_file_that_holds_it(
     with pytest.raises(InstanceError, match=CONTRADICTIONS[row].format(file=file.name)) as refused:
         priced(catalog={"files": str(file)}, network__switches=name)
     assert len(refused.value.complaints) == 1
+
+
+def test_one_name_may_stand_for_a_nic_and_for_a_switch(tmp_path: Path) -> None:
+    file = tmp_path / "quotes.csv"
+    file.write_text("kind,name,extends,usd\nnic,x,cx7-400g,3\nswitch,x,qm9700,4\n", "utf-8")
+    network = priced(catalog={"files": str(file)}, network__nics="x", network__switches="x").network
+    assert (network.nics[0].usd, network.switches[0].usd) == (3, 4)
 
 
 def test_a_line_changes_the_price_of_a_product_of_ones_own(tmp_path: Path) -> None:
