@@ -42,7 +42,6 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/pareto.py
 	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/shared.py
-	$(BIN)/python benchmarks/phased.py
 	$(BIN)/python benchmarks/all_kinds.py
 
 docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema and published runs, and draw docs/pictures

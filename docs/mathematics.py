@@ -19,7 +19,7 @@ import pyomo.environ as pyo
 
 import formulations
 from docs.regions import filled, write_or_check
-from formulations import direct, partition, phased, routing, shared, sites
+from formulations import direct, partition, routing, shared, sites
 from formulations.direct_data import DirectData, on_orbits
 from formulations.partition_data import (
     CoreLayer,
@@ -29,7 +29,6 @@ from formulations.partition_data import (
     PriceOutlook,
     Product,
 )
-from formulations.phased import PhasedData
 from formulations.routing import RoutingData
 from formulations.shared import SharedData
 from formulations.sites import SiteLimit, SitesData
@@ -41,7 +40,6 @@ SUBJECTS: dict[str, tuple[Any, Formulations]] = {
     "SHARED": (shared, {**shared.FORMULATIONS, "front": shared.FRONT}),
     "ROUTING": (routing, ROUTES),
     "PARTITION": (partition, {**partition.FORMULATIONS, "regret": partition.REGRET}),
-    "PHASED": (phased, phased.FORMULATIONS),
     "SITES": (sites, sites.FORMULATIONS),
     "DIRECT": (direct, direct.FORMULATIONS),
 }
@@ -122,7 +120,6 @@ def units() -> dict[str, str]:
         "SHARED": _network(),
         "ROUTING": _flows(),
         "PARTITION": _islands(),
-        "PHASED": _growth(),
         "SITES": _sites(),
         "DIRECT": _links(),
     }
@@ -248,18 +245,6 @@ def _sites() -> SitesData:
         max_channels=np.array([2]),
         limits=(SiteLimit(name="power", use=both, channel=one, cap=9.0),),
     )
-
-
-def _growth() -> PhasedData:
-    """A line of two phases with spines and one item."""
-    phases, units, money = (
-        np.ones((1, 2), dtype=np.int64),
-        np.ones((1, 2, 1), dtype=np.int64),
-        np.ones((2, 1)),
-    )
-    names = ("min_uplinks", "max_uplinks", "leaves", "ports", "stood", "trunks")
-    tables = dict.fromkeys(names, phases) | dict.fromkeys(("fixed", "uplink", "spine"), units)
-    return PhasedData(price=money, run=money, labour=np.ones(2), **tables)
 
 
 def _links() -> DirectData:

@@ -86,31 +86,6 @@ symbol                                    code                over     unit     
 :math:`R_c, r_{co}`                       ``ports, up``       C x O    ports     ports of a core switch, of an option
 ========================================  ==================  =======  ========  =======================================
 
-Symbols of growth in phases (one network that is added to, at prices that change):
-
-================================================  ===============  =====  ========  ==================================
-symbol                                            code             over   unit      meaning
-================================================  ===============  =====  ========  ==================================
-:math:`f \in F`                                   ``m.F``                           lines: networks as they grow
-:math:`t, \tau \in T`                             ``m.T``                           phases, in order
-:math:`i \in I`                                   ``m.I``                           items of the bill
-:math:`y_f`                                       ``m.y``          F      0 or 1    line f is taken
-:math:`u_{ft}`                                    ``m.u``          F x T  links     uplinks of a leaf
-:math:`s_{ft}`                                    ``m.s``          F x T  switches  spines of one plane
-:math:`x_{ti}`                                    ``m.x``          T x I  units     units bought in a phase
-:math:`n_{ti}`                                    ``in_place``     T x I  units     units that stand in a phase
-:math:`r_t`                                       ``retrofitted``  T      links     links added to what stood
-:math:`p_{ti}, e_{ti}`                            ``price, run``   T x I  cost      of a unit bought, of one in place
-:math:`\rho_t`                                    ``labour``       T      cost      of a link added to what stood
-:math:`a_{fti}, b_{fti}, c_{fti}`                 ``fixed`` ...    FxTxI  units     of a line, an uplink, a spine
-:math:`\underline{u}_{ft}`                        ``min_uplinks``  F x T  links     fewest uplinks of a leaf
-:math:`\overline{u}_{ft}`                         ``max_uplinks``  F x T  links     most uplinks of a leaf
-:math:`N_{ft}`                                    ``leaves``       F x T  switches  leaves of one plane, or 0
-:math:`R_{ft}`                                    ``ports``        F x T  ports     ports of a spine
-:math:`\ell_{ft}`                                 ``stood``        F x T  switches  leaves that stood before
-:math:`w_{ft}`                                    ``trunks``       F x T  links     added to the first pod, per uplink
-================================================  ===============  =====  ========  ==================================
-
 Symbols of several sites (each gets an option; one ring of links between them):
 
 ========================================  ==================  =======  ========  =======================================

@@ -238,10 +238,16 @@ def paid_as(instance: Instance, item: Item) -> str:
     """The kind by whose factor a phase pays for a line: idle GPUs go with HB domains where one
     network grows and nothing else is asked, and otherwise with GPUs.
     """
-    grows_alone = instance.sharing.mode == "time" and not (
-        instance.robust or instance.network.many_sided or instance.availability
+    return item.kind if grows_alone(instance) else item.product[0]
+
+
+def grows_alone(instance: Instance) -> bool:
+    """Whether one network grows at known prices, and nothing else is asked."""
+    return (
+        bool(instance.phase)
+        and instance.sharing.mode == "time"
+        and not (instance.robust or instance.network.many_sided or instance.availability)
     )
-    return item.kind if grows_alone else item.product[0]
 
 
 def factor_paid(instance: Instance, item: Item) -> float:

@@ -68,7 +68,6 @@ POINTS, MAPPINGS = 16, 8
 
 PRELOADED = (
     *(f"coopt.solving.{name}.answer" for name in ("fleet", "sites", "direct")),
-    "coopt.solving.phased_answer",
     "coopt.solving.sensitivity.explanations",
     "coopt.serve.tasks",
     "tomlkit",

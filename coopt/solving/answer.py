@@ -259,10 +259,8 @@ def _charged(run: Run) -> Plan:
 def method_of(problem: Problem) -> Method:
     """How a kind of question is answered; what answers other kinds is not loaded."""
     match problem:
-        case "fleet" | "robust" | "partition":
+        case "fleet" | "robust" | "partition" | "phased":
             from coopt.solving.fleet.answer import FLEET as METHOD
-        case "phased":
-            from coopt.solving.phased_answer import PHASED as METHOD
         case "sites":
             from coopt.solving.sites.answer import SITES as METHOD
         case "direct":

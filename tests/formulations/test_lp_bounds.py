@@ -24,9 +24,9 @@ from coopt.instance.schema import Instance
 from coopt.plan.store import read_plan
 from coopt.solving.export_files import formulations_of
 from coopt.solving.highs import options, solve
-from formulations import direct, partition, phased, routing, shared, sites
+from formulations import direct, partition, routing, shared, sites
 from tests.conftest import ask, example_count
-from tests.formulations import growing, links, partitions, small, test_direct, test_routing, test_sites
+from tests.formulations import links, partitions, small, test_direct, test_routing, test_sites
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "lp_bounds.csv"
 ROWS = {
@@ -125,12 +125,6 @@ KINDS = {
         build=partition.build,
         formulations=partition.FORMULATIONS.values(),
         enumerated=partitions.enumerated,
-    ),
-    "phased": Kind(
-        numbers=growing.clusters(),
-        build=phased.build,
-        formulations=phased.FORMULATIONS.values(),
-        enumerated=growing.enumerated,
     ),
     "sites": Kind(
         numbers=test_sites.problems(),

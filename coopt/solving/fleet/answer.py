@@ -15,6 +15,7 @@ from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_best_efficiency, at_prices, phases_of
 from coopt.network.core import IslandsAt, cores_of, with_core_of
+from coopt.network.growth import grows_alone
 from coopt.network.island_bills import part_cost
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
@@ -22,13 +23,13 @@ from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, Turn, larg
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.days import fastest_on
-from coopt.solving.fleet.choice import BestChoice, best_choice, over_limits
+from coopt.solving.fleet.cheapest import without_foresight
+from coopt.solving.fleet.choice import BestChoice, best_choice
 from coopt.solving.fleet.listing import Listed, SlotOptions, islands_listed, listed_at, numbers_of
 from coopt.solving.fleet.parts import scaled, subset, useful
 from coopt.solving.fleet.paths import workloads_named
 from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, outlook_at, slots_of
 from coopt.solving.fleet.search import search_partition
-from coopt.solving.fleet.unserved import no_island
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Method, NamedPrograms, Program, Run, no_programs
@@ -77,7 +78,7 @@ def offered(run: Run) -> Offered | Plan:
     served = {slot for _, options in placed for slot in np.unique(options.slot).tolist()}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
-        return infeasible(run, partial(no_island, run, missing))
+        return infeasible(run, partial(_no_island, run, missing))
     outlooks = outcomes_of(run, placed)
     if outlooks == "infeasible":
         return infeasible(run, partial(_over_limits, run, offers_of(placed, ())))
@@ -115,6 +116,13 @@ def fleet_plan(run: Run) -> Plan:
     )
 
 
+def _no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
+    """Why slots have no island."""
+    from coopt.solving.fleet.unserved import no_island  # loaded only where it is asked
+
+    return no_island(run, missing)
+
+
 def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
     """What each limit alone would have to be; of GPUs, of which islands may have more than there
     are, where that widens what they may be.
@@ -125,6 +133,8 @@ def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
         more = cluster.model_copy(update={"gpus": (GPU_FACTOR * cluster.most_gpus,)})
         wider = replace(run, instance=run.instance.model_copy(update={"cluster": more}))
         return [one.data for one in offers_of(islands_listed(wider), ())]
+
+    from coopt.solving.fleet.over_limits import over_limits  # loaded only where it is asked
 
     parted = run.instance.sharing.mode == "partition" and not run.instance.phase
     return over_limits(run, [one.data for one in offers], with_more_gpus if parted else None)
@@ -226,6 +236,9 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
     at_list = _value(
         with_core_of(run.instance.model_copy(update={"robust": None}), instance), built
     )
+    myopic = (
+        without_foresight(instance, offer.options.begun, value) if grows_alone(instance) else None
+    )
     doubt = None
     if robust is not None:
         doubt = Outlooks(
@@ -241,6 +254,7 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
             update={
                 "cores": cores_of(instance, _standing(instance, built)),
                 "outlooks": doubt,
+                "myopic": myopic,
                 "losses": tuple(_losses(instance, built, run.instance.losses)),
             }
         ),

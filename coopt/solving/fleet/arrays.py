@@ -16,7 +16,13 @@ from coopt.instance.couplings import Site
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Objective
 from coopt.network.core import core_switch
-from coopt.network.growth import bought_share, energy_usd_per_w, factor, support_share
+from coopt.network.growth import (
+    bought_share,
+    energy_usd_per_w,
+    factor,
+    grows_alone,
+    support_share,
+)
 from coopt.network.parts import electricity_of, weigh
 from coopt.network.products import Cap, PricedProduct, caps_of, priced_products
 from formulations.partition_data import (
@@ -42,13 +48,25 @@ class Grid:
 
     @cached_property
     def goods(self) -> tuple[PricedProduct, ...]:
-        """The products, GPUs last."""
-        return priced_products(self.instance)
+        """The products, GPUs last; where phases pay for idle GPUs as for HB domains, these are a
+        product before.
+        """
+        *goods, gpu = priced_products(self.instance)
+        idle = replace(gpu, kind="hb", name=self.instance.cluster.gpu.idle_name)
+        return (*goods, idle, gpu) if self.idle_apart else (*goods, gpu)
+
+    @cached_property
+    def idle_apart(self) -> bool:
+        """Whether idle GPUs are a product of their own."""
+        return grows_alone(self.instance)
 
     @cached_property
     def caps(self) -> tuple[Cap, ...]:
         """The limits on sums over products."""
-        return caps_of(self.instance)
+        caps = caps_of(self.instance)
+        if not self.idle_apart:
+            return caps
+        return tuple(replace(cap, each=(*cap.each, cap.each[-1])) for cap in caps)
 
     @property
     def phases(self) -> int:

@@ -8,7 +8,7 @@ their bounds after losses or stand at doubtful prices, are listed one by one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,8 @@ from coopt.network.family import Family
 from coopt.network.growth import link_labour_usd
 from coopt.network.parts import racks
 from coopt.solving.fleet.arrays import Grid, OptionUses, coupled
-from coopt.solving.fleet.paths import IslandPath
+from coopt.solving.fleet.cheapest import cheapest_paths, is_separable
+from coopt.solving.fleet.paths import Chain, IslandPath
 from coopt.solving.fleet.placed import Placed, all_units, labour_usd, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.runs import Counted, Run
@@ -41,6 +42,10 @@ class SlotOptions(Protocol):
     def slot(self) -> Ints:
         """The slot that each one serves."""
 
+    @property
+    def begun(self) -> tuple[Chain, ...]:
+        """Networks in the phases that they serve; none where nothing grows."""
+
     def uses(self, grid: Grid) -> OptionUses:
         """What each one uses of whatever couples them."""
 
@@ -50,9 +55,10 @@ class SlotOptions(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Paths:
-    """Islands over the phases, one by one."""
+    """Islands over the phases, one by one; `begun` are networks in the phases that they serve."""
 
     placed: tuple[Placed, ...]
+    begun: tuple[Chain, ...] = ()
 
     def __len__(self) -> int:
         return len(self.placed)
@@ -101,6 +107,7 @@ class StandingIslands:
     market: Market
     listed: IslandOptions
     sites: tuple[int | None, ...]
+    begun: tuple[Chain, ...] = ()
 
     def __len__(self) -> int:
         return len(self.listed.workload) * len(self.sites)
@@ -180,12 +187,12 @@ def listed_at(run: Run, billed: Instance, *, beaten_optics: bool = False) -> lis
         and billed.network.switch_cages == "told"
     )
     if alike and billed.sharing.most_products.optics is None:
-        options = _options(run, asked[0], listed)
+        options = _options(run, asked[0], listed, everything=beaten_optics)
         return [(one, options) for one in asked]
-    return [(one, _options(run, one, listed)) for one in asked]
+    return [(one, _options(run, one, listed, everything=beaten_optics)) for one in asked]
 
 
-def _options(run: Run, billed: Instance, listed: ListedIslands) -> SlotOptions:
+def _options(run: Run, billed: Instance, listed: ListedIslands, *, everything: bool) -> SlotOptions:
     """Every island of every workload at every site; what was `listed` before is not listed
     again.
     """
@@ -200,18 +207,26 @@ def _options(run: Run, billed: Instance, listed: ListedIslands) -> SlotOptions:
         )
         run.log.table = Counted(gated=found.gated, kept=found.kept)
         return StandingIslands(market=Market(instance=billed), listed=found, sites=sites)
-    placed: list[Placed] = []
+
+    def prune(chains: Sequence[Chain]) -> list[IslandPath]:
+        return cheapest_paths(billed, chains, run.check_clock)
+
+    pruned = not everything and not original.minimizes_regret and is_separable(billed)
+    placed, begun = list[Placed](), list[Chain]()
     gated: Counter[str] = Counter()
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
-        listing = list_islands(billed, slot.workloads, original, run.check_clock, listed)
+        listing = list_islands(
+            billed, slot.workloads, original, run.check_clock, listed, prune if pruned else None
+        )
+        begun += listing.begun
         run.log.families += listing.families
         gated.update(listing.gated)
         placed += [
             Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites
         ]
     run.log.table = Counted(gated=dict(gated), kept=len(placed))
-    return Paths(placed=tuple(placed))
+    return Paths(placed=tuple(placed), begun=tuple(begun))
 
 
 def as_arrays(instance: Instance) -> bool:

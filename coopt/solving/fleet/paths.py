@@ -33,6 +33,7 @@ from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
+Prune = Callable[[Sequence["Chain"]], list["IslandPath"]]
 Stages = dict[int, Family]
 """What a network of the last phase can have been before, and itself, by GPUs."""
 
@@ -68,11 +69,19 @@ class NumberedFamily(Family):
     number: int = 0
 
 
+Chain = dict[int, Family]
+"""The networks of one line in the phases that train, each with the uplinks that serve."""
+
+
 @dataclass(kw_only=True)
 class Listing:
-    """The islands of one workload, and how many networks and mappings were dropped by cause."""
+    """The islands of one workload, and how many networks and mappings were dropped by cause.
+
+    `begun` are the networks of each line in the phases that they serve, whatever they do in others.
+    """
 
     paths: list[IslandPath] = field(default_factory=list)
+    begun: list[Chain] = field(default_factory=list)
     families: int = 0
     gated: Counter[str] = field(default_factory=Counter)
 
@@ -83,6 +92,7 @@ def list_paths(
     losses: Losses,
     measures: tuple[ObjectiveKind, ...],
     check: Check,
+    prune: Prune | None = None,
 ) -> Listing:
     """Every island that meets the bounds of some workloads in all phases, also after each loss.
 
@@ -96,6 +106,8 @@ def list_paths(
         What optics are compared by.
     check
         Called now and then; may raise.
+    prune
+        The paths that may win of some chains; none where every path may.
     """
     asked = asked_in(instance, names)
     sizes = {t: sizes_of(question) for t, question in asked.items()}
@@ -110,7 +122,7 @@ def list_paths(
     trained = {
         t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked
     }
-    return paths_on(instance, asked, lines, trained, losses, check)
+    return paths_on(instance, asked, lines, trained, losses, check, prune)
 
 
 def paths_on(
@@ -120,6 +132,7 @@ def paths_on(
     trained: Mapping[int, Sequence[Collection[int]]],
     losses: Losses,
     check: Check,
+    prune: Prune | None = None,
 ) -> Listing:
     """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
 
@@ -149,12 +162,20 @@ def paths_on(
             ]
     phases = len(instance.years)
     labour = any(link_labour_usd(instance, t) for t in range(phases))
-    for n in range(len(lines)):
-        for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted):
-            check()
-            found.paths += _paths(
-                _standing_by(chosen), phases, every=labour, from_least=not interrupted
-            )
+    found.begun = [
+        {t: served[t][n][0] for t in asked if served[t][n]}
+        for n in range(len(lines))
+        if all(trained[t][n] for t in asked)
+    ]
+    chains = [
+        _standing_by(chosen)
+        for n in range(len(lines))
+        for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted)
+    ]
+    found.paths = prune(chains) if prune is not None else []
+    for chosen in chains if not found.paths else ():
+        check()
+        found.paths += _paths(chosen, phases, every=labour, from_least=not interrupted)
     return found
 
 

@@ -98,8 +98,10 @@ def units_at(grid: Grid, family: Family, uplinks: int) -> Floats:
     include = grid.instance.objective.include
     counted = units_of(grid.instance, family, uplinks)
     units = np.array([float(counted[good.kind, good.name]) for good in grid.goods])
-    idle = family.installed_gpus - family.gpus
-    units[-1] = family.gpus * ("gpu" in include) + idle * ("hb" in include)
+    units[-1] = family.gpus * ("gpu" in include)
+    units[-2 if grid.idle_apart else -1] += (family.installed_gpus - family.gpus) * (
+        "hb" in include
+    )
     return units
 
 
@@ -166,8 +168,14 @@ def units_in_place(grid: Grid, chosen: Sequence[Placed]) -> Floats:
     return units
 
 
-def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
-    """What islands cost together and whether they keep every limit, exactly as written out."""
+def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = True) -> FleetBill:
+    """What islands cost together and whether they keep every limit, exactly as written out.
+
+    Parameters
+    ----------
+    ahead
+        Whether units may be bought before the phase that needs them.
+    """
     grid, include = Grid(instance=instance), instance.objective.include
     units = units_in_place(grid, chosen)
     watts = np.array(
@@ -179,7 +187,10 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed]) -> FleetBill:
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
     # which units of a phase stand idle in a later one is not told
     idle_gpus = 0 if instance.phase else sum(map(_idle_gpus, chosen)) * ("hb" in include)
-    bought = [_ordered(grid, g, needed[:, g]) for g in range(len(grid.goods))]
+    bought = [
+        _ordered(grid, g, needed[:, g]) if ahead else tuple(map(round, needed[:, g].tolist()))
+        for g in range(len(grid.goods))
+    ]
     spent = [
         PhaseBill(
             purchases=(
@@ -261,9 +272,9 @@ def _lines(
                 left[is_idle] -= used
                 units -= used
                 if used:
-                    yield _item(good, used, usd, idle=is_idle)
+                    yield _item(grid, good, used, usd, idle=is_idle)
             if units:
-                yield _item(good, units, usd, idle=only_idle, spare=True)
+                yield _item(grid, good, units, usd, idle=only_idle, spare=True)
 
 
 def _counted(grid: Grid, good: PricedProduct) -> bool:
@@ -284,9 +295,14 @@ def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:
             yield units, usd
 
 
-def _item(good: PricedProduct, count: int, usd: float, *, idle: bool, spare: bool = False) -> Item:
+def _item(
+    grid: Grid, good: PricedProduct, count: int, usd: float, *, idle: bool, spare: bool = False
+) -> Item:
+    gpu, w = grid.instance.cluster.gpu, 0.0 if spare else good.w
+    idle = idle or (good.kind, good.name) == ("hb", gpu.idle_name)
     kind = "hb" if idle else good.kind
-    return line(kind, good.name, count, usd, 0.0 if spare else good.w, idle=idle, spare=spare)
+    name = gpu.name if idle else good.name
+    return line(kind, name, count, usd, w, idle=idle, spare=spare)
 
 
 def _stored(

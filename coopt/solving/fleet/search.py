@@ -160,8 +160,11 @@ class _Pieces:
         """A subproblem for each part, with its bound where there are several."""
         started = time.perf_counter()
         parts = [part_of(self.data, rows) for rows in self.sets]
-        # A single part is solved in any case, so that its bound would decide nothing.
-        bounds = [-math.inf] if len(parts) == 1 else [lower_bound(part) for part in parts]
+        # A single part is solved in any case, so that its bound, which takes long where several
+        # islands are chosen, would decide nothing.
+        several = self.data.workloads > 1 or self.data.outlooks
+        is_open = len(parts) == 1 and several
+        bounds = [-math.inf if is_open else lower_bound(part) for part in parts]
         subproblems = [
             self._of(n, *piece)
             for n, piece in enumerate(zip(self.sets, parts, bounds, strict=True))

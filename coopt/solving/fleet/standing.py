@@ -45,6 +45,7 @@ from coopt.solving.fleet.arrays import Grid
 from coopt.solving.fleet.paths import (
     Check,
     Listing,
+    Prune,
     Stages,
     asked_in,
     list_paths,
@@ -67,6 +68,7 @@ def list_islands(
     original: Instance,
     check: Check,
     listed: ListedIslands,
+    prune: Prune | None = None,
 ) -> Listing:
     """Every island that may be needed, of those that meet the bounds of some workloads in all
     phases.
@@ -75,7 +77,7 @@ def list_islands(
     ----------
     instance
         The question at the prices of a bill and an efficiency, without intervals.
-    names, check
+    names, check, prune
         As in `coopt.solving.fleet.paths.list_paths`.
     original
         The same question with what prices may turn out to be and what may be lost.
@@ -88,7 +90,7 @@ def list_islands(
     if later and (
         instance.sharing.mode == "time" or any(one.workload != first.workload for one in later)
     ):
-        return list_paths(instance, names, losses, measures, check)
+        return list_paths(instance, names, losses, measures, check, prune)
     start = min(asked)
     factors = original.outlooks
     if paid := factors_paid(instance, start):

@@ -6,20 +6,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import asked_bounds, at_least_efficiency, with_value, within
+from coopt.instance.variants import asked_bounds, at_least_efficiency, phases_of, with_value, within
 from coopt.network.core import core_switch, with_core_optics
-from coopt.solving.explain import missing_optic, rounded_up
+from coopt.network.growth import grows, grows_alone, lines
+from coopt.network.space import domain_counts, families
+from coopt.solving.explain import missing_optic, no_family, rounded_up
 from coopt.solving.fleet.listing import as_arrays
 from coopt.solving.fleet.placed import Slot
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.robust.survival import NETWORK, Subject, farthest, fatal_loss, survived_by_none
-from coopt.solving.runs import Run, StoppedError
+from coopt.solving.runs import Run, RunLog, StoppedError
+from coopt.solving.shared import Field, field_of
 
 CLOSE = 1e-5
 """Share by which a factor that helps may be above the least one."""
@@ -30,6 +34,8 @@ AS_GOOD_AS_NONE = 2.0**40
 
 def no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
     """Workloads that meet their bounds on no island, whatever its site and however it grows."""
+    if grows_alone(run.instance) and (sentences := tuple(_ungrown(run))):
+        return sentences
     without: dict[str | None, list[Slot]] = {}
     for slot in missing:
         optic = missing_optic(run.instance, partial(_has_island, run, slot, run.instance.losses))
@@ -50,6 +56,57 @@ def _has_island(run: Run, slot: Slot, losses: Losses, asked: Instance) -> bool:
             billed, slot.workloads, original, run.check_clock, run.listed or ListedIslands()
         ).paths
     )
+
+
+def _ungrown(run: Run) -> Iterator[str]:
+    """Why no network grows: what stands against one in each phase alone; else that none begins as
+    it has to end.
+    """
+    instance = run.instance
+    questions = phases_of(instance)
+    titles = [f"phase of {phase.year:g}" for phase in instance.phase]
+    if any(True for _ in lines(instance)):
+        for title, question in zip(titles, questions, strict=True):
+            found = field_of(replace(run, instance=question, log=RunLog()), question)
+            if not isinstance(found, Field):
+                yield from (f"{title}: {text}" for text in found())
+        return
+    alone = [
+        f"{title}: {text}"
+        for title, question in zip(titles, questions, strict=True)
+        if next(families(question), None) is None
+        for text in no_family(question)
+    ]
+    yield from alone
+    if alone:
+        return
+    counts = [phase.gpus for phase in instance.phase]
+    if alone or any(True for _ in lines(instance)):
+        return
+    final, listing = counts[-1], ", ".join(f"{gpus:,}" for gpus in counts)
+    spread = [
+        final // domains
+        for hb in instance.network.hb_domains
+        for domains in domain_counts(final, hb)
+        if all(gpus % (final // domains) == 0 for gpus in counts)
+    ]
+    if not spread:
+        yield (
+            f"no HB domain holds the same number of active GPUs in every phase ({listing} GPUs):"
+            " needs GPU counts that share a divisor of more than half of an HB domain"
+        )
+    elif any(family.active in spread and grows(family, counts) for family in families(instance)):
+        yield (
+            f"no network that joins {final:,} GPUs has uplinks in every phase that spread over the"
+            " spines of the last one in even bundles: needs a larger oversubscription, or"
+            " network.bundles = 'any'"
+        )
+    else:
+        yield (
+            f"every network that joins {final:,} GPUs is rail-optimized with three tiers, which"
+            f" cannot grow from {counts[0]:,}: needs another fabric, switches of more ports, or all"
+            " GPUs from the start"
+        )
 
 
 def _unjoined(instance: Instance, optic: str | None, slots: Sequence[Slot]) -> str:

@@ -43,7 +43,6 @@ from coopt.network.wiring import rails_of
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import WorkloadPlan
 from coopt.solving.arrays import fastest_row, workload_plan
-from coopt.solving.explain import rounded_up
 
 Check = Callable[[], None]
 FARTHEST = 16.0
@@ -352,6 +351,8 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
     elif math.isinf(enough):
         help_text = f"{HELP[part]} (no {key} up to {farthest(slower):g} is enough)"
     else:
+        from coopt.solving.explain import rounded_up  # which only sentences need
+
         help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
     return (
         f"robust.survive = {part}: no {subject.noun} that meets {subject.bounds} still meets"
