@@ -10,7 +10,6 @@ bought where it is cheapest; of equally cheap phases the last.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -19,11 +18,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
 from coopt.network.optics import cages_of
-from coopt.network.parts import Key, bill, owned_usd, usd_per_w
+from coopt.network.parts import owned_usd, usd_per_w
 from coopt.network.space import families
 from coopt.network.wiring import EndPoints, pod_span
 from coopt.plan.couplings import PhaseSpending, Stored
-from coopt.plan.parts import Cost, Item, line
+from coopt.plan.parts import Item, line
 
 RETROFIT = "retrofit links"
 
@@ -259,11 +258,6 @@ def factor_paid(instance: Instance, item: Item) -> float:
     return factor(instance, instance.years.index(item.year), paid_as(instance, item))
 
 
-def buying_phase(instance: Instance, kind: str, first_use: int) -> int:
-    """The phase in which a unit is bought that is needed from a phase on."""
-    return min(range(first_use, -1, -1), key=lambda phase: factor(instance, phase, kind))
-
-
 def energy_usd_per_w(instance: Instance, phase: int) -> float:
     """Price of drawing one watt from a phase to the next, or for `objective.years`."""
     objective = instance.objective.model_copy(update={"years": years_of(instance, phase)})
@@ -314,50 +308,6 @@ def link_labour_usd(instance: Instance, phase: int) -> float:
     return instance.phase[phase].retrofit_usd_per_link if instance.phase else 0.0
 
 
-def spending(
-    instance: Instance, network: Line, uplinks: Sequence[int], *, ahead: bool = True
-) -> tuple[PhaseSpending, ...]:
-    """What every phase buys and pays when its leaves have so many uplinks.
-
-    Parameters
-    ----------
-    uplinks
-        Of the first phases, as many as are looked at.
-    ahead
-        Whether units may be bought before the phase that needs them.
-    """
-    bills = [bill(instance, family, u) for family, u in zip(network.phases, uplinks, strict=False)]
-    units: dict[Key, Item] = {(item.kind, item.item): item for lines in bills for item in lines}
-    counts: list[Counter[Key]] = [
-        Counter({(item.kind, item.item): item.count for item in lines}) for lines in bills
-    ]
-    purchases = _purchases(instance, counts, ahead=ahead)
-    phases, support_usd, store = [], [], Counter[Key]()
-    for t, lines in enumerate(bills):
-        store.update(purchases[t])
-        added = network.retrofit(t).links(uplinks[t - 1], uplinks[t]) if t else 0
-        items = (
-            *_purchased_items(instance, t, purchases[t], units),
-            *labour_lines(instance, t, added),
-        )
-        # What was bought so far and is not in place stands in store.
-        waiting = tuple(
-            Stored(item=item.item, kind=item.kind, count=store[key] - counts[t][key])
-            for key, item in units.items()
-            if store[key] > counts[t][key]
-        )
-        power_w = math.fsum(item.w for item in lines)
-        energy_usd = power_w * energy_usd_per_w(instance, t)
-        phases.append(
-            PhaseBill(purchases=items, stored=waiting, power_w=power_w, energy_usd=energy_usd)
-        )
-        standing_usd = math.fsum(item.usd * factor(instance, t, item.kind) for item in lines)
-        support_usd.append(standing_usd * support_share(instance, t))
-    return spendings(
-        instance, phases, work_usd(instance, [phase.goods_usd for phase in phases], support_usd)
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class PhaseBill:
     """What is bought in a phase, what waits for a later one, what all that stands draws (W), and
@@ -397,50 +347,9 @@ def spendings(
     )
 
 
-def _purchases(
-    instance: Instance, counts_of_phases: Sequence[Counter[Key]], *, ahead: bool
-) -> list[Counter[Key]]:
-    """Units that each phase buys of what is put in place, in the phase that needs them or where
-    they are cheapest.
-    """
-    purchases: list[Counter[Key]] = [Counter() for _ in counts_of_phases]
-    for t, counts in enumerate(counts_of_phases):
-        for key, count in counts.items():
-            added = count - (counts_of_phases[t - 1][key] if t else 0)
-            assert added >= 0, "nothing is thrown away"
-            purchases[buying_phase(instance, key[0], t) if ahead else t][key] += added
-    return purchases
-
-
-def _purchased_items(
-    instance: Instance, phase: int, purchases: Counter[Key], units: dict[Key, Item]
-) -> list[Item]:
-    """Lines of the bill at the prices of a phase, in the order of the bill."""
-    lines = []
-    for key, unit in units.items():
-        if purchases[key]:
-            usd = unit.unit_usd * factor(instance, phase, key[0])
-            lines.append(unit.model_copy(update={"unit_usd": usd}).of(purchases[key]))
-    return lines
-
-
 def labour_lines(instance: Instance, phase: int, links: int) -> list[Item]:
     """The line for links that a phase adds to switches that stood before; none where there are none
     or they cost nothing.
     """
     rate = link_labour_usd(instance, phase)
     return [line("labour", RETROFIT, links, rate, 0.0)] if links and rate else []
-
-
-def whole_cost(phases: Sequence[PhaseSpending]) -> Cost:
-    """The bill of the phases spent in, each line with its year, with electricity and work from the
-    first phase on.
-    """
-    items = tuple(item.bought_in(phase.year) for phase in phases for item in phase.bought)
-    capex_usd = math.fsum(item.usd for item in items)
-    return Cost(
-        capex_usd=capex_usd,
-        power_w=math.fsum(item.w for item in items),
-        tco_usd=capex_usd + math.fsum(phase.energy_usd + phase.work_usd for phase in phases),
-        items=items,
-    )

@@ -134,7 +134,7 @@ def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
         wider = replace(run, instance=run.instance.model_copy(update={"cluster": more}))
         return [one.data for one in offers_of(islands_listed(wider), ())]
 
-    from coopt.solving.fleet.over_limits import over_limits  # loaded only where it is asked
+    from coopt.solving.fleet.least_limits import over_limits  # loaded only where it is asked
 
     parted = run.instance.sharing.mode == "partition" and not run.instance.phase
     return over_limits(run, [one.data for one in offers], with_more_gpus if parted else None)
