@@ -6,49 +6,43 @@ The latter follows from its decisions, without a claim of proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
-from coopt.instance.schema import Chosen, Instance, Problem, at_choice, choices_of, seconds_weight
+from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, seconds_weight
 from coopt.instance.variants import leaves_tp_open, with_tp
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.contents import running
 from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
+from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import decided, read_plan
-from coopt.verifier.bounds.designs import check_bound, check_robust_bound
-from coopt.verifier.bounds.exhaustion import check_partition_bound
+from coopt.verifier.bounds.designs import check_bound, check_rivals
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
 from coopt.verifier.bounds.sites import check_sites_bound
 from coopt.verifier.bounds.timed import billed, check_timed
 from coopt.verifier.checks.claims import (
-    PlanForm,
     check_asked,
     check_form,
     check_gap,
     check_numbers,
     check_question,
     check_status,
-    every_island,
+    chooses_islands,
     none_feasible,
-    only_network,
 )
 from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
-from coopt.verifier.clusters import check_on_links, check_partition, check_robust, check_shared
-from coopt.verifier.couplings.growth import check_phased_bound, phase_places
+from coopt.verifier.couplings.growth import check_phased_bound, grows_alone
 from coopt.verifier.couplings.outlooks import value_and_objective
-from coopt.verifier.couplings.prices import CAPS
-from coopt.verifier.couplings.purchases import check_phased
-from coopt.verifier.couplings.ring import check_sites, ring_places
+from coopt.verifier.couplings.prices import CAPS, check_limits
+from coopt.verifier.couplings.ring import check_sites
 from coopt.verifier.fleets import check_fleet
+from coopt.verifier.parts.direct_links import check_direct
+from coopt.verifier.parts.part_checks import check_objective
 from coopt.verifier.routes import check_routes
-
-PlanCheck = Callable[[Ledger, Instance, Plan], None]
-
 
 OF_WORKLOADS = {
     "iteration-time": ("iteration time", "s"),
@@ -84,10 +78,10 @@ DERIVED = frozenset(
     }
     | {
         "part-power",
-        "island-power",
         "core-power",
         "bill-lines",
         "bill-products",
+        "cheapest-orders",
         "list-value",
         "turns",
     }
@@ -175,7 +169,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     claim = plan.model_copy(
         update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)}
     )
-    KINDS[instance.problem].contents(ledger, instance, claim)
+    check_contents(ledger, instance, claim)
     _refuse_other_decisions(instance, ledger)
     labels = [run.label for run in running(plan)]
     checks = _part_by_part(ledger.placed, plan)
@@ -298,59 +292,40 @@ def _fed(checks: list[Check], subject: str) -> Value:
     )
 
 
-class PlanChecks(NamedTuple):
-    """How plans of a kind of problem are checked: what they hold, if anything, what they say is
-    proven, their form.
-    """
+def check_contents(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check what a plan builds: sites that train together, direct links, or islands."""
+    if plan.rivals is not None:
+        check_rivals(ledger, instance, plan, plan.rivals)
+    if plan.cost is None or not plan.parts:
+        return
+    if instance.asks("ring"):
+        check_sites(ledger, instance, plan)
+    elif plan.parts[0].links is not None:
+        check_links(ledger, instance, plan, plan.parts[0].links)
+    else:
+        check_fleet(ledger, instance, plan)
 
-    contents: PlanCheck
-    bound: PlanCheck
-    form: PlanForm
+
+def check_links(ledger: Ledger, instance: Instance, plan: Plan, links: DirectLinks) -> None:
+    """Check a cluster on direct links, its limits and its value."""
+    sums = check_direct(ledger, instance, plan, links)
+    if sums is not None:
+        check_limits(ledger, instance, sums, links.racks)
+        check_objective(ledger, plan, sums)
 
 
-KINDS: dict[Problem, PlanChecks] = {
-    "shared": PlanChecks(
-        check_shared,
-        check_bound,
-        PlanForm(
-            ("design", "workloads", "parts"), ("alternatives", "alternatives_stop"), only_network
-        ),
-    ),
-    "partition": PlanChecks(
-        check_partition,
-        check_partition_bound,
-        PlanForm(("parts",), ("design", "workloads", "cores"), every_island),
-    ),
-    "phased": PlanChecks(
-        check_phased,
-        check_phased_bound,
-        PlanForm(("parts", "growth"), ("myopic",), phase_places),
-    ),
-    "sites": PlanChecks(
-        check_sites,
-        check_sites_bound,
-        PlanForm(("parts", "sites", "ring"), ("design", "workloads"), ring_places),
-    ),
-    "robust": PlanChecks(
-        check_robust,
-        check_robust_bound,
-        PlanForm(("design", "workloads", "parts", "outlooks"), ("losses",), only_network),
-    ),
-    "direct": PlanChecks(
-        check_on_links,
-        check_link_bounds,
-        PlanForm(("workloads", "parts", "rivals"), ("design",), only_network),
-    ),
-    "fleet": PlanChecks(
-        check_fleet,
-        check_fleet_bound,
-        PlanForm(
-            ("parts",),
-            ("design", "workloads", "sites", "growth", "cores", "outlooks", "losses"),
-            every_island,
-        ),
-    ),
-}
+def check_claim(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check the bound of a plan, or that nothing is feasible."""
+    if instance.asks("ring"):
+        check_sites_bound(ledger, instance, plan)
+    elif instance.asks("direct"):
+        check_link_bounds(ledger, instance, plan)
+    elif grows_alone(instance, plan.objective.kind):
+        check_phased_bound(ledger, instance, plan)
+    elif chooses_islands(instance) or (instance.minimizes_regret and plan.status != "infeasible"):
+        check_fleet_bound(ledger, instance, plan)
+    else:
+        check_bound(ledger, instance, plan)
 
 
 def verify(
@@ -404,17 +379,17 @@ def verify(
 
 def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
     """Check a plan as the answer to the first question, and its bound as one on all of them."""
-    question, form = questions[0], KINDS[questions[0].problem].form
+    question = questions[0]
     check_asked(ledger, question, plan)
-    check_status(ledger, question, plan, form)
+    check_status(ledger, question, plan)
     check_gap(ledger, plan)
-    check_form(ledger, question, plan, form)
+    check_form(ledger, question, plan)
     if check_timed(ledger, question, plan):
-        KINDS[question.problem].contents(ledger, question, plan)
+        check_contents(ledger, question, plan)
         # Bounds on several choices repeat the same checks, which are told once.
         count_before = len(ledger.checks)
         for choice in questions:
-            KINDS[choice.problem].bound(ledger, choice, _as_claim_on(choice, question, plan))
+            check_claim(ledger, choice, _as_claim_on(choice, question, plan))
         ledger.say_once(count_before)
 
 
@@ -446,9 +421,8 @@ def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     inside, claim = with_tp(instance, across=False), none_feasible(plan)
     claim_ledger = Ledger()
-    for choice in choices_of(inside) if inside.problem == "choice" else [Chosen()]:
-        question = at_choice(inside, choice) if inside.problem == "choice" else inside
-        KINDS[question.problem].bound(claim_ledger, question, claim)
+    for choice in choices_of(inside):
+        check_claim(claim_ledger, _of_choice(inside, choice), claim)
     for check in claim_ledger.checks:
         name = "tp-inside-source" if check.name == "bound-source" else "tp-inside"
         ledger.holds(
@@ -477,7 +451,7 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
     """The question that the plan chose of those that its instance leaves open, then all others;
     none if it may not.
     """
-    choices = list(choices_of(instance)) if instance.problem == "choice" else [Chosen()]
+    choices = list(choices_of(instance))
     claim = plan.chosen
     if claim == Chosen() and plan.cost is None:
         claim = choices[0]
@@ -490,4 +464,9 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
         fault,
     ):
         for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
-            yield at_choice(instance, choice) if instance.problem == "choice" else instance
+            yield _of_choice(instance, choice)
+
+
+def _of_choice(instance: Instance, choice: Chosen) -> Instance:
+    """The question of one choice; the question itself where it leaves nothing open."""
+    return instance if choice == Chosen() else at_choice(instance, choice)

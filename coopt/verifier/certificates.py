@@ -37,9 +37,9 @@ from coopt.plan.store import (
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
-from coopt.verifier.checks.claims import asked_kind, none_feasible
+from coopt.verifier.checks.claims import asked_kind, chooses_islands, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
-from coopt.verifier.couplings.growth import growths_of, least_growth_below
+from coopt.verifier.couplings.growth import grows_alone, growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.parts.bills import (
@@ -124,7 +124,7 @@ def certify(
     """
     instance = instance_of(instance)
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
-    if instance.problem == "choice":
+    if instance.open_keys:
         return _of_choices(instance, plan, proof)
     check_same_question(instance, plan)
     kind = asked_kind(instance, plan)
@@ -164,33 +164,28 @@ def _certified(
     if bound is None and plan.status != "infeasible":
         return _without_bound("no claim")
     ceiling = math.inf if bound is None else bound
-    if instance.problem == "shared":
-        search = least_design if instance.availability is None else _least_interrupted
-        return _certificate(plan, *search(instance, kind, ceiling))
-    if instance.problem == "robust":
-        if instance.minimizes_regret and bound is not None:
-            return _of_regret(instance, plan, kind)
-        question = certain_question(instance)
-        stands = loss_condition(question, LENIENT)
-        return _certificate(plan, *least_design(question, kind, ceiling, stands))
-    if instance.problem == "phased" and kind != "power":
-        least_value = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
-        return _certificate(plan, least_value, Counter())
-    if instance.problem == "sites":
+    if instance.asks("ring"):
         sites_bound = SitesBound(instance, kind, ceiling)
         by = "every ring, slowest rate and division into shares, each network priced exactly"
         return _certificate(plan, sites_bound.least, sites_bound.tried).model_copy(
             update={"by": by}
         )
-    if instance.problem == "direct":
+    if instance.asks("direct"):
         return _of_links(instance, plan, proof, kind)
-    if instance.problem in ("partition", "fleet"):
+    if grows_alone(instance, kind):
+        least_value = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
+        return _certificate(plan, least_value, Counter())
+    if chooses_islands(instance):
         return (
             _of_islands(instance, plan, kind) if proof is None else _of_cases(instance, plan, proof)
         )
-    return _unproven(
-        plan, "without a proof only one network, in phases, in doubt or at sites is gone through"
-    )
+    if instance.minimizes_regret and bound is not None:
+        return _of_regret(instance, plan, kind)
+    if instance.availability is not None:
+        return _certificate(plan, *_least_interrupted(instance, kind, ceiling))
+    question = certain_question(instance)
+    stands = loss_condition(question, LENIENT) if instance.losses else no_condition
+    return _certificate(plan, *least_design(question, kind, ceiling, stands))
 
 
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:

@@ -1,18 +1,24 @@
-"""Check a fleet: the network of every island in every phase, then what couples them
+"""Check what a plan builds: the network of every island in every phase, then what couples them
 (docs/fleets.md).
+
+One network that all workloads have in turn is an island of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.plan.couplings import Part, SitePower
+from coopt.plan.claims import Alternative
+from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.schema import Design, Plan
-from coopt.verifier.checks.claims import island_places
+from coopt.verifier.bounds.designs import check_beside, check_order
+from coopt.verifier.bounds.timed import billed, check_timed_value
+from coopt.verifier.checks.claims import check_gap, island_places
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.core import (
     check_core_end,
@@ -30,8 +36,9 @@ from coopt.verifier.couplings.fleet import (
     standing_units,
     trained_gpus,
 )
-from coopt.verifier.couplings.growth import is_drawn
+from coopt.verifier.couplings.growth import grows_alone, is_drawn
 from coopt.verifier.couplings.losses import check_survival
+from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.outlooks import certain_question, check_fleet_value
 from coopt.verifier.couplings.prices import (
@@ -65,33 +72,74 @@ from coopt.verifier.parts.workload_checks import check_mappings, check_run, matc
 from coopt.verifier.simulation.interruptions import check_promises
 
 
+class CheckedIsland(NamedTuple):
+    """An island whose network is sound, and how that of its last phase was counted."""
+
+    island: FleetIsland
+    last_part: CountedPart
+
+
 def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check parts and couplings."""
-    if plan.cost is None or not plan.parts:
+    """Check parts and couplings, what planning phase by phase ends in, and runners-up."""
+    last_parts = _check_built(ledger, instance, plan)
+    if grows_alone(instance, plan.objective.kind):
+        check_myopic(ledger, instance, plan)
+    if instance.beyond_one_network:
         return
+    if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
+        return
+    for rank, alternative in enumerate(plan.alternatives, start=1):
+        claim, beside = as_plan(plan, alternative), Ledger()
+        check_gap(beside, claim)
+        last_parts += _check_built(beside, instance, claim)
+        ledger.turn_to(f"Runner-up {rank}", aside=True)
+        ledger.take(beside.checks)
+    ledger.turn_to()
+    # The order counts only among designs that can be built.
+    if len(last_parts) == 1 + len(plan.alternatives):
+        check_order(ledger, instance, plan, [(part.family, part.ports) for part in last_parts])
+
+
+def as_plan(plan: Plan, alternative: Alternative) -> Plan:
+    """A runner-up in the place of the plan that it stands beside."""
+    cost, workloads, design = alternative.cost, alternative.workloads, alternative.design
+    sections = {
+        "objective": alternative.objective,
+        "cost": cost,
+        "parts": (one_network(cost, workloads, design=design),),
+    }
+    return plan.model_copy(update=sections)
+
+
+def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[CountedPart]:
+    """Check parts and couplings; the networks of the last phase, none where one cannot be built."""
+    assert plan.cost is not None
     fleet = fleet_of(instance, plan)
-    islands = _check_islands(ledger, fleet, plan)
-    if islands is None:
-        return
-    joints = core_joints(fleet, islands)
-    check_cores(
-        ledger, fleet.question, plan, {(fleet.year(t), site): joints[t, site] for t, site in joints}
-    )
+    checked = _check_islands(ledger, fleet, plan)
+    if checked is None:
+        return []
+    islands, last_parts = [one.island for one in checked], [one.last_part for one in checked]
+    if fleet.question.sharing.core is not None:
+        joints = core_joints(fleet, islands)
+        places = {(fleet.year(t), site): joints[t, site] for t, site in joints}
+        check_cores(ledger, fleet.question, plan, places)
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     if sums is not None:
         _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
-        check_fleet_value(ledger, instance, plan, fleet, islands, sums)
+        if plan.objective.kind == fleet.kind:
+            check_fleet_value(ledger, instance, plan, fleet, islands, sums)
+        else:
+            check_timed_value(ledger, instance, plan, last_parts[0], sums)
+    return last_parts
 
 
 def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     """The terms at which a plan is billed, with the optic that its cores have."""
-    return Fleet(
-        question_as_built(certain_question(instance), plan.objective.kind, plan),
-        plan.objective.kind,
-    )
+    kind = billed(plan.objective.kind)
+    return Fleet(question_as_built(certain_question(instance), kind, plan), kind)
 
 
-def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland] | None:
+def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[CheckedIsland] | None:
     """Check every part, island by island; None where one is so wrong that no bill can be made."""
     by_name = {part.name: part for part in plan.parts}
     places = list(island_places(fleet.question))
@@ -109,15 +157,16 @@ def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[FleetIsland
             _check_island(ledger, fleet, island, island_parts, core_end_of(plan, island))
         )
         ledger.turn_to()
-    islands = [checked_island for checked_island in checked if checked_island is not None]
-    if len(islands) == len(checked):
-        check_survival(ledger, fleet, plan, islands)
-    return islands if len(islands) == len(checked) else None
+    sound_islands = [checked_island for checked_island in checked if checked_island is not None]
+    if len(sound_islands) < len(checked):
+        return None
+    check_survival(ledger, fleet, plan, [sound_island.island for sound_island in sound_islands])
+    return sound_islands
 
 
 def _check_island(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
-) -> FleetIsland | None:
+) -> CheckedIsland | None:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how
     it may grow.
     """
@@ -126,7 +175,7 @@ def _check_island(
     years = tuple(part.phase for part in parts.values())
     fine = len(claimed_sites) == 1 and claimed_sites[0] in (sites_by_name or (None,))
     fine = fine and years == tuple(fleet.year(t) for t in parts)
-    ledger.turn_to(f"Island of {name!r}")
+    ledger.turn_to("" if fleet.is_one_part else f"Island of {name!r}")
     needs = "one site of the instance where there are sites, and its phases"
     fault = f"It stands at {claimed_sites} in {years}, needs {needs}."
     if not ledger.holds("place", fine, tuple(map(str, claimed_sites)), tuple(sites_by_name), fault):
@@ -139,23 +188,33 @@ def _check_island(
         return None
     phases: list[StandingIsland | None] = [None] * len(fleet.phases)
     for t, part in parts.items():
-        ledger.turn_to(part=part.name)
+        _turn_to(ledger, fleet, part)
         phases[t] = _check_standing(ledger, fleet, site, t, (name, part), *stages[t])
-    return None if any(phases[t] is None for t in parts) else FleetIsland(name, site, tuple(phases))
+    if any(phases[t] is None for t in parts):
+        return None
+    return CheckedIsland(FleetIsland(name, site, tuple(phases)), end.part)
 
 
-End = tuple[int, GrowthStage]
+def _turn_to(ledger: Ledger, fleet: Fleet, part: Part) -> None:
+    """Say that checks to come are of a part, where there are several."""
+    ledger.turn_to(part="" if fleet.is_one_part else part.name)
+
+
+class End(NamedTuple):
+    """The last phase in which an island trains, its network there, and how that was counted."""
+
+    phase: int
+    stage: GrowthStage
+    part: CountedPart
 
 
 def _check_end(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
 ) -> End | None:
-    """Check design, network and training of the last phase in which an island trains; that phase,
-    and its network.
-    """
+    """Check design, network and training of the last phase in which an island trains."""
     t = fleet.training_phases(name)[-1]
     part, workloads = parts[t], fleet.workloads_in(t, name)
-    ledger.turn_to(part=part.name)
+    _turn_to(ledger, fleet, part)
     if part.design is None or not _check_size(ledger, fleet, t, workloads, part.design.gpus):
         return None
     question = question_of_island(fleet.question, workloads, part.design.gpus)
@@ -175,22 +234,23 @@ def _check_end(
     check_part_runs(ledger, counted_part, question.cluster.gpu, availability=question.availability)
     if question.availability is not None:
         check_promises(ledger, question.availability, counted_part, question.cluster.gpu)
-    return t, _last_network(fleet, counted_part, optic_below)
+    return End(t, _last_network(fleet, counted_part, optic_below), counted_part)
 
 
 def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthStage:
     """The network of a part as the end of growth."""
     family, ports = part.family, part.ports
-    uplinks: tuple[int, ...] = (0,)
+    uplinks: tuple[int, ...] = (ports.up,) if ports.tiers > 1 else (0,)
     assert part.optics is not None
-    if ports.tiers > 1:
+    if ports.tiers > 1 and len(fleet.phases) > 1:
         assert family.gear is not None
         carried = tuple(map(family.gear.carried, part.optics))
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
         # Whole bundles or modules above leaves do not rise with every uplink: only those of the
         # plan count.
         is_settled = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
-        uplinks = (ports.up,) if is_settled else next(menu for _, menu in menus if ports.up in menu)
+        if not is_settled:
+            uplinks = next(menu for _, menu in menus if ports.up in menu)
     return last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
 
 
@@ -198,7 +258,8 @@ def _check_size(
     ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int
 ) -> bool:
     gpus_there = fleet.gpus(t)
-    sizes = (gpus_there,) if fleet.question.sharing.mode == "time" else workloads[0].gpus
+    in_turn = fleet.question.sharing.mode == "time"
+    sizes = fleet.questions[t].cluster.gpus if in_turn else workloads[0].gpus
     fits = 1 <= gpus <= gpus_there and (sizes is None or gpus in sizes)
     sizes_text = f"1 to {gpus_there}" if sizes is None else ", ".join(map(str, sizes))
     fault = f"It trains on {gpus} GPUs, sizes allowed are {sizes_text}."
@@ -211,10 +272,12 @@ def _check_growth(
     """Check that one network of docs/phased.md stands in every phase as its part says; stage and
     uplinks of each.
     """
+    if len(parts) == 1:
+        return {end.phase: (end.stage, end.part.ports.up)}
     stages: dict[int, tuple[GrowthStage, int]] = {}
     previous: Part | None = None
     for t, part in parts.items():
-        ledger.turn_to(part=part.name)
+        _turn_to(ledger, fleet, part)
         previous_stage = stages[t - 1] if previous else None
         trains = fleet.workloads_in(t, name)
         # What stands stays in a phase in which its workload does not train.
@@ -227,7 +290,7 @@ def _check_growth(
             counts = [phase_part.design.gpus for phase_part in parts.values() if phase_part.design]
             stage_and_uplinks = _stage_of(fleet, end, t, part.design, counts)
             is_grown = stage_and_uplinks is not None and _grows(previous_stage, stage_and_uplinks)
-            is_grown = is_grown and _same_gear(part.design, parts[end[0]].design)
+            is_grown = is_grown and _same_gear(part.design, parts[end.phase].design)
         fault = (
             "No network of docs/phased.md that grows to the one of the last phase stands here as"
             " the plan says."
@@ -245,8 +308,8 @@ def _stage_of(
     """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is
     not.
     """
-    last_phase, last_network = end
-    if t == last_phase:
+    last_network = end.stage
+    if t == end.phase:
         stage = last_network
     else:
         if design.gpus > last_network.family.gpus or design.gpus % last_network.family.active:
@@ -380,4 +443,5 @@ def _check_limits(
     powers = [
         (fleet.year(t), site, drawn_w) for t, site, drawn_w in fleet.facility_powers(units_by_place)
     ]
-    check_fed_sites(ledger, powers, fed)
+    if powers:
+        check_fed_sites(ledger, powers, fed)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 FACTORS = 2.0, 0.5, 1000 / 1024, 1024 / 1000, 8.0, 1000.0
 UNSEEN = {"ge", "le", "gt", "lt", "max_length", "min_length", "rel_tol", "frozen", "exclude", "strict", "cutoff", "n"}
-UNSEEN |= {"indent", "by_alias", "exclude_defaults", "sort_keys", "kw_only", "listed", "start"}
+UNSEEN |= {"indent", "by_alias", "exclude_defaults", "sort_keys", "kw_only", "listed", "optional", "start"}
 NO_BELIEF = {"base", "complaints", "errors", "files", "kinds", "quotes", "tables", "texts"}
 """Files of `coopt/instance/` that read, refuse and show, and hold no unit, factor or default of a plan."""
 LIMIT = re.compile(r"^(MOST|LONGEST|LEAST|YEARS_FROM|ROUND_UP)\w* = ")
@@ -93,7 +93,8 @@ def _beliefs(tree: ast.AST, *, seen: bool = True) -> Iterator[ast.Constant]:
             if seen and isinstance(child.value, bool | int | float):
                 yield child
             continue
-        hidden = isinstance(child, ast.Compare | ast.JoinedStr | ast.Slice)
+        # the arguments of a function that reads tables hold no belief either
+        hidden = isinstance(child, ast.Compare | ast.JoinedStr | ast.Slice | ast.arguments)
         hidden = hidden or (isinstance(child, ast.keyword) and child.arg in UNSEEN)
         if isinstance(child, ast.Subscript):
             yield from _beliefs(child.value, seen=seen)

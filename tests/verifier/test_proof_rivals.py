@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coopt.verifier.couplings.fleet import Fleet
-from coopt.verifier.couplings.prices import cheapest_purchase
+from coopt.verifier.couplings.orders import least_usd
 from coopt.verifier.parts.optics import candidate_optics
 from coopt.verifier.proofs.cases import CaseLimits, CheapIslands
 from coopt.verifier.proofs.menus import PriceFloors
@@ -48,10 +48,9 @@ def test_whoever_is_beaten_is_never_cheaper_whatever_else_is_bought() -> None:
 
 
 def _bill(asked: Fleet, names, taken, rest) -> float:
-    purchases = (
-        cheapest_purchase(asked.question, product, taken[0, name] + rest[name]) for name, product in names.items()
+    return sum(
+        least_usd((asked.tariff(0, product),), (taken[0, name] + rest[name],)) for name, product in names.items()
     )
-    return sum(units * usd for lines in purchases for units, usd in lines)
 
 
 def test_fewer_units_at_a_price_for_all_units_save_nothing_for_sure() -> None:
@@ -96,11 +95,11 @@ def test_neither_dollars_nor_watts_alone_make_up_for_more_of_the_other() -> None
 
 
 def test_more_units_are_bought_where_all_of_them_cost_less() -> None:
-    question, product = fleet().question, ("switch", "64x400g")
-    usd = fleet().prices[product].usd  # type: ignore[index]
+    asked, product = fleet(), ("switch", "64x400g")
+    usd = asked.prices[product].usd  # type: ignore[index]
     for needed, bought, factor in ((2, 2, 1.0), (4, 9, 0.5), (8, 9, 0.5), (10, 10, 0.5)):
-        ((units, each),) = cheapest_purchase(question, product, needed)  # type: ignore[arg-type]
-        assert (units, round(each / usd, 9)) == min([(needed, 1.0), (bought, factor)], key=lambda one: one[0] * one[1])
+        cheapest_usd = least_usd((asked.tariff(0, product),), (needed,))  # type: ignore[arg-type]
+        assert cheapest_usd == pytest.approx(usd * min(needed, bought * factor))
 
 
 @pytest.mark.parametrize(

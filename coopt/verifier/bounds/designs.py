@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from coopt.instance.errors import counted
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -28,7 +28,7 @@ from coopt.verifier.checks.verdict import (
     is_below,
 )
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.outlooks import best_values, certain_question, price_outlooks, regrets
+from coopt.verifier.couplings.outlooks import certain_question
 from coopt.verifier.parts.enumeration import (
     Condition,
     FoundDesign,
@@ -48,18 +48,19 @@ def any_design(margin: float) -> Condition:
     return no_condition
 
 
-def check_bound(
-    ledger: Ledger, instance: Instance, plan: Plan, stands: StandsWithin = any_design
-) -> None:
-    """Check that no feasible design costs less than the bound, and that none exists where the plan
-    says so.
+def check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
+    """Check that no feasible design that stands all losses costs less than the bound, and that none
+    exists where the plan says so.
     """
+    question, stands = certain_question(instance), any_design
+    if instance.losses:
+        stands = partial(loss_condition, question)
     if plan.status == "infeasible":
         fault = "A design is feasible, at {}, although the plan says that none is."
-        check_no_design(ledger, instance, plan, "infeasible", math.inf, fault, stands)
+        check_no_design(ledger, question, plan, "infeasible", math.inf, fault, stands)
     if plan.objective.bound is not None:
         fault = f"A feasible design costs less than the bound of {plan.objective.bound:,.2f}: {{}}."
-        check_no_design(ledger, instance, plan, "bound", plan.objective.bound, fault, stands)
+        check_no_design(ledger, question, plan, "bound", plan.objective.bound, fault, stands)
 
 
 def check_no_design(
@@ -344,38 +345,3 @@ def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
         gear.nic_planes,
     )
     return parts if ports.tiers == 1 else (*parts, gear.kind, ports)
-
-
-def check_robust_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no design that stands all losses costs less, and that none exists where the plan
-    says so.
-    """
-    question = certain_question(instance)
-    if instance.outlooks and plan.status != "infeasible":
-        _check_least_regret(ledger, instance, plan)
-    else:
-        check_bound(ledger, question, plan, lambda margin: loss_condition(question, margin))
-
-
-def _check_least_regret(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no design has a regret below the bound, measured from the best values that the
-    plan claims.
-    """
-    bound, kind = plan.objective.bound, plan.objective.kind
-    if bound is None:
-        return
-    outlooks = price_outlooks(instance)
-    turn_values = [turn.best for turn in plan.couplings.turns]
-    if len(turn_values) != len(outlooks):
-        turn_values = best_values(instance, kind, outlooks, LENIENT)
-    floor = bound - ROUNDING * max([*turn_values, bound])
-    lenient_regret = min(regrets(instance, kind, turn_values, LENIENT), default=math.inf)
-    least_regret = lenient_regret
-    if lenient_regret < floor:
-        least_regret = min(regrets(instance, kind, turn_values, STRICT), default=math.inf)
-    fault = f"A design has a regret of {least_regret:,.2f}, less than the bound of {bound:,.2f}."
-    ledger.holds("bound", least_regret >= floor, bound, least_regret, fault, ROUNDING)
-    if lenient_regret < floor <= least_regret:
-        note_undecided(
-            ledger, plan, f"a design with a regret of {lenient_regret:,.10g}", lenient_regret
-        )

@@ -194,7 +194,11 @@ class FleetChoices:
                 Fleet(question, self._kind)
                 for question in questions_by_core_optic(self._question, self._kind)
             ]
-            fleet_paths = ((fleet, IslandPaths(fleet, margin)) for fleet in fleets)
+            # one network is gone through whatever its designs are
+            fleet_paths = (
+                (fleet, IslandPaths(fleet, margin, math.inf if fleet.is_one_part else None))
+                for fleet in fleets
+            )
             self._listed[margin] = [
                 FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands])
                 for fleet, paths in fleet_paths
@@ -304,8 +308,7 @@ class Search:
                 return
             for choice in self._menus[len(islands)]:
                 self._choices += 1
-                if self._choices > MOST_CHOICES:
-                    raise TooManyError
+                self._give_up(self._choices > MOST_CHOICES)
                 yield from deeper(
                     (*islands, choice.island), tuple(map(add, so_far, choice.least_values))
                 )
@@ -315,9 +318,12 @@ class Search:
     def _value(self, islands: Sequence[FleetIsland]) -> float:
         """What a choice is worth; infinite where it is over a limit."""
         self._bills += 1
-        if self._bills > MOST_BILLS:
-            raise TooManyError
+        self._give_up(self._bills > MOST_BILLS)
         return value_of(self._fleet, self._outlooks, self._best, islands, self._margin)
+
+    def _give_up(self, many: bool) -> None:
+        if many and not self._fleet.is_one_part:
+            raise TooManyError
 
 
 def has_room(fleet: Fleet, islands: Sequence[FleetIsland]) -> bool:

@@ -71,7 +71,8 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """
     kind = plan.objective.kind
     terms = {
-        "one workload on one network": instance.problem == "shared" and len(instance.workload) == 1,
+        "one workload on one network": not instance.beyond_one_network
+        and len(instance.workload) == 1,
         "years above 0": kind != "usd_per_token" or instance.objective.years > 0,
         "carbon of electricity and tokens": (
             kind != "carbon"

@@ -5,7 +5,7 @@ bound; and each once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -34,13 +34,42 @@ class Place(NamedTuple):
 
 
 class PlanForm(NamedTuple):
-    """What a plan for a kind of problem consists of: sections beside cost and value, others that it
-    may have, and its parts in order.
-    """
+    """Which sections beside cost and value a plan has, by its question, and which it may have."""
 
     has: tuple[str, ...]
     may_have: tuple[str, ...]
-    places: Callable[[Instance, Plan], Iterable[Place]]
+
+
+def form_of(instance: Instance) -> PlanForm:
+    """The sections of an answer to a question; `design` and `workloads` repeat those of the only
+    part.
+    """
+    asked = {
+        "growth": instance.phase,
+        "sites": instance.site,
+        "ring": instance.asks("ring"),
+        "outlooks": instance.robust,
+        "rivals": instance.asks("direct"),
+    }
+    allowed = {
+        "cores": instance.sharing.core,
+        "losses": instance.losses,
+        "myopic": instance.phase and instance.sharing.mode == "time",
+        "alternatives": not instance.beyond_one_network,
+        "alternatives_stop": not instance.beyond_one_network,
+    }
+    sections, further = (
+        tuple(name for name, given in tables.items() if given) for tables in (asked, allowed)
+    )
+    return PlanForm(("parts", *sections), ("design", "workloads", *further))
+
+
+def chooses_islands(instance: Instance) -> bool:
+    """Whether its bound is one on choices of islands: several, in phases, or at once prone to
+    losses and failures.
+    """
+    several = instance.sharing.mode == "partition" or instance.phase or instance.site
+    return bool(several or (instance.robust and instance.availability))
 
 
 ABOUT = (
@@ -181,17 +210,15 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ledger.overridden.append(f"a gap of {target:.4%} in place of {instance.solver.gap:.4%}")
 
 
-def check_status(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
+def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that status, contents and gap go together."""
-    fault = _status_fault(
-        plan, gap_target(instance, plan), form, is_linked=instance.problem == "direct"
-    )
+    fault = _status_fault(plan, gap_target(instance, plan), form_of(instance))
     ledger.holds(
         "status", not fault, plan.status, "consistent" if not fault else "inconsistent", fault
     )
 
 
-def _status_fault(plan: Plan, target: float, form: PlanForm, *, is_linked: bool) -> str:
+def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
     objective, sections = plan.objective, (*form.has, *form.may_have)
     sections_held = [
@@ -214,8 +241,6 @@ def _status_fault(plan: Plan, target: float, form: PlanForm, *, is_linked: bool)
             return "An infeasible instance has no bound, and yet one is given."
         return ""
     # From here on the plan builds something, so that all that its form has must be there.
-    if is_linked and (plan.design is None) == (plan.direct is None):
-        return "A plan has either switches or direct links: one of the two."
     lacking = [key for key in (*parts, *form.has) if key not in present]
     if lacking:
         return f"Status {plan.status!r} needs a plan, and {', '.join(lacking)} is missing."
@@ -293,31 +318,30 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     note_source(ledger, plan, source, rival)
 
 
-def check_form(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
+def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check which parts there are, which of them couplings speak of, and what is said of a part
     more than once.
     """
     if not plan.parts:
         return
     claimed_places = [Place(part.name, part.site, part.phase) for part in plan.parts]
-    places = list(form.places(instance, plan))
+    places = list(_places(instance, plan))
     fault = f"The parts are to be {_text(places)}, the plan has {_text(claimed_places)}."
     ledger.holds("parts", claimed_places == places, _text(claimed_places), _text(places), fault)
-    strange = list(_strange_couplings(instance, plan))
+    strange = tuple(_strange_couplings(plan, claimed_places))
     fault = f"The couplings speak of other parts than those of the plan: {', '.join(strange)}."
-    ledger.holds("coupled", not strange, tuple(strange), (), fault)
-    _check_networks(ledger, instance, plan, form)
-    _check_repeated(ledger, plan, form)
+    ledger.holds("coupled", not strange, strange, (), fault)
+    _check_networks(ledger, instance, plan)
+    _check_repeated(ledger, instance, plan)
     _check_powers(ledger, instance, plan)
 
 
-def only_network(instance: Instance, plan: Plan) -> Iterator[Place]:
-    """The part of a plan that builds one network at once."""
-    yield Place(NETWORK)
-
-
-def every_island(instance: Instance, plan: Plan) -> Iterator[Place]:
-    """The islands of a plan, at the sites where it has them stand."""
+def _places(instance: Instance, plan: Plan) -> Iterator[Place]:
+    """The sites of a ring, or the islands of a plan at the sites where it has them stand."""
+    if instance.asks("ring"):
+        ring = plan.couplings.ring
+        yield from (Place(name, name) for name in (ring.sites if ring is not None else ()))
+        return
     sites = {part.name: part.site for part in plan.parts} if None not in instance.sites else {}
     for _, year, name in island_places(instance):
         yield Place(name, sites.get(name), year)
@@ -355,32 +379,21 @@ def _text(places: list[Place]) -> str:
     )
 
 
-def _strange_couplings(instance: Instance, plan: Plan) -> Iterator[str]:
-    """Couplings of other parts than the plan has; cores, and those of a fleet, are compared to what
-    stands where.
+def _strange_couplings(plan: Plan, parts: list[Place]) -> Iterator[str]:
+    """Couplings of other parts than a ring of sites has; all others are compared to what stands
+    where.
     """
-    if instance.problem == "fleet":
-        return
-    couplings, parts = (
-        plan.couplings,
-        [Place(part.name, part.site, part.phase) for part in plan.parts],
-    )
-    if [Place(claim.site, claim.site, claim.phase) for claim in couplings.sites] not in ([], parts):
-        yield "sites"
-    ring = couplings.ring
-    if ring is not None and len(ring.site_shares) != len(ring.sites):
-        yield "ring"
-    if couplings.years not in ((None,), tuple(place.phase for place in parts)):
-        yield "growth"
-    losses = [NETWORK] if instance.losses else []
-    # a single domain has no network that could be lost
-    if [claim.part for claim in couplings.losses] not in ([], losses):
-        yield "losses"
+    ring, sites = plan.couplings.ring, plan.couplings.sites
+    if ring is not None:
+        if [Place(claim.site, claim.site, claim.phase) for claim in sites] != parts:
+            yield "sites"
+        if len(ring.site_shares) != len(ring.sites):
+            yield "ring"
 
 
-def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanForm) -> None:
+def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Each part is one network."""
-    has_links = instance.problem == "direct"
+    has_links = bool(instance.asks("direct"))
     vague = tuple(
         part.name
         for part in plan.parts
@@ -394,15 +407,12 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan, form: PlanFo
     ledger.holds("part-networks", not vague, vague, (), fault)
 
 
-def _check_repeated(ledger: Ledger, plan: Plan, form: PlanForm) -> None:
+def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
-    # where workloads stand at the top, the only part is all that is bought
-    wrong = list(
-        _unlike(
-            plan, only, billed=only is not None and only.name == NETWORK and "workloads" in form.has
-        )
-    )
+    # the only network of what is bought at once is all that is bought
+    apart = instance.sharing.mode == "partition" or instance.phase or instance.site
+    wrong = list(_unlike(plan, only, billed=not apart))
     fault = f"At its top the plan says something else than in its parts: {', '.join(wrong)}."
     ledger.holds("repeated", not wrong, tuple(wrong), (), fault)
 

@@ -16,9 +16,15 @@ from coopt.instance.hardware import Nic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
+from coopt.plan.parts import Item, ItemKind
 from coopt.verifier.checks.claims import island_names
 from coopt.verifier.couplings.core import Joint, core_optic
-from coopt.verifier.couplings.growth import link_labour_usd, links_added, price_factor
+from coopt.verifier.couplings.growth import (
+    grows_alone,
+    link_labour_usd,
+    links_added,
+    price_factor,
+)
 from coopt.verifier.couplings.prices import (
     LimitedSum,
     ProductKey,
@@ -30,7 +36,7 @@ from coopt.verifier.couplings.prices import (
 )
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.couplings.stages import GrowthStage
-from coopt.verifier.parts.bills import UnitPrice, least_racks, owned_usd
+from coopt.verifier.parts.bills import LineKey, UnitPrice, least_racks, owned_usd
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
 
@@ -120,10 +126,32 @@ class Fleet:
         self._units: dict[StandingIsland, Counter[ProductKey]] = {}
         self.questions = phases_of(question)
 
+    @property
+    def is_one_part(self) -> bool:
+        """Whether all that is built is one network that is bought at once."""
+        return len(self.phases) == len(self.sites) == len(self.islands) == 1
+
     @cached_property
     def prices(self) -> dict[ProductKey, UnitPrice]:
         """Price and power of a unit of every product."""
-        return list_prices(self.question)
+        gpu, prices = self.question.cluster.gpu, list_prices(self.question)
+        return prices | {("hb", gpu.idle_name): prices["gpu", gpu.name]}
+
+    @cached_property
+    def idle_apart(self) -> bool:
+        """Whether phases pay for idle GPUs as for HB domains; else all GPUs are one product."""
+        return grows_alone(self.question, self.kind)
+
+    def product_of(self, item: Item) -> tuple[ItemKind, str]:
+        """What a line of a bill has units of."""
+        idle_apart = item.idle and self.idle_apart
+        return ("hb", self.question.cluster.gpu.idle_name) if idle_apart else item.product
+
+    def line_of(self, product: ProductKey) -> LineKey:
+        """What the lines of a product name."""
+        gpu = self.question.cluster.gpu
+        is_idle = product == ("hb", gpu.idle_name)
+        return LineKey("hb", gpu.name, idle=True) if is_idle else LineKey(*product)
 
     def tariff(self, phase: int, product: ProductKey) -> Tariff:
         """The prices of a product in a phase."""
@@ -164,7 +192,7 @@ class Fleet:
 
     def gpus(self, phase: int) -> int:
         """GPUs that may train in a phase."""
-        return self.questions[phase].cluster.gpus[0]
+        return self.questions[phase].cluster.most_gpus
 
     def price_factor(self, phase: int, kind: str) -> float:
         """What a phase pays over the prices of the question."""
@@ -254,8 +282,13 @@ class Fleet:
         return caps_of(self.question)
 
     def priced_units(self, units: UnitCounts) -> Counter[ProductKey]:
-        """The products that `include` counts, idle GPUs among GPUs."""
-        return Counter(counted_units(self.question, units))
+        """The products that `include` counts, idle GPUs among GPUs unless they are apart."""
+        counts = Counter(counted_units(self.question, units))
+        if self.idle_apart and "hb" in self.question.objective.include:
+            gpu = self.question.cluster.gpu
+            counts["gpu", gpu.name] -= units.idle_gpus
+            counts["hb", gpu.idle_name] += units.idle_gpus
+        return counts
 
     def units_of(self, island: StandingIsland) -> Counter[ProductKey]:
         """The same of an island as it stands, counted once."""

@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import NamedTuple
 
 from coopt.instance.hardware import Nic
@@ -30,7 +30,8 @@ from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gea
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.mappings import mapping_sizes
 
-MOST_STAGES = 4_000
+MOST_STAGES, MOST_FAMILIES = 4_000, 1_200
+"""Networks, and families of those that islands may have in the end, that are timed."""
 IslandPath = tuple[StandingIsland | None, ...]
 
 
@@ -99,7 +100,8 @@ class IslandPaths:
         The share of bounds by which islands have to be faster; negative to give the benefit of
         rounding.
     most_stages
-        How many networks may be timed at most, `MOST_STAGES` where not said; infinite to list
+        How many networks may be timed at most, `MOST_STAGES` of `MOST_FAMILIES` where not said;
+        infinite to list
         islands of one size at a time, as they are asked for.
 
     Attributes
@@ -123,7 +125,18 @@ class IslandPaths:
         }
         self._listed: dict[str, list[dict[int, list[GrowthStage]]]] = {}
         limit, timed = MOST_STAGES if most_stages is None else most_stages, 0
-        for name, demands in self._demands.items() if math.isfinite(limit) else ():
+        if math.isinf(limit):
+            return
+        families = (
+            family
+            for demands in self._demands.values()
+            for gpus in demands[max(demands)].sizes
+            for family in families_of(fleet.question, gpus, self.gears)
+        )
+        # counted before any is timed, which takes longest
+        if len([*islice(families, MOST_FAMILIES + 1)]) > MOST_FAMILIES:
+            raise TooManyError
+        for name, demands in self._demands.items():
             self._listed[name] = []
             for stages in self._candidates(demands):
                 timed += sum(map(len, stages.values()))

@@ -12,21 +12,17 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache, partial
-from typing import NamedTuple
 
 from coopt.instance.couplings import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of, years_of
-from coopt.plan.couplings import phase_name
 from coopt.plan.schema import Design, Plan
-from coopt.plan.schema_one import PhasePlan
-from coopt.verifier.checks.claims import Place, note_undecided
+from coopt.verifier.checks.claims import note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
     GrowthStage,
     design_of_stage,
     earlier_stage,
-    graph_of_stage,
     last_stages,
     moves_leaves,
     same_design,
@@ -40,19 +36,18 @@ from coopt.verifier.parts.bills import (
     level_lines,
     within_limits,
 )
-from coopt.verifier.parts.design_checks import check_gear
-from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import families
 from coopt.verifier.parts.timings import Trainer
-from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
 
 GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
 
 
-def phase_places(instance: Instance, plan: Plan) -> Iterator[Place]:
-    """The parts of a plan of one network that grows."""
-    return (Place(phase_name(phase.year), phase=phase.year) for phase in instance.phase)
+def grows_alone(instance: Instance, kind: ObjectiveKind) -> bool:
+    """Whether it asks for one network that grows, whatever may happen at prices that are known."""
+    many_sided = instance.sharing.mode == "partition" or instance.network.many_sided
+    tables = (instance.site, instance.robust, instance.availability)
+    return bool(instance.phase) and not (many_sided or any(tables)) and kind != "power"
 
 
 def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath]:
@@ -129,60 +124,6 @@ def growths_of(instance: Instance, kind: ObjectiveKind) -> Growths:
     return Growths(instance, kind)
 
 
-class GrownNetwork(NamedTuple):
-    """The network of a plan as it grows, and the uplinks of its phases."""
-
-    path: GrowthPath
-    uplinks: tuple[int, ...]
-
-
-def check_growth(ledger: Ledger, growths: Growths, plan: Plan) -> GrownNetwork | None:
-    """Check that the phases are those of the instance and of one network; None where they are
-    not.
-    """
-    instance = growths.instance
-    years = tuple(f"{phase.year!r}" for phase in instance.phase)
-    claimed_years = tuple(f"{phase.year!r}" for phase in plan.phases)
-    fault = f"The instance has phases {', '.join(years)}, the plan {claimed_years}."
-    if not ledger.same("phases", claimed_years, years, fault):
-        return None
-    designs = [phase.design for phase in plan.phases]
-    network = next(
-        (
-            GrownNetwork(path, uplinks)
-            for path in growths.paths
-            if (uplinks := uplinks_of_growth(instance, path, designs)) is not None
-        ),
-        None,
-    )
-    fault = (
-        "No single network of docs/phased.md stands in every phase as the plan says, with uplinks"
-        " that never fall."
-    )
-    ledger.holds(
-        "growth", network is not None, claimed_years, years if network else "no such network", fault
-    )
-    return network
-
-
-def uplinks_of_growth(
-    instance: Instance, path: GrowthPath, designs: list[Design]
-) -> tuple[int, ...] | None:
-    """The uplinks with which a network has these designs in its first phases; None where it has
-    not.
-    """
-    uplinks_so_far: list[int] = []
-    for stage, design in zip(path, designs, strict=False):
-        tiers = design.fabric.tier
-        uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
-        if not is_drawn(instance, stage, uplinks, design) or (
-            uplinks_so_far and uplinks < uplinks_so_far[-1]
-        ):
-            return None
-        uplinks_so_far.append(uplinks)
-    return tuple(uplinks_so_far)
-
-
 def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Design) -> bool:
     """Whether a design is the one that a stage with so many uplinks is written out as."""
     choice = design.hb_domain
@@ -192,42 +133,6 @@ def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Desig
     ) or uplinks not in stage.uplinks:
         return False
     return same_design(design, design_of_stage(instance, stage, uplinks, design))
-
-
-def check_phases(ledger: Ledger, growths: Growths, plan: Plan, grown: GrownNetwork) -> None:
-    """Check the parts, the graph and the workloads of every phase."""
-    for t, phase in enumerate(plan.phases):
-        ledger.turn_to(f"Phase {phase.year:g}")
-        _check_phase(
-            ledger,
-            growths.questions[t],
-            phase,
-            grown.path[t],
-            grown.uplinks[t],
-            t + 1 == len(grown.path),
-        )
-    ledger.turn_to()
-
-
-def _check_phase(
-    ledger: Ledger,
-    question: Instance,
-    phase: PhasePlan,
-    stage: GrowthStage,
-    uplinks: int,
-    is_last: bool,
-) -> None:
-    check_gear(ledger, question, phase.design)
-    pairs = match_workloads(ledger, question.workload, phase.workloads)
-    runs = check_mappings(ledger, pairs, stage.family)
-    ports, fabric = stage.with_up(uplinks), phase.design.fabric
-    # One tier keeps switches and ports for all domains to come, which an early phase of its own
-    # would not have.
-    if stage.ports.tiers != 1 or is_last:
-        wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
-        check_network(ledger, stage.family, ports, fabric, runs, wiring)
-    for run in runs:
-        check_run(ledger, run, stage.family, stage.reach(uplinks), question.cluster.gpu)
 
 
 def price_factor(instance: Instance, phase: int, kind: str) -> float:

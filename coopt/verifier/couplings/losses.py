@@ -159,11 +159,13 @@ def check_survival(
     ledger: Ledger, fleet: Fleet, plan: Plan, islands: Sequence[FleetIsland]
 ) -> None:
     """Check what each loss does to every part on which a workload trains."""
+    if not fleet.question.losses:
+        return  # a plan that tells of losses has a section that is not asked for
     training = [
         (island, t, workloads)
         for island in islands
         for t in fleet.phases
-        if (workloads := fleet.workloads_in(t, island.name)) and fleet.question.losses
+        if (workloads := fleet.workloads_in(t, island.name))
     ]
     names = {(island, year): name for island, year, name in island_places(fleet.question)}
     expected_names = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)

@@ -6,7 +6,7 @@ Each site is checked as a design of its own, then what couples them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, SitePower
 from coopt.plan.schema import Plan
 from coopt.plan.schema_one import SitePlan, Together
-from coopt.verifier.checks.claims import Place
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.sites import check_facility, objective_at
@@ -34,12 +33,6 @@ from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
 
 FACTS = ("gbit_s", "latency_s", "usd", "w")
-
-
-def ring_places(instance: Instance, plan: Plan) -> Iterator[Place]:
-    """The parts of a plan for one model at several sites: those of its ring."""
-    ring = plan.couplings.ring
-    return (Place(name, name) for name in (ring.sites if ring is not None else ()))
 
 
 def question_of_site(instance: Instance, shares: int) -> Instance:

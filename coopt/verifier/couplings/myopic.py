@@ -1,6 +1,4 @@
-"""Check that phases buy what stands and nothing more, at their prices, and that all sums hold.
-
-Planning phase by phase has to end where the plan says.
+"""Planning phase by phase has to end where a plan says.
 
 Each step is followed on all networks that stand as the steps before it say: one of them has to add
 exactly what the step claims, and none less. So it does not matter which of equally cheap steps was
@@ -10,24 +8,17 @@ taken.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from coopt.instance.errors import counted
 from coopt.instance.schema import Instance
-from coopt.instance.variants import years_of
-from coopt.plan.couplings import Myopic, MyopicStep, PhaseSpending
-from coopt.plan.schema import Cost, Item, Plan
-from coopt.plan.schema_one import PhasePlan
+from coopt.plan.couplings import Myopic, MyopicStep
+from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.growth import (
-    GrownNetwork,
     GrowthPath,
     Growths,
-    check_growth,
-    check_phases,
     growths_of,
     is_drawn,
     link_labour_usd,
@@ -36,37 +27,14 @@ from coopt.verifier.couplings.growth import (
     price_factor,
     support_unit_usd,
 )
-from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import (
-    BillTotal,
     CountedItem,
     LineKey,
     UnitPrice,
     bill,
-    bill_total,
-    key_of,
-    least_racks,
 )
 from coopt.verifier.parts.design_checks import check_gear
-from coopt.verifier.parts.part_checks import check_bill, check_objective, check_sums, is_product
-
-RETROFIT = "retrofit links"
-
-
-def check_phased(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Re-derive what a plan says of its phases, of their cost, and of planning phase by phase."""
-    kind = plan.objective.kind
-    fault = "Phases are planned for capex or tco."
-    holds = ledger.holds("phased-objective", kind != "power", kind, ("capex", "tco"), fault)
-    if not holds or plan.cost is None:
-        return
-    growths = growths_of(instance, kind)
-    grown = check_growth(ledger, growths, plan)
-    if grown is not None:
-        check_phases(ledger, growths, plan, grown)
-        check_purchases(ledger, instance, plan, grown)
-    check_myopic(ledger, growths, plan)
 
 
 class BegunNetwork(NamedTuple):
@@ -79,14 +47,15 @@ class BegunNetwork(NamedTuple):
     work_usd: float = 0.0
 
 
-def check_myopic(ledger: Ledger, growths: Growths, plan: Plan) -> None:
+def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check steps, end and value of the myopic planner."""
-    claim, kind = plan.myopic, plan.objective.kind
+    claim, kind = plan.couplings.myopic, plan.objective.kind
     if not ledger.holds(
         "myopic", claim is not None, claim is not None, True, "The myopic planner is missing."
     ):
         return
     assert claim is not None
+    growths = growths_of(instance, kind)
     networks = [BegunNetwork(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.questions)]:
         ledger.turn_to(f"Myopic step {step.year:g}", aside=True)
@@ -280,182 +249,3 @@ def phase_work_usd(
         for key, count in counts.items()
     )
     return instance.objective.labour_share * goods_usd + math.fsum(support)
-
-
-def check_purchases(ledger: Ledger, instance: Instance, plan: Plan, grown: GrownNetwork) -> None:
-    """Check lines, stores, sums and limits of every phase, and the bill of all."""
-    units, purchases = unit_prices(instance, grown.path, grown.uplinks), Counter[LineKey]()
-    for t, phase in enumerate(plan.phases):
-        ledger.turn_to(f"Phase {phase.year:g}")
-        standing_counts = units_in_place(instance, grown.path[t], grown.uplinks[t])
-        purchases.update(
-            {key_of(item): item.count for item in phase.bought if item.kind != "labour"}
-        )
-        _check_lines(ledger, instance, t, phase, grown, units)
-        _check_store(ledger, phase, purchases, standing_counts, is_last=t + 1 == len(plan.phases))
-        lines = _lines_of(instance, grown.path[t], grown.uplinks[t])
-        check_bill(ledger, lines, bill_total(lines, instance.objective), plan.parts[t].cost)
-        power_w = sum(units[key].w * count for key, count in standing_counts.items())
-        check_spent(
-            ledger,
-            phase,
-            power_w,
-            phase_electricity_usd(instance, t, power_w),
-            years_of(instance, t),
-        )
-        _check_work(ledger, instance, t, phase, standing_counts, units)
-        _check_limits(ledger, instance, phase, grown, t)
-    ledger.turn_to()
-    _check_totals(ledger, plan)
-
-
-def _check_lines(
-    ledger: Ledger,
-    instance: Instance,
-    t: int,
-    phase: PhasePlan,
-    grown: GrownNetwork,
-    units: dict[LineKey, UnitPrice],
-) -> None:
-    """Check that items are listed once each at the prices of the phase, and labour for links that
-    are added.
-    """
-    goods = [item for item in phase.bought if item.kind != "labour"]
-    labour = [item for item in phase.bought if item.kind == "labour"]
-    faults = [
-        item.item for item in goods if not _has_prices(item, units.get(key_of(item)), instance, t)
-    ]
-    faults += [key.text for key, count in Counter(map(key_of, goods)).items() if count > 1]
-    links = (
-        links_added(grown.path[t - 1], grown.path[t], grown.uplinks[t - 1], grown.uplinks[t])
-        if t
-        else 0
-    )
-    rate = link_labour_usd(instance, t)
-    labour_due = [(LineKey("labour", RETROFIT), links, rate, 0.0)] if links and rate else []
-    if [(key_of(item), item.count, item.unit_usd, item.unit_w) for item in labour] != labour_due:
-        faults.append(f"labour for {counted(links, 'link')} at {rate:g} USD")
-    if not all(is_product(item) for item in labour):
-        faults.append("the product of labour")
-    fault = f"What this phase pays for differs in: {', '.join(faults)}."
-    ledger.holds("bought-lines", not faults, tuple(faults), (), fault, TOLERANCE)
-
-
-def _has_prices(item: Item, unit: UnitPrice | None, instance: Instance, t: int) -> bool:
-    if unit is None or item.count < 1:
-        return False
-    usd = unit.usd * price_factor(instance, t, item.kind)
-    return agree(item.unit_usd, usd) and agree(item.unit_w, unit.w) and is_product(item)
-
-
-def _check_store(
-    ledger: Ledger,
-    phase: PhasePlan,
-    purchases: Counter[LineKey],
-    standing_counts: dict[LineKey, int],
-    *,
-    is_last: bool,
-) -> None:
-    """Check that what stands was bought by then, that the rest is in store, and that nothing is
-    left in the end.
-    """
-    lacking = tuple(key.text for key, count in standing_counts.items() if purchases[key] < count)
-    fault = f"More of these stands than was bought so far: {', '.join(lacking)}."
-    ledger.holds("in-place", not lacking, lacking, (), fault)
-    # Storing costs nothing, but after the last phase there is nothing to store for.
-    over = {key: count - standing_counts.get(key, 0) for key, count in purchases.items()}
-    surplus: dict[tuple[str, str], int] = {
-        (key.kind, key.text): count for key, count in over.items() if count > 0
-    }
-    claimed_store: dict[tuple[str, str], int] = {
-        (item.kind, item.item): item.count for item in phase.stored
-    }
-    holds = (
-        claimed_store == surplus
-        and len(claimed_store) == len(phase.stored)
-        and not (is_last and surplus)
-    )
-    fault = "What is in store is not what was bought and does not stand" + (
-        ", or is left over." if is_last else "."
-    )
-    ledger.holds("stored", holds, _texts(claimed_store), _texts(surplus), fault)
-
-
-def _texts(counts: dict[tuple[str, str], int]) -> tuple[str, ...]:
-    return tuple(f"{key[0]}: {count} x {key[1]}" for key, count in sorted(counts.items()))
-
-
-def check_spent(
-    ledger: Ledger,
-    phase: PhasePlan | PhaseSpending,
-    power_w: float,
-    electricity_usd: float,
-    years: float,
-) -> None:
-    """Check what a phase spends and draws, how long it lasts, and what electricity costs until the
-    next one.
-    """
-    spent_usd = math.fsum(item.usd for item in phase.bought)
-    fault = f"This phase spends {spent_usd:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
-    ledger.close("phase-capex", phase.capex_usd, spent_usd, fault)
-    fault = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
-    ledger.close("phase-power", phase.power_w, power_w, fault)
-    fault = f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
-    ledger.close("phase-energy", phase.energy_usd, electricity_usd, fault)
-    ledger.close(
-        "phase-years",
-        phase.years,
-        years,
-        f"The years that it lasts are {years:g}, the plan says {phase.years:g}.",
-    )
-
-
-def _check_work(
-    ledger: Ledger,
-    instance: Instance,
-    t: int,
-    phase: PhasePlan,
-    counts: dict[LineKey, int],
-    units: dict[LineKey, UnitPrice],
-) -> None:
-    goods_usd = math.fsum(item.usd for item in phase.bought if item.kind != "labour")
-    usd = phase_work_usd(instance, t, goods_usd, counts, units)
-    fault = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
-    ledger.close("phase-work", phase.work_usd, usd, fault)
-
-
-def _check_limits(
-    ledger: Ledger, instance: Instance, phase: PhasePlan, grown: GrownNetwork, t: int
-) -> None:
-    # Power and racks are limited in every phase; an instance that grows has no limit on capex.
-    family = grown.path[t].family
-    racks = (
-        None if family.hb.racks is None else least_racks(family.domains, family.hb.racks, TOLERANCE)
-    )
-    check_limits(
-        ledger, instance, BillTotal(phase.capex_usd, phase.power_w, phase.capex_usd), racks
-    )
-
-
-def check_dated(ledger: Ledger, growth: Sequence[PhasePlan | PhaseSpending], cost: Cost) -> None:
-    """Check that a bill is what phases buy."""
-    dated = [
-        (key_of(item)._replace(year=phase.year), item) for phase in growth for item in phase.bought
-    ]
-    lines = tuple(
-        item.model_copy(update={"year": key.year, "item": key.text}) for key, item in dated
-    )
-    fault = "The bill of the plan is not what its phases buy, each line with its year."
-    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), fault)
-
-
-def _check_totals(ledger: Ledger, plan: Plan) -> None:
-    """The bill of the plan, and what it sums to."""
-    cost = plan.cost
-    assert cost is not None
-    check_dated(ledger, plan.phases, cost)
-    capex = math.fsum(item.usd for phase in plan.phases for item in phase.bought)
-    tco = capex + math.fsum(phase.energy_usd + phase.work_usd for phase in plan.phases)
-    sums = BillTotal(capex, plan.phases[-1].power_w, tco)
-    check_sums(ledger, sums, cost)
-    check_objective(ledger, plan, sums)
