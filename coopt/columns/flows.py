@@ -196,7 +196,7 @@ class Ends(NamedTuple):
 def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
     """The ends of hops between [a, b) and stages outside, where several stages share a domain."""
     ahead, behind = _ahead(a, b, domains, stage), _behind(a, b, stage)
-    onward, back = (way(a, b, domains, stage, closes) for way in (_onward, _back))
+    onward, back = (direction(a, b, domains, stage, closes) for direction in (_onward, _back))
     even_ahead, even_behind = _even(ahead, stage), _even(behind, stage)
     last_rails = even_ahead + _length([behind]) - even_behind
     first_rails = _length([ahead]) - even_ahead + even_behind
@@ -239,7 +239,7 @@ def _even(interval: Interval, stage: Ints) -> Ints:
     return np.asarray(np.where(stop > start, even_up_to(stop) - even_up_to(start), 0))
 
 
-def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
+def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
     """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either
     end of a domain.
     """
@@ -250,25 +250,27 @@ def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -
     def apart(*line: Ints) -> Ints:
         return hops_ahead(*line) + hops_behind(*line)
 
-    return _by_way(way, {BOTH: either, RAIL: of_rail, APART: apart}, a, b, domains, stage, closes)
+    return _by_nic_use(
+        nic_use, {BOTH: either, RAIL: of_rail, APART: apart}, a, b, domains, stage, closes
+    )
 
 
-def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, way: Ints) -> Ints:
+def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
     """As `hop`, for first and last stages that add up the gradients of an embedding."""
 
     def of_rail(*line: Ints) -> Any:
         return tied_ends(*line).busiest
 
-    return _by_way(
-        way, {BOTH: both_ends, RAIL: of_rail, APART: both_ends}, a, b, domains, stage, closes
+    return _by_nic_use(
+        nic_use, {BOTH: both_ends, RAIL: of_rail, APART: both_ends}, a, b, domains, stage, closes
     )
 
 
-def _by_way(way: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints:
+def _by_nic_use(nic_use: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints:
     """What each row counts that uses NICs in some way."""
-    leaving = np.zeros(len(way), dtype=np.int64)
+    leaving = np.zeros(len(nic_use), dtype=np.int64)
     for number, count in counts.items():
-        at = np.flatnonzero(way == number)
+        at = np.flatnonzero(nic_use == number)
         if len(at):
             leaving[at] = count(*(column[at] for column in line))
     return leaving

@@ -16,7 +16,7 @@ from coopt.columns.flows import Groups
 from coopt.columns.layouts import NicLayout
 from coopt.columns.loads import Crossings, crossings
 from coopt.instance.network import Discipline
-from coopt.perf.affine import Pieces, Reciprocals, Ways
+from coopt.perf.affine import Algorithms, Pieces, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows, representatives
 
 
@@ -32,13 +32,13 @@ class Rows:
     bound_s: float
     site: Ints
     pieces: Pieces
-    ways: Ways
+    algorithms: Algorithms
     groups: Groups
     outermost: tuple[str, ...] = ("pp",)
 
     def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
         """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
-        return np.asarray(self.pieces.take(rows).at(self.ways.take(rows).charged(s_byte)))
+        return np.asarray(self.pieces.take(rows).at(self.algorithms.take(rows).charged(s_byte)))
 
     def in_time_alone(self, byte_s: float) -> Bools:
         """Rows that are in time where a GPU has so much to itself (bytes/s); on a network it never
@@ -65,7 +65,7 @@ class Rows:
             self,
             site=self.site[rows],
             pieces=self.pieces.take(rows),
-            ways=self.ways.take(rows),
+            algorithms=self.algorithms.take(rows),
             groups=self.groups.take(rows),
         )
 
@@ -115,7 +115,7 @@ class Trials:
         layout_views, layout_number = representatives(*layout_numbers(layout))
         (group, group_layout), number = distinct_rows(pair_groups, layout_number[load_view])
         layouts, groups = layout.take(layout_views[group_layout]), distinct_groups.take(group)
-        loads = crossings(layouts, discipline, groups, rows.pieces.kinds, rows.ways.flows)
+        loads = crossings(layouts, discipline, groups, rows.pieces.kinds, rows.algorithms.flows)
         return cls(
             rows=rows,
             row=row,

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from coopt.columns.algorithm_loads import AlgorithmLoads, loads_by_algorithms
 from coopt.columns.busiest_links import flows_at_random, serving_uplinks, whole_flows
 from coopt.columns.flows import (
     APART,
@@ -31,7 +32,6 @@ from coopt.columns.flows import (
     tied,
 )
 from coopt.columns.layouts import NicLayout, mixed_pods, most_of_mixed_pods, most_senders
-from coopt.columns.way_loads import WayLoads, loads_by_ways
 from coopt.instance.network import Discipline
 from coopt.instance.numerics import REORDERED
 from coopt.perf.affine import KINDS, Flows, Reciprocals
@@ -56,7 +56,7 @@ class Crossings:
     peers: Ints
     layout: NicLayout
     discipline: Discipline
-    ways: WayLoads | None = None
+    algorithms: AlgorithmLoads | None = None
 
     def take(self, rows: Any) -> Crossings:
         """The chosen ones of arrays."""
@@ -67,7 +67,7 @@ class Crossings:
             peers=self.peers[rows],
             layout=self.layout.take(rows) if np.ndim(self.layout.domains) else self.layout,
             discipline=self.discipline,
-            ways=None if self.ways is None else self.ways.take(rows),
+            algorithms=None if self.algorithms is None else self.algorithms.take(rows),
         )
 
     def slowdowns(self, uplinks: Any, share_left: float = 1.0) -> Floats:
@@ -89,15 +89,19 @@ class Crossings:
             (self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left
         )
 
-    def carried_by_ways(self, uplinks: Any, share_left: float = 1.0) -> Floats:
+    def carried_by_algorithms(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k,
         n).
 
         Whatever goes at random is sure over all rounds of a way.
         """
-        ways = self.ways
-        assert ways is not None
-        return self._load_of((ways.leaf, ways.pod, ways.paths, ways.rounds), uplinks, share_left)
+        algorithms = self.algorithms
+        assert algorithms is not None
+        return self._load_of(
+            (algorithms.leaf, algorithms.pod, algorithms.paths, algorithms.rounds),
+            uplinks,
+            share_left,
+        )
 
     def _load_of(
         self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float
@@ -170,15 +174,22 @@ class Crossings:
         counts: tuple[Any, ...] = ()
         deal = (self.layout.joined_leaves, self.layout.spine_ports, self.layout.most_up)
         dealt = [np.broadcast_to(column, (n,)) for column in deal if np.any(column)]
-        way_columns = [] if self.ways is None else [self.ways.leaf, self.ways.pod, self.ways.shares]
+        algorithm_columns = (
+            []
+            if self.algorithms is None
+            else [self.algorithms.leaf, self.algorithms.pod, self.algorithms.shares]
+        )
         if self.discipline.routing == "ecmp":
             counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
         if self.discipline.routing in ("pinned", "ecmp"):
             switch_counts = (np.broadcast_to(column, (n,)) for column in counts)
-            return np.vstack([self.leaf, self.pod, up, *switch_counts, *dealt, *way_columns])
-        if self.ways is not None:
-            way_columns = [np.maximum(self.ways.leaf, self.ways.pod / up), self.ways.shares]
-        return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *way_columns])
+            return np.vstack([self.leaf, self.pod, up, *switch_counts, *dealt, *algorithm_columns])
+        if self.algorithms is not None:
+            algorithm_columns = [
+                np.maximum(self.algorithms.leaf, self.algorithms.pod / up),
+                self.algorithms.shares,
+            ]
+        return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *algorithm_columns])
 
     def enough_uplinks(self) -> Ints:
         """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports;
@@ -190,11 +201,11 @@ class Crossings:
         is_pinned, up = routing == "pinned", self.layout.pod_up
         paths = self._paths if is_pinned else 1
         load = (np.maximum(self.leaf, self.pod / up) * paths).max(axis=0, initial=1.0)
-        if self.ways is not None:
-            way_load = np.maximum(self.ways.leaf, self.ways.pod / up) * (
-                self.ways.paths if is_pinned else 1
+        if self.algorithms is not None:
+            algorithm_load = np.maximum(self.algorithms.leaf, self.algorithms.pod / up) * (
+                self.algorithms.paths if is_pinned else 1
             )
-            load = np.maximum(load, way_load.max(axis=0, initial=0.0))
+            load = np.maximum(load, algorithm_load.max(axis=0, initial=0.0))
         half = np.where(
             np.asarray(self.layout.joined_leaves) > 0, 2, 1
         )  # half of them are in common at least
@@ -221,13 +232,17 @@ class Crossings:
         """
         slow = self.slowdowns(uplinks, share_left) / byte_s
         s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[-1:]))
-        ways: dict[tuple[str, str], Any] | None = None
-        if self.ways is not None:
-            way_slowdowns = self.ways.means(
-                np.maximum(1.0, self.carried_by_ways(uplinks, share_left))
+        algorithms: dict[tuple[str, str], Any] | None = None
+        if self.algorithms is not None:
+            algorithm_slowdowns = self.algorithms.means(
+                np.maximum(1.0, self.carried_by_algorithms(uplinks, share_left))
             )
-            ways = {way: factor / byte_s for way, factor in way_slowdowns.items()}
-        return Reciprocals(**s_byte | dict(zip(self.kinds, slow, strict=True)), ways=ways)
+            algorithms = {
+                algorithm: factor / byte_s for algorithm, factor in algorithm_slowdowns.items()
+            }
+        return Reciprocals(
+            **s_byte | dict(zip(self.kinds, slow, strict=True)), algorithms=algorithms
+        )
 
 
 def crossings(
@@ -235,7 +250,7 @@ def crossings(
     discipline: Discipline,
     groups: Groups,
     kinds: Sequence[str] = KINDS,
-    ways: tuple[tuple[str, Flows], ...] = (),
+    algorithms: tuple[tuple[str, Flows], ...] = (),
     *,
     exact: bool = False,
 ) -> Crossings:
@@ -249,13 +264,13 @@ def crossings(
         **{f.name: np.broadcast_to(getattr(layout, f.name), (n,)) for f in fields(NicLayout)}
     )
     rows = replace(rows, nics=rows.nics * groups.filled)
-    leaf, pod, way_loads = np.zeros((len(kinds), n)), np.zeros((len(kinds), n)), None
+    leaf, pod, algorithm_loads = np.zeros((len(kinds), n)), np.zeros((len(kinds), n)), None
     if discipline.charge == "ratio":
         _by_ratio(rows, groups, kinds, leaf)
     else:
         if kinds:  # none where no placement crosses domains
             _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
-        way_loads = loads_by_ways(rows, groups, ways) if ways else None
+        algorithm_loads = loads_by_algorithms(rows, groups, algorithms) if algorithms else None
     peers = groups.experts - 1
     return Crossings(
         kinds=kinds,
@@ -264,7 +279,7 @@ def crossings(
         peers=peers,
         layout=layout,
         discipline=discipline,
-        ways=way_loads,
+        algorithms=algorithm_loads,
     )
 
 
@@ -318,11 +333,11 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str])
         flows["ep"] = rails * busiest(
             exchange, rows.domains, span, block, groups.apart, groups.experts
         )
-    way = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
-    way_rails = np.where(way == APART, rails // groups.stages_inside, rails)
+    nic_use = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
+    stage_rails = np.where(nic_use == APART, rails // groups.stages_inside, rails)
     for kind, count in (("pp", hop), ("tied", tied)):
         if kind in kinds:
-            flows[kind] = way_rails * _of_lines(count, rows, groups, span, groups.closes, way)
+            flows[kind] = stage_rails * _of_lines(count, rows, groups, span, groups.closes, nic_use)
     if "tied" in kinds and groups.two_way.any():
         # NICs that send to the other GPU of a pipeline with the same stages
         flows["tied"] = np.where(

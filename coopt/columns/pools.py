@@ -127,7 +127,7 @@ class Pool:
         """
         columns = np.concatenate(self.pieces.coefficients)
         return np.ascontiguousarray(
-            np.vstack([columns[columns.any(axis=1)], *self.iteration.ways.costs]).T
+            np.vstack([columns[columns.any(axis=1)], *self.iteration.algorithms.costs]).T
         )
 
     @cached_property
@@ -152,7 +152,7 @@ class Pool:
             bound_s=self.workload.bound_s,
             site=np.zeros(len(self), dtype=np.int64),
             pieces=self.pieces,
-            ways=self.iteration.ways,
+            algorithms=self.iteration.algorithms,
             groups=self.groups,
         )
 
@@ -190,7 +190,7 @@ class Pool:
             discipline,
             groups.take(np.tile(np.arange(m), k)),
             self.kinds,
-            self.iteration.ways.flows,
+            self.iteration.algorithms.flows,
         )
 
     @cached_property
@@ -217,7 +217,7 @@ class Pool:
 
     def charged(self, r: Reciprocals) -> Reciprocals:
         """The seconds per byte that pieces are charged where the network gives rows r."""
-        return self.iteration.ways.charged(r)
+        return self.iteration.algorithms.charged(r)
 
     def reciprocals(
         self, context: Context, uplinks: int | Ints, slower: float = 1.0

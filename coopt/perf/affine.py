@@ -38,7 +38,7 @@ class Reciprocals:
     edp: Any
     pp: Any
     tied: Any
-    ways: Mapping[tuple[str, str], Any] | None = None
+    algorithms: Mapping[tuple[str, str], Any] | None = None
 
     @classmethod
     def everywhere(cls, s_byte: Any) -> Reciprocals:
@@ -47,10 +47,10 @@ class Reciprocals:
 
     def mapped(self, change: Callable[[Any], Any]) -> Reciprocals:
         """These seconds per byte with a change made to every array."""
-        ways = (
+        algorithms = (
             None
-            if self.ways is None
-            else {name: change(s_byte) for name, s_byte in self.ways.items()}
+            if self.algorithms is None
+            else {name: change(s_byte) for name, s_byte in self.algorithms.items()}
         )
         kinds = {kind: getattr(self, kind) for kind in KINDS}
         # kinds that see the same share an array
@@ -59,23 +59,28 @@ class Reciprocals:
             for key, s_byte in {id(s_byte): s_byte for s_byte in kinds.values()}.items()
         }
         return Reciprocals(
-            **{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, ways=ways
+            **{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, algorithms=algorithms
         )
 
     def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
         """The same with some kinds slower by a factor, whichever way they go."""
         kinds = {kind: getattr(self, kind) * factors.get(kind, 1.0) for kind in KINDS}
-        ways = (
+        algorithms = (
             None
-            if self.ways is None
-            else {way: s_byte * factors.get(way[0], 1.0) for way, s_byte in self.ways.items()}
+            if self.algorithms is None
+            else {
+                algorithm: s_byte * factors.get(algorithm[0], 1.0)
+                for algorithm, s_byte in self.algorithms.items()
+            }
         )
-        return Reciprocals(**kinds, ways=ways)
+        return Reciprocals(**kinds, algorithms=algorithms)
 
     def by(self, kind: str, flows: str) -> Any:
         """Seconds per byte that a kind sees whose messages take such flows."""
         return (
-            getattr(self, kind) if flows == "ring" or self.ways is None else self.ways[kind, flows]
+            getattr(self, kind)
+            if flows == "ring" or self.algorithms is None
+            else self.algorithms[kind, flows]
         )
 
 
@@ -88,7 +93,7 @@ along two trees.
 
 
 @dataclass(frozen=True)
-class Way:
+class Algorithm:
     r"""What is left of r where a collective takes one of the ways there are; arrays (n,).
 
     .. math:: r' = \max(q, b\,r - a) + s
@@ -109,7 +114,7 @@ class Way:
         """r': seconds per byte; never falls where r rises."""
         return np.maximum(self.floor, self.slope * r - self.saved) + self.start
 
-    def take(self, rows: Ints) -> Way:
+    def take(self, rows: Ints) -> Algorithm:
         """The chosen rows."""
         return replace(
             self,
@@ -124,7 +129,7 @@ class Way:
         return [-self.saved, self.floor, np.minimum(self.start, CLOSED_S)]
 
     @classmethod
-    def plain(cls, name: str, start: Floats) -> Way:
+    def plain(cls, name: str, start: Floats) -> Algorithm:
         """A ring between domains after what happens inside them."""
         nothing = np.zeros_like(start)
         return cls(name, "ring", nothing, np.ones_like(start), nothing, start)
@@ -134,50 +139,57 @@ CLOSED_S = 1e9  # for a byte: more than any row is charged, to compare rows by t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ways:
+class Algorithms:
     """The ways that collectives of each kind of traffic may take, of which the fastest is taken;
     none for one alone.
     """
 
-    tp: tuple[Way, ...] = ()
-    cp: tuple[Way, ...] = ()
-    dp: tuple[Way, ...] = ()
-    ep: tuple[Way, ...] = ()
-    edp: tuple[Way, ...] = ()
+    tp: tuple[Algorithm, ...] = ()
+    cp: tuple[Algorithm, ...] = ()
+    dp: tuple[Algorithm, ...] = ()
+    ep: tuple[Algorithm, ...] = ()
+    edp: tuple[Algorithm, ...] = ()
 
     def charged(self, r: Reciprocals) -> Reciprocals:
         """The seconds per byte that rows are charged where the network gives them r."""
-        ways_by_kind = self.by_kind
-        if not ways_by_kind:
+        algorithms_by_kind = self.by_kind
+        if not algorithms_by_kind:
             return r
         charges = {
-            kind: [way.charged(r.by(kind, way.flows)) for way in ways]
-            for kind, ways in ways_by_kind.items()
+            kind: [algorithm.charged(r.by(kind, algorithm.flows)) for algorithm in algorithms]
+            for kind, algorithms in algorithms_by_kind.items()
         }
         return replace(
             r, **{kind: reduce(np.minimum, of_kind) for kind, of_kind in charges.items()}
         )
 
-    def of_names(self, names: Mapping[str, str]) -> Ways:
+    def of_names(self, names: Mapping[str, str]) -> Algorithms:
         """Of each kind the way of that name; the first one, rings or exchanges, where it has none
         of the name.
         """
-        return Ways(
+        return Algorithms(
             **{
-                kind: next(((way,) for way in ways if way.name == names.get(kind)), ways[:1])
-                for kind, ways in self.by_kind.items()
+                kind: next(
+                    ((algorithm,) for algorithm in algorithms if algorithm.name == names.get(kind)),
+                    algorithms[:1],
+                )
+                for kind, algorithms in self.by_kind.items()
             }
         )
 
     @property
-    def by_kind(self) -> dict[str, tuple[Way, ...]]:
+    def by_kind(self) -> dict[str, tuple[Algorithm, ...]]:
         """The ways of each kind of traffic that has some."""
-        return {kind: ways for kind, ways in vars(self).items() if ways}
+        return {kind: algorithms for kind, algorithms in vars(self).items() if algorithms}
 
     @property
     def flows(self) -> tuple[tuple[str, Flows], ...]:
         """Kinds with the ways that load links otherwise than rings do."""
-        pairs = [(kind, way.flows) for kind, ways in self.by_kind.items() for way in ways]
+        pairs = [
+            (kind, algorithm.flows)
+            for kind, algorithms in self.by_kind.items()
+            for algorithm in algorithms
+        ]
         return tuple(dict.fromkeys(pair for pair in pairs if pair[1] != "ring"))
 
     @property
@@ -185,19 +197,27 @@ class Ways:
         """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere
         charged more.
         """
-        return [column for ways in self.by_kind.values() for way in ways for column in way.costs]
+        return [
+            column
+            for algorithms in self.by_kind.values()
+            for algorithm in algorithms
+            for column in algorithm.costs
+        ]
 
-    def take(self, rows: Ints) -> Ways:
+    def take(self, rows: Ints) -> Algorithms:
         """The chosen rows; what none of them may choose is absent."""
         rows_by_kind = {
-            kind: (way.take(rows) for way in ways) for kind, ways in self.by_kind.items()
+            kind: (algorithm.take(rows) for algorithm in algorithms)
+            for kind, algorithms in self.by_kind.items()
         }
-        return Ways(**{kind: open_ways(ways) for kind, ways in rows_by_kind.items()})
+        return Algorithms(
+            **{kind: available_algorithms(algorithms) for kind, algorithms in rows_by_kind.items()}
+        )
 
 
-def open_ways(ways: Iterable[Way]) -> tuple[Way, ...]:
+def available_algorithms(algorithms: Iterable[Algorithm]) -> tuple[Algorithm, ...]:
     """The ways that some row has; none where there is but one."""
-    choices = tuple(way for way in ways if np.isfinite(way.start).any())
+    choices = tuple(algorithm for algorithm in algorithms if np.isfinite(algorithm.start).any())
     return choices if len(choices) > 1 else ()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from coopt.perf.affine import AffineSeconds, Pieces, Reciprocals, Ways, kinds_of
+from coopt.perf.affine import AffineSeconds, Algorithms, Pieces, Reciprocals, kinds_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.pipelines import EndWait, PassChain, PipelineWaits
 
@@ -68,7 +68,7 @@ class Iteration:
     bubbles: Floats
     factor: float
     stale: bool
-    ways: Ways
+    algorithms: Algorithms
     chains: tuple[PassChain, ...] = ()
     forward_shares: tuple[Floats, ...] = ()
 
@@ -249,7 +249,7 @@ class Iteration:
 
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
-        r = self.ways.charged(r)
+        r = self.algorithms.charged(r)
         iteration_at_r = self._with_hidden_at(r)
         seconds: dict[
             str, Any
@@ -269,7 +269,7 @@ class Iteration:
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause; they sum to `time_s`."""
-        r = self.ways.charged(r)
+        r = self.algorithms.charged(r)
         return self._with_hidden_at(r)._breakdown_s(r)
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
@@ -367,7 +367,7 @@ def _rows(part: Any, rows: Ints) -> Any:
     """
     if isinstance(part, AffineSeconds):
         return AffineSeconds(**{name: _rows(term, rows) for name, term in part.terms.items()})
-    if isinstance(part, Ways):
+    if isinstance(part, Algorithms):
         return part.take(rows)
     if isinstance(part, PassChain | PipelineWaits):
         return type(part)(*(_rows(item, rows) for item in part))

@@ -15,6 +15,7 @@ import numpy as np
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.perf.affine import AffineSeconds
+from coopt.perf.algorithms import algorithms_of
 from coopt.perf.collectives import links_of
 from coopt.perf.iteration_parts import Iteration
 from coopt.perf.kernels import Device, Passes, device_of
@@ -58,7 +59,6 @@ from coopt.perf.traffic import (
     share_left,
     window_of,
 )
-from coopt.perf.ways import ways_of
 
 # moved for each parameter and micro-batch where gradients are added up by kernels of their own
 ACCUMULATE_BYTES = 6
@@ -122,7 +122,7 @@ def iteration(
         bubbles=counts.bubbles,
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
-        ways=ways_of(workload, traffic, replicas),
+        algorithms=algorithms_of(workload, traffic, replicas),
         chains=work.chains,
         forward_shares=traffic.forward_shares if work.chains else (),
     )

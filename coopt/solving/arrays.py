@@ -18,11 +18,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
-from coopt.perf.affine import Reciprocals, Ways
+from coopt.perf.affine import Algorithms, Reciprocals
+from coopt.perf.algorithms import algorithm_names
 from coopt.perf.mapping import Mappings, Placements, expert_ranks
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
-from coopt.perf.ways import algorithm_names
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 from coopt.solving.highs import COARSE, LARGEST, NEAR
 from formulations.shared import Floats, Ints, Resource, SharedData
@@ -158,7 +158,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     charged = pool.charged(r).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
-    parts = replace(pool.iteration.take(index), ways=Ways()).breakdown_s(charged)
+    parts = replace(pool.iteration.take(index), algorithms=Algorithms()).breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     need_bytes = memory_bytes(workload, mapping)
@@ -188,7 +188,7 @@ def algorithms_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> dict[str, s
     seen = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     return algorithm_names(
-        pool.workload, gpu, mapping, placement, pool.iteration.ways.take(index), seen
+        pool.workload, gpu, mapping, placement, pool.iteration.algorithms.take(index), seen
     )
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from coopt.columns.algorithm_loads import algorithm_patterns
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import crossings
 from coopt.columns.pace import delayed
-from coopt.columns.way_loads import way_patterns
 from coopt.instance.errors import InstanceError
 from coopt.instance.network import Discipline, Network
 from coopt.instance.numerics import REORDERED
@@ -27,10 +27,10 @@ from coopt.instance.workload import Workload
 from coopt.network.part_networks import PartNetwork
 from coopt.network.routing.layers import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
-from coopt.perf.affine import KINDS, Reciprocals, Ways
+from coopt.perf.affine import KINDS, Algorithms, Reciprocals
 from coopt.perf.affine import Flows as WayFlows
+from coopt.perf.algorithms import HALVING, RINGS, TREES
 from coopt.perf.iterations import iteration
-from coopt.perf.ways import HALVING, RINGS, TREES
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Part, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
@@ -219,22 +219,26 @@ def _charged(
     groups = groups_of(split.workload, split.mapping, split.placement)
     # factors of 1: what links carry before the discipline stretches it
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
-    layout, ways = context_of(family).layout, _named_ways(network, split, run).flows
+    layout, algorithms = context_of(family).layout, _named_algorithms(network, split, run).flows
     even, charged = (
-        crossings(layout, discipline, groups, ways=ways, exact=True)
+        crossings(layout, discipline, groups, algorithms=algorithms, exact=True)
         for discipline in (evenly, family.discipline)
     )
     carried = [load.carried(uplinks)[:, 0].tolist() for load in (even, charged)]
     rings = {kind: (load, max(1.0, slow)) for kind, load, slow in zip(KINDS, *carried, strict=True)}
     loads = {(kind, "ring", 0): (*figures, 1.0) for kind, figures in rings.items()}
-    by_ways = [
-        load.carried_by_ways(uplinks)[:, 0].tolist() if load.ways else []
+    by_algorithm = [
+        load.carried_by_algorithms(uplinks)[:, 0].tolist() if load.algorithms else []
         for load in (even, charged)
     ]
     turns: Counter[tuple[str, str]] = Counter()
-    for n, pattern in enumerate(way_patterns(groups, ways)):
+    for n, pattern in enumerate(algorithm_patterns(groups, algorithms)):
         way = pattern.kind, pattern.flows
-        figures = (by_ways[0][n], max(1.0, by_ways[1][n])) if even.ways else rings[pattern.kind]
+        figures = (
+            (by_algorithm[0][n], max(1.0, by_algorithm[1][n]))
+            if even.algorithms
+            else rings[pattern.kind]
+        )
         loads[*way, turns[way]] = (*figures, float(pattern.share[0]))
         turns[way] += 1
     return {
@@ -243,11 +247,11 @@ def _charged(
     }
 
 
-def _named_ways(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Ways:
+def _named_algorithms(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Algorithms:
     """The ways that collectives of a plan take."""
     gpu, hb = network.question.cluster.gpu, network.family.hb
     iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    return iteration_model.ways.of_names(run.collectives)
+    return iteration_model.algorithms.of_names(run.collectives)
 
 
 def _collective(
@@ -340,17 +344,17 @@ def _routed_time_s(
         at = at if at in slow else (kind, "ring", 0)
         slow[at] = max(slow[at], routes.stretch)
     rates = {kind: slow[kind, "ring", 0] / network.family.byte_s for kind in KINDS}
-    ways: dict[tuple[str, str], float] = defaultdict(float)
+    algorithms: dict[tuple[str, str], float] = defaultdict(float)
     for way, factor in slow.items():
         if way[1] != "ring":
-            ways[way[:2]] += factor * charged[way].share / network.family.byte_s
+            algorithms[way[:2]] += factor * charged[way].share / network.family.byte_s
     gpu, hb = network.question.cluster.gpu, network.family.hb
     iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
     iteration_model = delayed(
-        replace(iteration_model, ways=iteration_model.ways.of_names(run.collectives)),
+        replace(iteration_model, algorithms=iteration_model.algorithms.of_names(run.collectives)),
         network.waits_s.get(split.workload.name, 0.0),
     )
-    return float(iteration_model.time_s(Reciprocals(**rates, ways=ways or None))[0])
+    return float(iteration_model.time_s(Reciprocals(**rates, algorithms=algorithms or None))[0])
 
 
 def with_routes(run: Run, answer: Callable[[Run], Plan]) -> Plan:

@@ -27,10 +27,10 @@ from coopt.network.part_networks import PartNetwork, part_named, part_network, q
 from coopt.network.schedules.board import Board
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
 from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals
+from coopt.perf.algorithms import HALVING, ONE_RING, RINGS, TREES
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
-from coopt.perf.ways import HALVING, ONE_RING, RINGS, TREES
 from coopt.plan.schema import Part, Plan, WorkloadPlan
 from coopt.plan.traffic import TrafficReport, Trained
 from coopt.solving.arrays import placement_of
@@ -251,8 +251,8 @@ def _check_runs(
                 f"{question.name}: what the plan says of workload {workload.name!r} is not what"
                 f" this instance gives, {NEEDED}"
             )
-        for kind, ways in pool.iteration.ways.take(np.array([row])).by_kind.items():
-            names, name = [way.name for way in ways], run.collectives.get(kind, RINGS)
+        for kind, algorithms in pool.iteration.algorithms.take(np.array([row])).by_kind.items():
+            names, name = [way.name for way in algorithms], run.collectives.get(kind, RINGS)
             if name not in names and name in (ONE_RING, HALVING, TREES):
                 raise InstanceError(
                     f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r},"

@@ -239,7 +239,11 @@ def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Runnin
         bound_s=allowed_s(network.question, network.family, network.uplinks, workload, run),
         iteration=delayed(iteration_model, network.waits_s.get(workload.name, 0.0)),
         loads=crossings(
-            context.layout, context.discipline, groups, ways=iteration_model.ways.flows, exact=True
+            context.layout,
+            context.discipline,
+            groups,
+            algorithms=iteration_model.algorithms.flows,
+            exact=True,
         ),
         uplinks=max(network.uplinks, 1),
         byte_s=context.byte_s,

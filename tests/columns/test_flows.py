@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from coopt.columns.algorithm_loads import most_edges
 from coopt.columns.flows import (
     BOTH,
     RAIL,
@@ -21,7 +22,6 @@ from coopt.columns.flows import (
     tied,
 )
 from coopt.columns.layouts import NicLayout
-from coopt.columns.way_loads import most_edges
 from coopt.network.schedules.textbook import two_trees
 
 CASES = 400

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.affine import Reciprocals
+from coopt.perf.algorithms import ring_algorithms
 from coopt.perf.collectives import LinkRates, Visits, all_to_all, gather, send, steps
-from coopt.perf.ways import ring_ways
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu
@@ -173,20 +173,20 @@ def test_the_faster_of_levels_and_one_ring_is_charged(x: int, y: int, r: float, 
     """One ring passes (n-1)/n of the data through the domain and out of it, at the same time."""
     n, one = x * y, np.array([1])
     levels = gather(LINKS, 1e9, x, y, "dp")
-    found = ring_ways(LINKS, one * x, one * y)
-    left = min([r, *(float(way.charged(r)[0]) for way in found)])
+    found = ring_algorithms(LINKS, one * x, one * y)
+    left = min([r, *(float(algorithm.charged(r)[0]) for algorithm in found)])
     start = float(levels.fixed) - (x - 1) / x * 1e9 / LINKS.hb_byte_s
     by_levels = float(levels.at(Reciprocals.everywhere(r)))
     ring = start + (n - 1) / n * 1e9 * max(1 / LINKS.hb_byte_s, r / x / LINKS.rail)
     least = min(by_levels, ring) if x > 1 and y > 1 else by_levels
     assert float(levels.at(Reciprocals.everywhere(left))) == pytest.approx(least, rel=1e-12)
-    assert all(way.charged(r * factor)[0] >= left for way in found)
+    assert all(algorithm.charged(r * factor)[0] >= left for algorithm in found)
 
 
 @given(st.integers(1, 64), st.integers(2, 64), st.integers(2, 64), st.floats(1e-13, 1e-8))
 def test_more_ranks_in_a_domain_leave_no_more_of_a_byte_across(x: int, more: int, y: int, r: float) -> None:
     """Rows with as many domains are compared by it (`Way.costs`)."""
-    levels, one = ring_ways(LINKS, np.array([x, x * more]), np.array([y, y]))
+    levels, one = ring_algorithms(LINKS, np.array([x, x * more]), np.array([y, y]))
     few, many = np.minimum(levels.charged(r), one.charged(r))
     assert many <= few * (1 + 1e-12)
     assert one.saved[1] > one.saved[0]

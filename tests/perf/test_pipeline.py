@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coopt.perf.affine import NO_NETWORK, AffineSeconds, Ways
+from coopt.perf.affine import NO_NETWORK, AffineSeconds, Algorithms
 from coopt.perf.iteration_parts import Iteration
 from coopt.perf.kernels import Passes
 from coopt.perf.pipelines import PassChain, StageLayers, pipeline_waits, schedule_chains
@@ -59,7 +59,7 @@ def closed_form(pipeline: Pipeline) -> float:
         dp_share=np.ones(1),
         behind=np.zeros(1),
         met=np.zeros(1),
-        ways=Ways(),
+        algorithms=Algorithms(),
         chains=chains(pipeline),
         forward_shares=(0.0, 0.0, 0.0) if pipeline.weights else (),
         **dict.fromkeys(SILENT, AffineSeconds()),

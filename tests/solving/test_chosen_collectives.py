@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.perf.ways import HALVING, RINGS, TREES
+from coopt.perf.algorithms import HALVING, RINGS, TREES
 from coopt.plan.schema import Plan
 from coopt.solving.export_files import routes_csv
 from coopt.verifier.simulation.iteration import IterationSimulation

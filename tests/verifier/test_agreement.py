@@ -94,7 +94,7 @@ def compare_ways(r: Reciprocals, speed: Speeds, row: int, place: Placement) -> C
     """What a byte takes by halving and by trees of one row, where loads tell them apart."""
     members = {"tp": place.tp_across, "dp": place.dp_across * place.cp_across, "edp": place.copies_across}
     found = Counter[str]()
-    for (kind, flows), s_byte in (r.ways or {}).items():
+    for (kind, flows), s_byte in (r.algorithms or {}).items():
         if members[kind] > 2:
             again = getattr(speed.other_ways(kind), flows)
             assert isclose(s_byte[row], again, rel_tol=EXACT), (kind, flows, place)

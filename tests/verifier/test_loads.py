@@ -207,8 +207,8 @@ def compare_planner(seed: int) -> Counter[str]:
     groups = groups_of(asked.workload, *asked.arrays())
     even = Discipline("loads", "spray", 1.0)
     ways = tuple((kind, flows) for kind in WAYS for flows in ("halving", "trees"))
-    charged = crossings(context_of(chosen).layout, even, groups, ways=ways)  # type: ignore[arg-type]
-    loads, rounds, seen = charged.carried(uplinks), charged.carried_by_ways(uplinks), Counter[str]()
+    charged = crossings(context_of(chosen).layout, even, groups, algorithms=ways)  # type: ignore[arg-type]
+    loads, rounds, seen = charged.carried(uplinks), charged.carried_by_algorithms(uplinks), Counter[str]()
     absent = () if asked.workload.model.experts else ("ep", "edp")
     for row, (split, place) in enumerate(asked.rows):
         found = busiest_links(wiring, here, place, looped=split.interleave > 1, expert_tp=expert_tp)
@@ -216,11 +216,13 @@ def compare_planner(seed: int) -> Counter[str]:
             assert load == pytest.approx(found[kind], rel=1e-9) or kind in absent, (seed, kind, place)
             seen[kind] += load > 0
         network, flows = RoutedNetwork(wiring, here, place), domain_flows(place, looped=False, expert_tp=expert_tp)
-        assert charged.ways is not None
+        assert charged.algorithms is not None
         for kind in WAYS:
             of_ring = [] if kind in absent else rings(flows[kind])
             for way in ("halving", "trees") if of_ring and len(of_ring[0]) > 3 else ():
-                there = [one == (kind, way) for one in charged.ways.ways] & (charged.ways.shares[:, row] > 0)
+                there = [one == (kind, way) for one in charged.algorithms.algorithms] & (
+                    charged.algorithms.shares[:, row] > 0
+                )
                 again = halving_loads(network, of_ring) if way == "halving" else [trees_load(network, of_ring)]
                 assert list(rounds[there, row]) == pytest.approx(again, rel=1e-9), (seed, kind, place)
                 seen[way] += 1

@@ -80,12 +80,12 @@ def rows_of(
         bound_s=workload.bound_s,
         site=site,
         pieces=parts.pieces(),
-        ways=parts.ways,
+        algorithms=parts.algorithms,
         groups=groups_of(workload, mappings, placements),
         outermost=workload.mapping.outermost,
     )
     quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))
-    values = np.vstack([*quick.pieces.coefficients, *quick.ways.costs])
+    values = np.vstack([*quick.pieces.coefficients, *quick.algorithms.costs])
     return quick.take(
         np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS))
     )

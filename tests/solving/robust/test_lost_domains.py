@@ -275,13 +275,13 @@ def test_ways_of_a_job_without_a_domain_are_charged_as_the_verifier_counts_them(
             groups = Groups(**{name: np.array([size]) for name, size in sizes.items()})
             context = context_left(family, site)
             ways = (("dp", "halving"), ("dp", "trees"))
-            r = crossings(context.layout, context.discipline, groups, ways=ways).reciprocals(1.0, uplinks)
+            r = crossings(context.layout, context.discipline, groups, algorithms=ways).reciprocals(1.0, uplinks)
             job = job_family(checked, domains * 4, domains)
             place = Placement(tp_in=4, tp_across=1, pp_in=1, pp_across=1, dp_in=1, dp_across=domains)
             counted = other_ways(reach_of_job(checked, ports, job), 4, place, "dp")
-            assert r.ways is not None
+            assert r.algorithms is not None
             for flows in ("halving", "trees"):
                 again = getattr(counted, flows)
-                assert float(r.ways["dp", flows][0]) == pytest.approx(again, rel=1e-9), (domains, ports)
+                assert float(r.algorithms["dp", flows][0]) == pytest.approx(again, rel=1e-9), (domains, ports)
                 compared += 1 < again < math.inf
     assert compared >= 5

@@ -8,12 +8,12 @@ from random import Random
 import numpy as np
 import pytest
 
+from coopt.columns.algorithm_loads import algorithm_patterns
 from coopt.columns.flows import Groups
-from coopt.columns.way_loads import way_patterns
 from coopt.network.schedules.textbook import Tree, two_trees
-from coopt.perf.affine import Reciprocals, Ways
+from coopt.perf.affine import Algorithms, Reciprocals
+from coopt.perf.algorithms import sized_algorithms, starts_per_byte
 from coopt.perf.collectives import LinkRates, gather, least_steps, switched_share, tree_levels
-from coopt.perf.ways import sized_ways, starts_per_byte
 
 
 def groups(stride: int, members: int) -> Groups:
@@ -25,7 +25,7 @@ def groups(stride: int, members: int) -> Groups:
 @pytest.mark.parametrize("members", range(2, 41))
 def test_halving_and_doubling_gathers_everything_in_the_rounds_that_are_charged(members: int) -> None:
     """The gather begins with the farthest; nobody sends what another has, and all have all in the end."""
-    rounds = [one for one in way_patterns(groups(1, members), (("dp", "halving"),)) if one.share[0] > 0]
+    rounds = [one for one in algorithm_patterns(groups(1, members), (("dp", "halving"),)) if one.share[0] > 0]
     assert len(rounds) == tree_levels(members)
     held = [{rank} for rank in range(members)]
     for one in reversed(rounds):
@@ -74,16 +74,18 @@ def test_the_fastest_of_all_ways_is_charged() -> None:
     for _ in range(500):
         x, y = draw.choice([1, 1, 2, 8, 9]), draw.choice([1, 2, 3, 4, 6, 8, 32, 100, 512])
         size, summed, switched = 10 ** draw.uniform(3, 10), draw.random() < 0.5, draw.random() < 0.3
-        rates = {way: draw.uniform(1, 4) / 50e9 for way in ("ring", "halving", "trees")}
+        rates = {algorithm: draw.uniform(1, 4) / 50e9 for algorithm in ("ring", "halving", "trees")}
         links = LinkRates(0.8 * 450e9, 0.9, 0.9, 8e-6, 1e-6, 0.0, rail_reduces=switched)
         ends = np.array([x]), np.array([y])
         half = gather(links, np.array([size]), *ends, "dp", summed=np.array([summed]), sized=True)
         share = switched_share(ends[1], summed) if switched else 1.0
         starts = starts_per_byte(1, half, "dp")
-        ways = sized_ways(links, *ends, starts, share, np.array([summed]))
+        algorithms = sized_algorithms(links, *ends, starts, share, np.array([summed]))
         others = {("dp", name): np.array([rates[name]]) for name in ("halving", "trees")}
-        r = Reciprocals(**dict.fromkeys(("tp", "cp", "ep", "edp", "pp", "tied"), 0.0), dp=rates["ring"], ways=others)
-        charged = float(half.at(Ways(dp=ways).charged(r))[0])
+        r = Reciprocals(
+            **dict.fromkeys(("tp", "cp", "ep", "edp", "pp", "tied"), 0.0), dp=rates["ring"], algorithms=others
+        )
+        charged = float(half.at(Algorithms(dp=algorithms).charged(r))[0])
         seconds = written_out(links, size, x, y, rates, summed=summed)
         assert charged == pytest.approx(min(seconds.values()), rel=1e-12), (x, y, size, summed, switched)
         named[min(seconds, key=seconds.__getitem__)] += 1
@@ -98,7 +100,7 @@ def written_out(
     if x * y == 1:
         return {"one rank": 0.0}
     near, far, n = int(tree_levels(x)), int(tree_levels(y)), x * y
-    across = {way: s_byte / links.rail for way, s_byte in rates.items()}
+    across = {algorithm: s_byte / links.rail for algorithm, s_byte in rates.items()}
     inside_s = (x - 1) / x * size / links.hb_byte_s
 
     def taking(moved_s: float, steps: int) -> float:

@@ -30,21 +30,21 @@ ROWS = 1 << 11  # whose trees are cut at once, so that tables stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class WayLoads:
+class AlgorithmLoads:
     """Flows out of the busiest leaf and pod, round by round; arrays of shape (rounds, n).
 
     `ways` name kind and way of each round, which has the share `shares` of the bytes.
     """
 
-    ways: tuple[tuple[str, Flows], ...]
+    algorithms: tuple[tuple[str, Flows], ...]
     leaf: Floats
     pod: Floats
     shares: Floats
 
-    def take(self, rows: Any) -> WayLoads:
+    def take(self, rows: Any) -> AlgorithmLoads:
         """The chosen rows."""
         leaf, pod, shares = (table[:, rows] for table in (self.leaf, self.pod, self.shares))
-        return WayLoads(ways=self.ways, leaf=leaf, pod=pod, shares=shares)
+        return AlgorithmLoads(algorithms=self.algorithms, leaf=leaf, pod=pod, shares=shares)
 
     @property
     def paths(self) -> Floats:
@@ -52,7 +52,7 @@ class WayLoads:
         n).
         """
         paths_per_rate = np.array(
-            [1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.ways]
+            [1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.algorithms]
         )
         return np.broadcast_to(paths_per_rate[:, None], self.shares.shape)
 
@@ -60,8 +60,10 @@ class WayLoads:
     def rounds(self) -> Floats:
         """How many rounds the way of each round has; shape (rounds, n)."""
         counts = [
-            self.shares[[way == own_way for way in self.ways]].astype(bool).sum(axis=0)
-            for own_way in self.ways
+            self.shares[[algorithm == own_algorithm for algorithm in self.algorithms]]
+            .astype(bool)
+            .sum(axis=0)
+            for own_algorithm in self.algorithms
         ]
         return np.array(counts).reshape(
             self.shares.shape
@@ -72,14 +74,18 @@ class WayLoads:
         ...).
         """
         means: dict[tuple[str, Flows], Any] = {}
-        for way, slowdown, share in zip(self.ways, slowdowns, self.shares, strict=True):
-            means[way] = means.get(way, 0.0) + np.where(share > 0, slowdown, 0.0) * share
+        for algorithm, slowdown, share in zip(self.algorithms, slowdowns, self.shares, strict=True):
+            means[algorithm] = (
+                means.get(algorithm, 0.0) + np.where(share > 0, slowdown, 0.0) * share
+            )
         return means
 
 
-def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> WayLoads:
+def loads_by_algorithms(
+    rows: NicLayout, groups: Groups, algorithms: tuple[tuple[str, Flows], ...]
+) -> AlgorithmLoads:
     """The loads of some kinds of traffic by some ways; layouts and groups of as many rows."""
-    patterns = list(way_patterns(groups, ways))
+    patterns = list(algorithm_patterns(groups, algorithms))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
     after_loss = rows.room >= 0
     all_domains = rows.domains + after_loss
@@ -113,8 +119,8 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
     pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]
     shares = np.array([pattern.share for pattern in patterns]).reshape(leaf.shape)
     leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
-    return WayLoads(
-        ways=tuple((pattern.kind, pattern.flows) for pattern in patterns),
+    return AlgorithmLoads(
+        algorithms=tuple((pattern.kind, pattern.flows) for pattern in patterns),
         leaf=leaf,
         pod=pod,
         shares=shares,
@@ -122,7 +128,7 @@ def loads_by_ways(rows: NicLayout, groups: Groups, ways: tuple[tuple[str, Flows]
 
 
 def _fill(
-    table: Floats, pattern: WayPattern, domains: Ints, span: Ints, rails: Ints, applies: Bools
+    table: Floats, pattern: AlgorithmPattern, domains: Ints, span: Ints, rails: Ints, applies: Bools
 ) -> None:
     at = np.flatnonzero(applies)
     if len(at):
@@ -133,7 +139,7 @@ def _fill(
 
 
 def _of_windows(
-    rows: NicLayout, groups: Groups, pattern: WayPattern, span: Ints, rails: Ints
+    rows: NicLayout, groups: Groups, pattern: AlgorithmPattern, span: Ints, rails: Ints
 ) -> Floats:
     """After the loss of a domain, flows out of any `span` domains that follow each other, as rings
     are counted.
@@ -147,14 +153,14 @@ def _of_windows(
 
 
 def _of_mixed_pods(
-    parts: tuple[PodParts, Ints], pattern: WayPattern, nics: Ints, at: Ints
+    parts: tuple[PodParts, Ints], pattern: AlgorithmPattern, nics: Ints, at: Ints
 ) -> Floats:
     return parts[0].busiest(
         pattern.count, parts[1], nics, *(column[at] for column in pattern.columns)
     )
 
 
-class WayPattern(NamedTuple):
+class AlgorithmPattern(NamedTuple):
     """Flows of one kind of traffic that are under way together; columns of shape (n,).
 
     `share` is that of the bytes between domains that they carry, 0 where a row has no such flows;
@@ -187,13 +193,17 @@ class WayPattern(NamedTuple):
         return np.asarray(stride * far, dtype=np.float64)
 
 
-def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterator[WayPattern]:
+def algorithm_patterns(
+    groups: Groups, algorithms: tuple[tuple[str, Flows], ...]
+) -> Iterator[AlgorithmPattern]:
     """The flows of some kinds by some ways, in the order in which they follow each other."""
     rings = {kind: (stride, members) for kind, stride, members in groups.rings}
-    for kind, flows in ways:
+    for kind, flows in algorithms:
         stride, members = rings[kind]
         if flows == "trees":
-            yield WayPattern(kind, flows, np.where(members > 1, 1.0, 0.0), trees, (stride, members))
+            yield AlgorithmPattern(
+                kind, flows, np.where(members > 1, 1.0, 0.0), trees, (stride, members)
+            )
             continue
         pairs = members & (members - 1) == 0
         for j in range(int(members.max(initial=1) - 1).bit_length()):
@@ -203,7 +213,7 @@ def way_patterns(groups: Groups, ways: tuple[tuple[str, Flows], ...]) -> Iterato
             distance, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
             sends = share > 0
             columns = (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
-            yield WayPattern(kind, flows, share, ring, columns)
+            yield AlgorithmPattern(kind, flows, share, ring, columns)
 
 
 def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:

@@ -1,17 +1,15 @@
-r"""The ways that a collective may take through y domains with x ranks each, of which the fastest is
-charged.
+r"""Algorithms of collectives over y HB domains with x ranks each; the fastest is charged.
 
-What this supposes for each kind of traffic of a mapping is put in words.
-
-Half of an all-reduce, a gather or a scatter of D bytes takes, inside domains and then between them,
+Half of an all-reduce, an all-gather or a reduce-scatter of D bytes takes, inside the domains and
+then between them,
 
 .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + w \frac{D}{x} \frac{r}{e_{ib}} + \lambda + \alpha\,n
 
-with w = (y-1)/y. Links inside a domain are as good to every rank, so that ceil(log2 x) steps are
-enough there. Between domains a ring takes y - 1 steps. Halving and doubling take ceil(log2 y) with
-as many bytes, at distances 1, 2, 4, ... which load other links (`coopt/columns/way_loads.py`). Two
-binary trees take as many steps and w = 1. So the size of a message decides: steps count in small
-ones, bytes on the busiest link in large ones.
+with w = (y-1)/y. Inside a domain all links are equally fast, so that ceil(log2 x) steps suffice.
+Between domains a ring takes y - 1 steps. Halving and doubling takes ceil(log2 y) steps with as many
+bytes, at distances 1, 2, 4, ..., which load other links (`coopt/columns/algorithm_loads.py`). Two
+binary trees take as many steps, with w = 1. Small messages are therefore bound by the number of
+steps, and large ones by the bytes on the busiest link.
 """
 
 from __future__ import annotations
@@ -23,7 +21,13 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Reciprocals, Way, Ways, open_ways
+from coopt.perf.affine import (
+    AffineSeconds,
+    Algorithm,
+    Algorithms,
+    Reciprocals,
+    available_algorithms,
+)
 from coopt.perf.collectives import (
     GRADIENTS,
     LinkRates,
@@ -56,7 +60,7 @@ def algorithm_names(
     gpu: Gpu,
     mapping: Mappings,
     placement: Placements,
-    ways: Ways,
+    algorithms: Algorithms,
     r: Reciprocals,
 ) -> dict[str, str]:
     """The algorithm of each kind of traffic whose groups have several ranks (docs/model.md,
@@ -76,32 +80,32 @@ def algorithm_names(
     names = {}
     for kind, (x, y) in _extents(workload, mapping, placement).items():
         if x * y > 1:
-            way = _fastest_way(ways, kind, r) if y > 1 else None
-            names[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), way)
+            algorithm = _fastest_algorithm(algorithms, kind, r) if y > 1 else None
+            names[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), algorithm)
     return names
 
 
-def _fastest_way(ways: Ways, kind: str, r: Reciprocals) -> str | None:
+def _fastest_algorithm(algorithms: Algorithms, kind: str, r: Reciprocals) -> str | None:
     """The fastest way of a kind; None where its row has no choice."""
-    if kind not in ways.by_kind:
+    if kind not in algorithms.by_kind:
         return None
     s_byte = {
-        way.name: float(np.ravel(way.charged(r.by(kind, way.flows)))[0])
-        for way in ways.by_kind[kind]
+        algorithm.name: float(np.ravel(algorithm.charged(r.by(kind, algorithm.flows)))[0])
+        for algorithm in algorithms.by_kind[kind]
     }
     # rings stay where another way is faster by rounding alone
     return min(s_byte, key=lambda name: s_byte[name] * (1 if name == RINGS else 1 + 1e-12))
 
 
 def _name(
-    workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, way: str | None
+    workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, algorithm: str | None
 ) -> str:
     """In the words of a plan, where `way` is the way between domains."""
     (x, y), options, efficiency = ends, workload.options, gpu.efficiency
     if kind == "ep":
-        return way or EXCHANGE
-    if way not in (None, RINGS):
-        return str(way)
+        return algorithm or EXCHANGE
+    if algorithm not in (None, RINGS):
+        return str(algorithm)
     if sums and y == 1 and (efficiency.hb_reduce or 0.0) > efficiency.hb:
         return "switches of the HB domain"
     if sums and y > 1 and options.collectives == "in-network" and kind in GRADIENTS:
@@ -137,9 +141,9 @@ def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> di
     return {kind: (int(x[0]), int(y[0])) for kind, (x, y) in extents.items()}
 
 
-def ring_ways(
+def ring_algorithms(
     links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, filled_share: Any = 1.0
-) -> tuple[Way, ...]:
+) -> tuple[Algorithm, ...]:
     r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start
     alike.
 
@@ -165,13 +169,13 @@ def ring_ways(
         np.where(on_both_levels, 0.0, np.inf),
         np.broadcast_to(even / share, on_both_levels.shape),
     )
-    single_ring = Way(
+    single_ring = Algorithm(
         ONE_RING, "ring", floor, (y - 1 / x) / apart, (x - 1) * y / apart * even, start
     )
-    return Way.plain(RINGS, np.zeros(len(start))), single_ring
+    return Algorithm.plain(RINGS, np.zeros(len(start))), single_ring
 
 
-def sized_ways(
+def sized_algorithms(
     links: LinkRates,
     x: Ints,
     y: Ints,
@@ -179,7 +183,7 @@ def sized_ways(
     share: Any = 1.0,
     trees: Bools | None = None,
     filled_share: Any = 1.0,
-) -> tuple[Way, ...]:
+) -> tuple[Algorithm, ...]:
     """All ways of messages whose size is known.
 
     Parameters
@@ -204,19 +208,26 @@ def sized_ways(
 
     nothing = np.zeros(y.shape)
     rounds = np.where(share == 1, y - 1, tree_levels(y))
-    ways = [Way.plain(RINGS, start_of(tree_levels(x) + rounds, np.ones_like(crosses)))]
-    around = ring_ways(links, x, y, share, filled_share)[1:]
-    ways += [replace(way, start=start_of(x * y - 1, np.isfinite(way.start))) for way in around]
-    ways.append(Way(HALVING, "halving", nothing, 1 / share, nothing, start_of(fewest, y > 2)))
+    algorithms = [Algorithm.plain(RINGS, start_of(tree_levels(x) + rounds, np.ones_like(crosses)))]
+    around = ring_algorithms(links, x, y, share, filled_share)[1:]
+    algorithms += [
+        replace(algorithm, start=start_of(x * y - 1, np.isfinite(algorithm.start)))
+        for algorithm in around
+    ]
+    algorithms.append(
+        Algorithm(HALVING, "halving", nothing, 1 / share, nothing, start_of(fewest, y > 2))
+    )
     if trees is not None and np.any(trees & (y > FEW)):
         slope, even = y / np.maximum(y - 1, 1) / share, filled_share * links.rail / links.hb_byte_s
         floor = np.where(x > 1, even * slope, 0.0)
         start = start_of(x - 1 + tree_levels(y), trees & (y > FEW))
-        ways.append(Way(TREES, "trees", floor, slope, (x - 1) * even * slope, start))
-    return open_ways(ways)
+        algorithms.append(Algorithm(TREES, "trees", floor, slope, (x - 1) * even * slope, start))
+    return available_algorithms(algorithms)
 
 
-def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[Way, ...]:
+def exchange_algorithms(
+    links: LinkRates, x: Ints, y: Ints, visits: Visits
+) -> tuple[Algorithm, ...]:
     """An all-to-all level by level, or forwarding inside domains while the rails carry what
     follows.
     """
@@ -229,7 +240,7 @@ def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[W
         on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0
     )
     nothing = np.zeros_like(saved)
-    at_once = Way(
+    at_once = Algorithm(
         EXCHANGE_AT_ONCE,
         "ring",
         nothing,
@@ -237,7 +248,7 @@ def exchange_ways(links: LinkRates, x: Ints, y: Ints, visits: Visits) -> tuple[W
         saved,
         np.where(on_both_levels, nothing, np.inf),
     )
-    return Way.plain(EXCHANGE, nothing), at_once
+    return Algorithm.plain(EXCHANGE, nothing), at_once
 
 
 def starts_per_byte(collectives: Any, exchange: AffineSeconds, kind: str) -> Floats:
@@ -246,7 +257,7 @@ def starts_per_byte(collectives: Any, exchange: AffineSeconds, kind: str) -> Flo
     return np.where(size_bytes > 0, collectives / np.where(size_bytes > 0, size_bytes, 1.0), 0.0)
 
 
-def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Ways:
+def algorithms_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Algorithms:
     """The ways that the collectives of each kind of traffic may take."""
     options, m, inside, links = (
         workload.options,
@@ -255,7 +266,7 @@ def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Wa
         traffic.links,
     )
     if options.collectives == "levels":
-        return Ways()
+        return Algorithms()
     within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
     ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
     mixed, summed, filled_share = (
@@ -266,23 +277,23 @@ def ways_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Wa
 
     def gradients(
         x: Ints, y: Ints, exchanges: tuple[AffineSeconds, AffineSeconds], kind: str
-    ) -> tuple[Way, ...]:
+    ) -> tuple[Algorithm, ...]:
         share = switched_share(y, summed) if links.rail_reduces else 1.0
         starts = starts_per_byte(replicas.exchanges, exchanges[0] + exchanges[1], kind)
-        return sized_ways(links, x, y, starts, share, summed, filled_share)
+        return sized_algorithms(links, x, y, starts, share, summed, filled_share)
 
     over_tp = inside.tp, m.tp // inside.tp
     gather_starts = starts_per_byte(1.0, traffic.tp_gather, "tp")
-    return Ways(
+    return Algorithms(
         tp=(
-            sized_ways(links, *over_tp, gather_starts)
+            sized_algorithms(links, *over_tp, gather_starts)
             if traffic.tp_is_sized
-            else ring_ways(links, *over_tp)
+            else ring_algorithms(links, *over_tp)
         ),
-        cp=ring_ways(links, inside.cp, m.cp // inside.cp),
+        cp=ring_algorithms(links, inside.cp, m.cp // inside.cp),
         dp=gradients(ranks, domains, replicas.shared_exchange(), "dp"),
         ep=(
-            exchange_ways(links, within, across, visits_of(workload))
+            exchange_algorithms(links, within, across, visits_of(workload))
             if mixed and forwards_at_once(workload)
             else ()
         ),
