@@ -26,7 +26,7 @@ from coopt.network.design_bills import (
 from coopt.plan.networks import NetworksBill
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, read_plan
-from coopt.solving.evaluate import cheapest_design, open_design
+from coopt.solving.given_design import cheapest_design, open_design
 from coopt.solving.plan_bills import network_bill, plan_bill
 
 

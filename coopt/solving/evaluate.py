@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -20,24 +19,22 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.requirements import require_one_network
-from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
 from coopt.instance.software import MappingLimits
 from coopt.instance.variants import inside_first, with_tp
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.part_networks import families_of_design, part_network
-from coopt.network.parts import cost_of, within_limits
+from coopt.network.part_networks import part_network
 from coopt.network.plan_networks import design_of
-from coopt.network.space import families
 from coopt.perf.mapping import NAMED, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.plan.evaluation import Evaluation, MappingRanking, RankedMappings, limit_checks
-from coopt.plan.schema import Cost, Design, InstanceId, MappingChoice, Plan, WorkloadPlan
+from coopt.plan.schema import Design, InstanceId, MappingChoice, Plan, WorkloadPlan
 from coopt.plan.store import decided
 from coopt.solving.arrays import fastest_row
 from coopt.solving.days import allowed_s, run_on
-from coopt.solving.explain import no_family, no_split
+from coopt.solving.explain import no_split
+from coopt.solving.given_design import cheapest_design, choice_left, open_design
 
 
 def mappings(
@@ -93,7 +90,8 @@ def mappings(
         require_one_network(instance, "a ranking of mappings without a plan")
         if complaints := list(open_design(instance)):
             raise InstanceError(f"{instance.name}: {text}" for text in complaints)
-        question, (family, uplinks, _) = instance, cheapest_design(instance, None)
+        question = instance
+        family, uplinks, _ = cheapest_design(instance, None, _fastest_mapping)
     context = context_of(family)
 
     def ranked(variant: Instance) -> tuple[RankedMappings, ...]:
@@ -108,6 +106,13 @@ def mappings(
         design=design_of(family, uplinks),
         workloads=rankings,
     )
+
+
+def _fastest_mapping(
+    question: Instance, workload: Workload, family: Family, uplinks: int
+) -> WorkloadPlan | None:
+    ranked = _ranked(question, workload, family, context_of(family), uplinks, 1)
+    return next(iter(ranked.mappings), None)
 
 
 def _in_time(ranked: RankedMappings) -> bool:
@@ -208,11 +213,9 @@ def evaluate_instance(
     complaints += open_keys
     if complaints:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
-    family, uplinks, cost = cheapest_design(instance, design)
-    built_design, pinned_question = (
-        design_of(family, uplinks),
-        instance.model_copy(update={"workload": workloads}),
-    )
+    pinned_question = instance.model_copy(update={"workload": workloads})
+    family, uplinks, cost = cheapest_design(pinned_question, design, _fastest_run)
+    built_design = design_of(family, uplinks)
     plans, _ = inside_first(
         pinned_question,
         lambda variant: [
@@ -290,23 +293,6 @@ def with_one_cp(workloads: Iterable[Workload]) -> tuple[Workload, ...]:
     return tuple(map(with_cp, workloads))
 
 
-def open_design(instance: Instance) -> Iterator[str]:
-    """Sentences about lists of parts that leave a choice."""
-    network = instance.network
-    for key, entries in instance.lists.items():
-        if len(entries) > 1 and key != "network.optics":  # of which the cheapest are taken
-            yield _choice_left(key, tuple(getattr(entry, "name", entry) for entry in entries))
-    ratio = network.oversubscription
-    if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
-        values = (
-            ", ".join(f"{r:g}" for r in ratio)
-            if isinstance(ratio, tuple)
-            else f"anything up to {ratio:g}"
-        )
-        remedy = f"--set network.oversubscription={only_ratio(instance)}"
-        yield f"network.oversubscription leaves {values}, needs one value to evaluate ({remedy})"
-
-
 def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     """Sentences about lists of a mapping that leave a choice on so many GPUs."""
     choices, _ = every_mapping(workload, gpus)
@@ -324,12 +310,7 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
         if len(values) > 1 and field.name != "dp":
             names = NAMED.get(field.name)
             labels = [names[v] for v in values] if names else values
-            yield _choice_left(f"{key}.{field.name}", tuple(labels))
-
-
-def _choice_left(key: str, values: tuple[Any, ...]) -> str:
-    listing = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
-    return f"{key} leaves a choice ({listing}), needs one value to evaluate"
+            yield choice_left(f"{key}.{field.name}", tuple(labels))
 
 
 def _no_placement(workload: Workload, family: Family) -> str:
@@ -337,25 +318,3 @@ def _no_placement(workload: Workload, family: Family) -> str:
         f"workload {workload.name!r}: no part of its mapping fills {family.active} active GPUs of"
         f" {family.hb.name}, needs degrees whose divisors multiply to that number"
     )
-
-
-def cheapest_design(instance: Instance, design: Design | None) -> tuple[Family, int, Cost]:
-    """The cheapest wiring and optics of the one design there is, within the limits if any are."""
-    all_networks = (
-        (family, uplinks) for family in families(instance) for uplinks in family.uplink_choices
-    )
-    networks = all_networks if design is None else families_of_design(instance, design)
-    offers = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in networks]
-    if not offers and design is None:
-        raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
-    if not offers:
-        raise InstanceError(
-            f"{instance.name}: [network] holds no such design: needs another HB domain, switch,"
-            " optic, ratio or more tiers"
-        )
-
-    def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:
-        family, _, cost = entry
-        return not within_limits(instance, family, cost), cost.of(instance.objective.billed)
-
-    return min(offers, key=rank)

@@ -14,7 +14,8 @@ from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve_measured
-from coopt.solving.evaluate import open_design, open_mapping, with_one_cp
+from coopt.solving.evaluate import open_mapping, with_one_cp
+from coopt.solving.given_design import open_design
 from coopt.solving.reasons.again import UnprovenError
 from coopt.solving.reasons.limits import UNITS, with_part
 from coopt.solving.sensitivity.limits import numeric_limits

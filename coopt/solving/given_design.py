@@ -1,0 +1,116 @@
+"""The one design that an instance leaves, with the HB domains that stand by as in a plan of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from coopt.instance.errors import InstanceError
+from coopt.instance.reserves import Availability
+from coopt.instance.rules.couplings import only_ratio
+from coopt.instance.schema import Instance
+from coopt.instance.variants import inside_first
+from coopt.instance.workload import Workload
+from coopt.network.family import Family
+from coopt.network.part_networks import families_of_design
+from coopt.network.parts import cost_of, within_limits
+from coopt.network.space import families
+from coopt.plan.schema import Cost, Design, WorkloadPlan
+from coopt.solving.days import demand, family_domain_lost, fewest_spares
+from coopt.solving.explain import no_family
+
+Fastest = Callable[[Instance, Workload, Family, int], WorkloadPlan | None]
+"""How a workload runs on a network with so many uplinks; None where no mapping of it fits."""
+
+
+def open_design(instance: Instance) -> Iterator[str]:
+    """Sentences about lists of parts that leave a choice."""
+    network = instance.network
+    for key, entries in instance.lists.items():
+        if len(entries) > 1 and key != "network.optics":  # of which the cheapest are taken
+            yield choice_left(key, tuple(getattr(entry, "name", entry) for entry in entries))
+    ratio = network.oversubscription
+    if (isinstance(ratio, tuple) and len(ratio) > 1) or (isinstance(ratio, float) and ratio > 1):
+        values = (
+            ", ".join(f"{r:g}" for r in ratio)
+            if isinstance(ratio, tuple)
+            else f"anything up to {ratio:g}"
+        )
+        remedy = f"--set network.oversubscription={only_ratio(instance)}"
+        yield f"network.oversubscription leaves {values}, needs one value to evaluate ({remedy})"
+
+
+def choice_left(key: str, values: tuple[Any, ...]) -> str:
+    """A sentence about a key that leaves several values."""
+    listing = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+    return f"{key} leaves a choice ({listing}), needs one value to evaluate"
+
+
+def cheapest_design(
+    instance: Instance, design: Design | None, fastest: Fastest | None = None
+) -> tuple[Family, int, Cost]:
+    """The cheapest wiring and optics of the one design there is, within the limits if any are.
+
+    Without a design as few HB domains stand by as put every workload in time; the fewest to choose
+    from where nothing does, or nothing is said to run.
+    """
+    networks = (
+        _networks(instance, fastest) if design is None else families_of_design(instance, design)
+    )
+    offers = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in networks]
+    if not offers and design is None:
+        raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
+    if not offers:
+        raise InstanceError(
+            f"{instance.name}: [network] holds no such design: needs another HB domain, switch,"
+            " optic, ratio or more tiers"
+        )
+
+    def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:
+        family, _, cost = entry
+        return not within_limits(instance, family, cost), cost.of(instance.objective.billed)
+
+    return min(offers, key=rank)
+
+
+def _networks(instance: Instance, fastest: Fastest | None) -> Iterator[tuple[Family, int]]:
+    """Every network of an instance, with the HB domains that stand by."""
+    availability = instance.availability
+    for family in families(instance):
+        for uplinks in family.uplink_choices:
+            spares = 0
+            if availability is not None:
+                spares = (
+                    availability.spares[0]
+                    if fastest is None or len(availability.spares) == 1
+                    else _spares(instance, availability, family, uplinks, fastest)
+                )
+            yield replace(family, spare_domains=spares), uplinks
+
+
+def _spares(
+    instance: Instance,
+    availability: Availability,
+    family: Family,
+    uplinks: int,
+    fastest: Fastest,
+) -> int:
+    """As few spares as put all workloads in time, with TP inside HB domains if that ever is."""
+    loss = family_domain_lost(availability, family)
+
+    def enough(variant: Instance) -> int | None:
+        timed = []
+        for workload in variant.workload:
+            run = fastest(variant, workload, family, uplinks)
+            if run is None:
+                return None
+            pace = run.uptime.pace if run.uptime else 1.0
+            timed.append((workload, np.array([run.iteration_time_s * pace])))
+        target = demand(availability, family, (uplinks,), timed)
+        return fewest_spares(availability, loss, family.domains, target, 0)
+
+    spares, _ = inside_first(instance, enough, lambda spares: spares is not None)
+    return availability.spares[0] if spares is None else spares
