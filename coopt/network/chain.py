@@ -28,11 +28,10 @@ class EndHolders(NamedTuple):
     above: Holders
 
 
-@dataclass(frozen=True, kw_only=True)
-class PodSet:
-    """`count` equal pods: their leaves and spines, and the cables of a spine."""
+class PodSet(NamedTuple):
+    """`number` equal pods: their leaves and spines, and the cables of a spine."""
 
-    count: int
+    number: int
     leaves: int
     spines: int
     down: int
@@ -43,15 +42,13 @@ class TierLevel(NamedTuple):
     """One tier of all networks.
 
     `down_ports` and `uplinks` are cables of the fullest switch as it is sized, `links` all cables
-    below the tier. `bundle` is how many cables lead from a switch to each one above that it
-    reaches, at least; 0 at the top.
+    below the tier.
     """
 
     switches: int
     down_ports: int
     uplinks: int
     links: int
-    bundle: int
 
 
 class Bandwidth(NamedTuple):
@@ -112,49 +109,49 @@ class TierChain:
         """Every pod of one network with the numbers of its leaves."""
         start = 0
         for pods in self.pods:
-            for _ in range(pods.count):
+            for _ in range(pods.number):
                 yield pods, range(start, start + pods.leaves)
                 start += pods.leaves
 
     @property
     def core_links(self) -> int:
         """Cables from spines to cores in one network."""
-        return sum(pod.count * pod.spines * pod.up for pod in self.pods) if self.cores else 0
+        return sum(pod.number * pod.spines * pod.up for pod in self.pods) if self.cores else 0
 
     @cached_property
     def levels(self) -> tuple[TierLevel, ...]:
         """The tiers from the leaves up; none without leaves."""
-        return tuple(self._levels()) if self.leaves else ()
-
-    def _levels(self) -> Iterator[TierLevel]:
+        if not self.leaves:
+            return ()
         pods, n = self.pods, self.networks
-        yield TierLevel(
-            switches=self.leaf_switches,
-            down_ports=self.fill,
-            uplinks=self.uplinks,
-            links=self.ends,
-            bundle=min((self.uplinks // pod.spines for pod in pods), default=0),
-        )
+        leaf = TierLevel(self.leaf_switches, self.fill, self.uplinks, self.ends)
         if not pods:
-            return
-        group = self.cores // self.core_groups
-        uplinks = [pod.up for pod in pods] if self.cores else [0]
-        yield TierLevel(
-            switches=n * sum(pod.count * pod.spines for pod in pods),
+            return (leaf,)
+        spine = TierLevel(
+            switches=n * sum(pod.number * pod.spines for pod in pods),
             down_ports=max(pod.down for pod in pods),
-            uplinks=max(uplinks),
+            uplinks=max(pod.up for pod in pods),
             links=n * self.leaves * self.uplinks,
-            bundle=max(self.core_step, min(uplinks) // group) if self.cores else 0,
         )
-        if self.cores:
-            bundles = self.core_links // self.core_groups // self.core_step
-            yield TierLevel(
-                switches=n * self.cores,
-                down_ports=-(-bundles // group) * self.core_step,
-                uplinks=0,
-                links=n * self.core_links,
-                bundle=0,
-            )
+        if not self.cores:
+            return leaf, spine
+        links, group = self.core_links, self.cores // self.core_groups
+        bundles = links // self.core_groups // self.core_step
+        down = -(-bundles // group) * self.core_step
+        return leaf, spine, TierLevel(n * self.cores, down, 0, n * links)
+
+    @property
+    def bundles(self) -> tuple[int, ...]:
+        """How many cables lead from a switch of each tier to each one above that it reaches, at
+        least; 0 at the top.
+        """
+        if not self.pods:
+            return (0,)
+        leaf = min(self.uplinks // pod.spines for pod in self.pods)
+        if not self.cores:
+            return leaf, 0
+        group = self.cores // self.core_groups
+        return leaf, max(self.core_step, min(pod.up for pod in self.pods) // group), 0
 
     def wires(self) -> tuple[Wires, ...]:
         """The cables between leaves and spines, and between spines and cores, of one network.
@@ -186,7 +183,7 @@ class TierChain:
     def one_slice(self) -> TierChain:
         """A chain with the leaves, one spine of each pod and the cores of one group."""
         groups = self.core_groups
-        pods = tuple(replace(pod, spines=pod.spines // groups) for pod in self.pods)
+        pods = tuple(pod._replace(spines=pod.spines // groups) for pod in self.pods)
         return replace(
             self,
             uplinks=self.uplinks // groups,
@@ -202,13 +199,13 @@ class TierChain:
         n, first = self.networks, EndHolders(nics, leaves)
         if not self.pods:
             return (first,)
-        spines = (dealt(n * pod.count, pod.leaves * self.uplinks, pod.spines) for pod in self.pods)
+        spines = (dealt(n * pod.number, pod.leaves * self.uplinks, pod.spines) for pod in self.pods)
         second = EndHolders(((n * self.leaves, self.uplinks),), sum(spines, ()))
         if not self.cores:
             return first, second
         groups = self.core_groups
         cores = dealt(n * groups, self.core_links // groups, self.cores // groups)
-        trunks = tuple((n * pod.count * pod.spines, pod.up) for pod in self.pods)
+        trunks = tuple((n * pod.number * pod.spines, pod.up) for pod in self.pods)
         return first, second, EndHolders(trunks, cores)
 
     def worst_pair_share(self) -> float:

@@ -77,16 +77,15 @@ def _billed_tiers(
     ends: tuple[CableEnds, ...],
     lengths: Sequence[Lengths],
 ) -> Iterator[BilledTier]:
-    for number, (tier, form, cables) in enumerate(
-        zip(chain.levels, design.tiers, lengths, strict=True), start=1
-    ):
+    tiers = zip(chain.levels, chain.bundles, design.tiers, lengths, strict=True)
+    for number, (tier, bundle, form, cables) in enumerate(tiers, start=1):
         yield BilledTier(
             level=number,
             switches=tier.switches,
             down_ports=tier.down_ports * chain.networks_together,
             uplinks_per_switch=tier.uplinks,
             links=tier.links,
-            bundle=tier.bundle,
+            bundle=bundle,
             switch=form.switch.name if form.switch else "",
             optic=" / ".join(_optics(ends, number - 1)),
             cables=tuple(

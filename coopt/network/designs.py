@@ -279,7 +279,7 @@ def _pod_set(
     down = -(-leaves * uplinks // spines)
     up = spine.uplinks(down) if len(tiers) == 3 else 0
     spine.check(2, down, up)
-    return PodSet(count=count, leaves=leaves, spines=spines, down=down, up=up)
+    return PodSet(number=count, leaves=leaves, spines=spines, down=down, up=up)
 
 
 def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -> tuple[int, int]:
@@ -296,7 +296,7 @@ def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -
         Where no core has a port for every pod.
     """
     even = design.bundles == "even"
-    links = sum(pod.count * pod.spines * pod.up for pod in pods)
+    links = sum(pod.number * pod.spines * pod.up for pod in pods)
     common = math.gcd(*(pod.up for pod in pods)) if even else 1
     options = []
     for step in range(1, min(common, core.down) + 1):
@@ -310,7 +310,7 @@ def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -
         if count * step <= max(pod.spines * pod.up for pod in pods):
             options.append((count, step))
     if not options:
-        raise NotWirableError(3, sum(pod.count for pod in pods), core.down, "one for each pod")
+        raise NotWirableError(3, sum(pod.number for pod in pods), core.down, "one for each pod")
     return min(options)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -319,7 +318,7 @@ class Family(EquippedDomains, Wiring):
 
     def chain(self, uplinks: int) -> TierChain:
         """The chain of tiers with so many uplinks for each leaf."""
-        sets = tuple(self._pod_sets(uplinks))
+        sets = self._pod_sets(uplinks)
         groups = self.slices(uplinks)
         return TierChain(
             ends=self.nic_count * self.nic_planes,
@@ -335,23 +334,19 @@ class Family(EquippedDomains, Wiring):
             networks_per_switch=self.planes_together,
         )
 
-    def _pod_sets(self, uplinks: int) -> Iterator[PodSet]:
+    def _pod_sets(self, uplinks: int) -> tuple[PodSet, ...]:
+        if self.tiers < 2:
+            return ()
         if self.pods is None:
-            if self.tiers == 2:
-                spines = self.spines(uplinks)
-                down = -(-self.leaves * uplinks // spines)
-                yield PodSet(count=1, leaves=self.leaves, spines=spines, down=down)
-            return
-        full_pods, rest = divmod(self.leaves, self.pods.leaves)
-        for count, leaves in ((full_pods, self.pods.leaves), (1, rest)):
-            if count and leaves:
-                yield PodSet(
-                    count=count,
-                    leaves=leaves,
-                    spines=uplinks // self.pods.each,
-                    down=leaves * self.pods.each,
-                    up=self.pods.w,
-                )
+            spines = self.spines(uplinks)
+            return (PodSet(1, self.leaves, spines, -(-self.leaves * uplinks // spines)),)
+        pods, spines = self.pods, uplinks // self.pods.each
+        full_pods, rest = divmod(self.leaves, pods.leaves)
+        sets = (
+            PodSet(full_pods, pods.leaves, spines, pods.l, pods.w),
+            PodSet(1, rest, spines, rest * pods.each, pods.w),
+        )
+        return sets if full_pods and rest else sets[:1] if full_pods else sets[1:]
 
     @property
     def core_group(self) -> int:

@@ -5,15 +5,14 @@ Prices by volume look at the quantity of the whole.
 
 from __future__ import annotations
 
-from collections import Counter
-
-from coopt.instance.schema import CostKind, Instance, Objective
+from coopt.instance.schema import Instance, Objective
 from coopt.network.core import (
     core_links_of_module,
     core_optic,
 )
 from coopt.network.family import Family
 from coopt.network.parts import (
+    Units,
     counted_units,
     domain_lines,
     included_lines,
@@ -22,8 +21,6 @@ from coopt.network.parts import (
 from coopt.network.products import priced_products
 from coopt.plan.parts import line
 from coopt.plan.schema import Cost
-
-Units = Counter[tuple[CostKind, str]]
 
 
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:

@@ -5,7 +5,7 @@ uplinks.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from coopt.plan.schema import Cost, Item
 HOURS_PER_YEAR = 8760
 Key = tuple[str, str]  # kind and name of an item
 Shares = defaultdict[Key, float]
+Units = defaultdict[tuple[CostKind, str], int]
 
 
 def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None = None) -> float:
@@ -97,9 +98,9 @@ class LineItem(NamedTuple):
         return line(self.kind, self.name, self.units, self.unit_usd, self.unit_w, idle=self.idle)
 
 
-def counted_units(family: Family, uplinks: int) -> Counter[tuple[CostKind, str]]:
+def counted_units(family: Family, uplinks: int) -> Units:
     """How many units of each product a network takes, by kind and name; GPUs are in HB domains."""
-    units = Counter[tuple[CostKind, str]]()
+    units = Units(int)
     units["hb", family.hb.name] = family.installed_gpus
     units["nic", family.nic.name] = family.nic_count + family.spare_nics
     chain = family.chain(uplinks)
@@ -227,9 +228,11 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
         if family.tiers == 2:
             spine["switch", family.switches[1].name] = family.all_planes
         more_spines = family.spines(max_uplinks) - family.spines(min_uplinks)
-        for item in line_items(instance, family, max_uplinks):
-            added = item.units - items[item.key].units - spine[item.key] * more_spines
-            uplink[item.key] = _share_of(added, max_uplinks - min_uplinks)
+        more_units = counted_units(family, max_uplinks)
+        for key, units in more_units.items():
+            if key in items:
+                added = units - items[key].units - spine[key] * more_spines
+                uplink[key] = _share_of(added, max_uplinks - min_uplinks)
     # What is left of the bill at the fewest uplinks is constant.
     spines = family.spines(min_uplinks)
     fixed = Shares(

@@ -52,7 +52,7 @@ class Plane:
     @property
     def pods(self) -> int:
         """Pods that cores join; 0 on two tiers."""
-        return sum(pods.count for pods in self.chain.pods) if self.chain.cores else 0
+        return sum(pods.number for pods in self.chain.pods) if self.chain.cores else 0
 
     @property
     def pod_leaves(self) -> int:

@@ -79,7 +79,7 @@ def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: 
 def _add_switches(graph: Graph, chain: TierChain, network: int) -> None:
     """Leaves, spines and cores of one network, leaves that no end point of the last unit needs included."""
     graph.add_nodes_from((("leaf", network, leaf) for leaf in range(chain.leaves)), kind="leaf", level=1)
-    pods = [part for part in chain.pods for _ in range(part.count)]
+    pods = [part for part in chain.pods for _ in range(part.number)]
     first_leaf = first_spine = 0
     for pod in pods:
         for leaf in range(pod.leaves):

@@ -65,7 +65,7 @@ def test_a_leaf_may_have_more_uplinks_than_end_points(written) -> None:
     (design,) = read_designs(written(("64\ngpus", "32\ngpus"), tiers))
     leaf, spine = chain_of(design).levels
     assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (16, 16, 18)
-    assert (spine.switches, leaf.bundle, spine.links) == (6, 3, 288)
+    assert (spine.switches, chain_of(design).bundles[0], spine.links) == (6, 3, 288)
 
 
 def test_uplinks_that_are_fixed_leave_half_of_the_ports_for_end_points(written) -> None:
@@ -86,7 +86,7 @@ def test_ratios_and_products_differ_by_tier(written) -> None:
     units = ('fabric = "rail-optimized"', 'fabric = "clos"\nunit_domains = 384\nleaf_domains = 2\npod = "unit"')
     (design,) = read_designs(written(("domains = 64", "domains = 3072"), units, tiers))
     leaf, spine, core = chain_of(design).levels
-    assert (leaf.switches, leaf.uplinks, leaf.bundle) == (1536, 16, 1)
+    assert (leaf.switches, leaf.uplinks, chain_of(design).bundles[0]) == (1536, 16, 1)
     assert (spine.switches, spine.down_ports, spine.uplinks) == (8 * 16, 192, 32)
     assert (core.switches, core.links) == (8, 4096)
 

@@ -25,11 +25,11 @@ def plane(leaves: int, uplinks: int, radix: int, pods: Pods | None = None, spine
     """One plane of switches of a radix, with as few spines and cores as have the ports."""
     if pods is None:
         count = spines or -(-leaves * uplinks // radix)
-        sets = [PodSet(count=1, leaves=leaves, spines=count, down=-(-leaves * uplinks // count))] if count else []
+        sets = [PodSet(number=1, leaves=leaves, spines=count, down=-(-leaves * uplinks // count))] if count else []
     else:
         full, rest = divmod(leaves, pods.leaves)
         sets = [
-            PodSet(count=n, leaves=size, spines=uplinks // pods.each, down=size * pods.each, up=pods.w)
+            PodSet(number=n, leaves=size, spines=uplinks // pods.each, down=size * pods.each, up=pods.w)
             for n, size in ((full, pods.leaves), (1, rest))
             if n and size
         ]
