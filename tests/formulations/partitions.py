@@ -8,12 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
 from hypothesis import strategies as st
 
-from coopt.solving.highs import options, solve
 from formulations.partition import TOTALS, Equation, build
 from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
+from tests.formulations import read
 
 
 def flat(name: str, usd: float) -> Product:
@@ -39,18 +38,12 @@ def two_workloads(**changes: Any) -> PartitionData:
 
 def best(data: PartitionData, equations: tuple[Equation, ...] = TOTALS) -> float:
     """The optimum by HiGHS; infinity when infeasible."""
-    answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
-    assert answer.outcome in ("optimal", "infeasible"), answer.detail
-    return math.inf if answer.value is None else answer.value
+    return read.optimum(build(data, equations))
 
 
 def relaxed(data: PartitionData, equations: tuple[Equation, ...]) -> float:
     """The optimum of the linear relaxation; infinity when infeasible."""
-    m = build(data, equations)
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(m)
-    answer = solve(m, time_limit_s=60, settings=options(gap=0.0, threads=1))
-    assert answer.outcome in ("optimal", "infeasible"), answer.detail
-    return math.inf if answer.value is None else answer.value
+    return read.relaxed(build(data, equations))
 
 
 def enumerated(data: PartitionData) -> float:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
 from hypothesis import strategies as st
 
-from coopt.solving.highs import options, solve
 from formulations.shared import Equation, Resource, SharedData, build
+from tests.formulations import read
 
 
 def two_families(**changes: Any) -> SharedData:
@@ -36,14 +35,7 @@ def two_families(**changes: Any) -> SharedData:
 
 def best(data: SharedData, equations: tuple[Equation, ...]) -> float:
     """The optimum by HiGHS; infinity when infeasible."""
-    answer = solve(build(data, equations), time_limit_s=60, settings=options(gap=0.0, threads=1))
-    assert answer.outcome in ("optimal", "infeasible"), answer.detail
-    return math.inf if answer.value is None else answer.value
-
-
-def model(data: SharedData, *equations: Equation) -> pyo.ConcreteModel:
-    """A model of some equations."""
-    return build(data, equations)
+    return read.optimum(build(data, equations))
 
 
 def enumerated(data: SharedData) -> float:

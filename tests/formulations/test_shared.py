@@ -1,24 +1,23 @@
-"""Every equation reads as written, binds, and agrees with enumeration."""
+"""Every equation reads as written, binds, and agrees with enumeration; a search starts from the best design."""
 
 from __future__ import annotations
 
 import inspect
 import math
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 
-from coopt.solving.highs import options, solve
+from coopt.solving.highs import solve
 from formulations import shared
 from formulations.shared import (
     FORMULATIONS,
     FRONT,
     UPLINKS,
+    Equation,
     Resource,
     SharedData,
     add_cost,
@@ -33,127 +32,141 @@ from formulations.shared import (
     add_uplink_range,
     add_uplinks_demanded,
     build,
+    cheapest_design,
+    set_design,
 )
 from tests.conftest import example_count
-from tests.formulations.small import best, enumerated, model, problems, two_families
+from tests.formulations import read
+from tests.formulations.small import best, enumerated, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)
+FIVE = two_families(min_uplinks=np.array([5, 0]))
+READS: dict[Equation, tuple[SharedData, dict[str, str]]] = {
+    add_cost: (two_families(), {"cost": "10.0*y[0] + 2.0*u[0] + s[0] + 30.0*y[1] + 0.0*u[1] + 0.0*s[1]"}),
+    add_one_family: (two_families(), {"one_family": "y[0] + y[1]  ==  1"}),
+    add_uplink_range: (
+        two_families(),
+        {"least_uplinks[0]": "2*y[0]  <=  u[0]", "most_uplinks[0]": "u[0]  <=  8*y[0]"},
+    ),
+    add_spine_ports: (two_families(), {"spine_ports[0]": "4*u[0]  <=  16*s[0]", "spine_ports[1]": "s[1]  ==  0"}),
+    add_least_spines: (FIVE, {"least_spines[0]": "2*y[0]  <=  s[0]"}),
+    add_mapping: (two_families(), {"mapping[0,1]": "z[1]  ==  y[1]"}),
+    add_uplinks_demanded: (two_families(), {"uplinks_demanded[0,0]": "5*z[0]  <=  u[0]"}),
+    add_limits: (
+        two_families(resources=(POWER,)),
+        {"limits[power]": "y[0] + u[0] + 0.0*s[0] + 9.0*y[1] + 0.0*u[1] + 0.0*s[1]  <=  7.0"},
+    ),
+}
+TIGHT, TIGHT_FOR_ONE = replace(POWER, cap=5.0), replace(POWER, cap=5.0, fixed=np.array([1.0, 5.0]))
+BINDS = {  # data, the optimum, and the one that is left without the equation
+    add_one_family: (two_families(), 22, 0),
+    add_uplink_range: (two_families(need=np.array([1, 0]), min_uplinks=np.array([6, 0])), 24, 13),
+    add_spine_ports: (two_families(), 22, 20),
+    add_mapping: (two_families(), 22, 10 + 2 * 2 + 1),
+    add_uplinks_demanded: (two_families(), 22, 10 + 2 * 2 + 1),
+    add_limits: (two_families(resources=(TIGHT_FOR_ONE,)), 30, 22),
+}
 
 
-def without(formulation: tuple[shared.Equation, ...], equation: shared.Equation) -> tuple[shared.Equation, ...]:
+def without(formulation: tuple[Equation, ...], equation: Equation) -> tuple[Equation, ...]:
     assert equation in formulation
     return tuple(add for add in formulation if add is not equation)
 
 
-def fractional(data: SharedData, formulation: tuple[shared.Equation, ...]) -> float:
-    """The optimum with fractions in place of whole numbers."""
-    m = build(data, formulation)
-    pyo.TransformationFactory("core.relax_integer_vars").apply_to(m)
-    answer = solve(m, time_limit_s=10, settings=options(gap=0.0, threads=1))
-    assert answer.value is not None
-    return answer.value
+@pytest.mark.parametrize("equation", READS, ids=lambda equation: equation.__name__)
+def test_an_equation_reads_as_written(equation: Equation) -> None:
+    data, rows = READS[equation]
+    assert read.texts(build(data, (equation,)), *rows) == rows
 
 
-def test_cost_reads_as_written() -> None:
-    m = model(two_families(), add_cost)
-    assert str(m.cost.expr) == "10.0*y[0] + 2.0*u[0] + s[0] + 30.0*y[1] + 0.0*u[1] + 0.0*s[1]"
+@pytest.mark.parametrize("equation", BINDS, ids=lambda equation: equation.__name__)
+def test_an_equation_binds(equation: Equation) -> None:
+    data, value, relaxed = BINDS[equation]
+    assert (best(data, UPLINKS), best(data, without(UPLINKS, equation))) == (value, relaxed)
 
 
-def test_cost_binds() -> None:
-    assert best(two_families(), UPLINKS) == 10 + 2 * 5 + 2
-
-
-def test_one_family_reads_as_written() -> None:
-    assert str(model(two_families(), add_one_family).one_family.expr) == "y[0] + y[1]  ==  1"
-
-
-def test_one_family_binds() -> None:
-    assert best(two_families(), without(UPLINKS, add_one_family)) == 0
-
-
-def test_uplink_range_reads_as_written() -> None:
-    m = model(two_families(), add_uplink_range)
-    assert str(m.least_uplinks[0].expr) == "2*y[0]  <=  u[0]"
-    assert str(m.most_uplinks[0].expr) == "u[0]  <=  8*y[0]"
-
-
-def test_uplink_range_binds() -> None:
-    data = two_families(need=np.array([1, 0]), min_uplinks=np.array([6, 0]))
-    assert best(data, UPLINKS) == 10 + 2 * 6 + 2
-    assert best(data, without(UPLINKS, add_uplink_range)) == 10 + 2 * 1 + 1
-
-
-def test_spine_ports_reads_as_written() -> None:
-    m = model(two_families(), add_spine_ports)
-    assert str(m.spine_ports[0].expr) == "4*u[0]  <=  16*s[0]"
-    assert str(m.spine_ports[1].expr) == "s[1]  ==  0"
-
-
-def test_spine_ports_binds() -> None:
-    assert best(two_families(), without(UPLINKS, add_spine_ports)) == best(two_families(), UPLINKS) - 2
-
-
-def test_least_spines_reads_as_written() -> None:
-    m = model(two_families(min_uplinks=np.array([5, 0])), add_least_spines)
-    assert {f: str(row.expr) for f, row in m.least_spines.items()} == {0: "2*y[0]  <=  s[0]"}
-
-
-def test_least_spines_binds_where_fractions_are_allowed() -> None:
-    data = two_families(min_uplinks=np.array([5, 0]))
-    assert fractional(data, FRONT) == 10 + 2 * 5 + 2
-    assert fractional(data, without(FRONT, add_least_spines)) == 10 + 2 * 5 + 20 / 16
-
-
-def test_mapping_reads_as_written() -> None:
-    assert str(model(two_families(), add_mapping).mapping[0, 1].expr) == "z[1]  ==  y[1]"
-
-
-def test_mapping_binds() -> None:
-    assert best(two_families(), without(UPLINKS, add_mapping)) == 10 + 2 * 2 + 1
-
-
-def test_uplinks_demanded_reads_as_written() -> None:
-    assert str(model(two_families(), add_uplinks_demanded).uplinks_demanded[0, 0].expr) == "5*z[0]  <=  u[0]"
-
-
-def test_uplinks_demanded_binds() -> None:
-    assert best(two_families(), without(UPLINKS, add_uplinks_demanded)) == 10 + 2 * 2 + 1
-
-
-def test_limits_reads_as_written() -> None:
-    m = model(two_families(resources=(POWER,)), add_limits)
-    assert str(m.limits["power"].expr) == "y[0] + u[0] + 0.0*s[0] + 9.0*y[1] + 0.0*u[1] + 0.0*s[1]  <=  7.0"
-
-
-def test_limits_bind() -> None:
+def test_limits_leave_nothing_where_they_are_tight() -> None:
     assert best(two_families(resources=(POWER,)), UPLINKS) == 22
-    tight = replace(POWER, cap=5.0)
-    assert best(two_families(resources=(tight,)), UPLINKS) == math.inf
-    assert best(two_families(resources=(replace(POWER, cap=5.0, fixed=np.array([1.0, 5.0])),)), UPLINKS) == 30
+    assert best(two_families(resources=(TIGHT,)), UPLINKS) == math.inf
+
+
+def test_least_spines_bind_where_fractions_are_allowed() -> None:
+    assert len(build(FIVE, (add_least_spines,)).least_spines) == 1
+    assert read.relaxed(build(FIVE, FRONT)) == 10 + 2 * 5 + 2
+    assert read.relaxed(build(FIVE, without(FRONT, add_least_spines))) == 10 + 2 * 5 + 20 / 16
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS.values(), ids=FORMULATIONS)
-def test_cuts_read_as_written_and_bind(formulation: tuple[shared.Equation, ...]) -> None:
+def test_cuts_read_as_written_and_bind(formulation: tuple[Equation, ...]) -> None:
     m = build(two_families(), formulation)
     add_uplink_cut(m, 0, 7)
     add_limit_cut(m, 0, 6)
     assert [str(row.expr) for row in m.cuts.values()] == ["7*z[0]  <=  u[0]", "u[0]  <=  6*y[0]"]
-    assert solve(m, time_limit_s=10, settings=options(gap=0.0, threads=1)).value == 30
+    assert read.optimum(m) == 30
 
 
 @settings(max_examples=example_count(250))
 @given(problems())
-def test_all_formulations_agree_with_enumeration(data: shared.SharedData) -> None:
+def test_all_formulations_agree_with_enumeration(data: SharedData) -> None:
     expected = enumerated(data)
     for name, formulation in FORMULATIONS.items():
         assert best(data, formulation) == pytest.approx(expected, abs=1e-6), name
 
 
 def test_every_equation_is_tested() -> None:
-    equations = {name for name in vars(shared) if name.startswith("add_")}
-    text = "".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_shared*.py"))
-    stems = {name.removeprefix("add_") for name in equations} - {"cut_list", "uplink_cut", "limit_cut"}
-    missing = [s for s in stems if not all(re.search(rf"def test_{s}_{end}", text) for end in ("reads?_as", "bind"))]
-    assert not missing
+    equations = {getattr(shared, name) for name in vars(shared) if name.startswith("add_")}
+    assert READS.keys() == equations - {add_cut_list, add_uplink_cut, add_limit_cut}
+    assert BINDS.keys() == READS.keys() - {add_cost, add_least_spines}
     assert add_cut_list in UPLINKS
-    assert all(inspect.getdoc(getattr(shared, name)) for name in equations)
+    assert all(inspect.getdoc(equation) for equation in equations)
+
+
+def test_the_cheapest_of_two_families_is_found() -> None:
+    data = two_families()
+    assert cheapest_design(data) == (0, 5)
+    assert cheapest_design(two_families(need=np.array([9, 0]))) == (1, 0)
+    assert cheapest_design(two_families(column_context=np.array([0, 0]), need=np.array([9, 9]))) is None
+    power = Resource(name="w", fixed=np.array([1.0, 3.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=5.0)
+    assert cheapest_design(replace(data, resources=(power,))) == (1, 0)
+
+
+@settings(max_examples=example_count(300))
+@given(problems())
+def test_the_pass_over_families_agrees_with_enumeration(data: SharedData) -> None:
+    expected, found = enumerated(data), cheapest_design(data)
+    assert (found is None) == math.isinf(expected)
+    if found is not None:
+        f, u = found
+        spines = math.ceil(int(data.leaves[f]) * u / int(data.radix[f]))
+        assert data.fixed[f] + data.uplink[f] * u + data.spine[f] * spines == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=example_count(100))
+@given(problems())
+def test_every_formulation_holds_the_design_it_starts_from(data: SharedData) -> None:
+    found = cheapest_design(data)
+    if found is None:
+        return
+    for equations in FORMULATIONS.values():
+        m = build(data, equations)
+        set_design(m, *found)
+        m.as_found = pyo.Constraint(expr=m.u[found[0]] - m.y[found[0]] == found[1] - 1)
+        m.the_family = pyo.Constraint(expr=m.y[found[0]] == 1)
+        assert read.optimum(m) == pytest.approx(enumerated(data), abs=1e-6)
+
+
+def test_a_start_is_no_proof() -> None:
+    """From a dearer design, and from one that breaks a row, the search still ends at the optimum."""
+    for family, uplinks in ((1, 0), (0, 8), (0, 2)):
+        m = build(two_families(), UPLINKS)
+        set_design(m, family, uplinks)
+        answer = solve(m, time_limit_s=10, settings=read.SETTINGS, start=True)
+        assert (answer.outcome, answer.value, answer.bound) == ("optimal", 22, pytest.approx(22))
+
+
+def test_a_search_without_time_keeps_its_start() -> None:
+    m = build(two_families(), UPLINKS)
+    set_design(m, 0, 8)
+    answer = solve(m, time_limit_s=0.0, settings=read.SETTINGS, start=True)
+    assert (answer.outcome, answer.value, answer.bound) == ("time limit", 10 + 2 * 8 + 2, -math.inf)
+    assert pyo.value(m.u[0]) == 8
