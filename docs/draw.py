@@ -20,7 +20,7 @@ from coopt.network.direct_shapes import fabric
 from coopt.network.graphs import whole_graph
 from coopt.network.space import families
 from coopt.report.network_drawings import Drawing, Frame, Shape, Stroke
-from docs.paint import paint
+from docs.paint import fingerprint, paint
 
 PICTURES = Path(__file__).parent / "pictures"
 # file: fabric, HB domains, GPUs of each, ports of a switch, tiers, title
@@ -112,7 +112,7 @@ def drawings() -> Iterator[tuple[str, Drawing]]:
 def current(name: str, drawing: Drawing) -> bool:
     """Whether the picture that is there shows this drawing."""
     file = PICTURES / f"{name}.svg"
-    return file.exists() and drawing.fingerprint in file.read_text("utf-8")
+    return file.exists() and fingerprint(drawing) in file.read_text("utf-8")
 
 
 def example(kind: str, domains: int, size: int, radix: int) -> Instance:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from hashlib import sha256
 from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 INCH = 0.36  # of a unit  # of a unit
 APART = 0.13  # of parallel links  # of parallel links
+DIGITS = 3  # of a place that count
 NARROWEST = 16.0  # so that the legend fits  # so that the legend fits
 
 
@@ -58,7 +62,7 @@ def paint(drawing: Drawing, path: str | Path) -> None:
         color=INK,
     )
     _legend(axes, drawing, left, low)
-    save_picture(figure, path, about=drawing.fingerprint)
+    save_picture(figure, path, about=fingerprint(drawing))
 
 
 def _bounds(drawing: Drawing) -> tuple[float, float, float, float]:
@@ -243,3 +247,18 @@ def _legend(axes: Axes, drawing: Drawing, left: float, low: float) -> None:
         columnspacing=1.3,
         borderaxespad=0.2,
     )
+
+
+def fingerprint(drawing: Drawing) -> str:
+    """A hash of all of it: a picture that carries the same one shows the same."""
+    # Rounded, so that the last bits of a sum on another machine make no other picture.
+    table = json.dumps(_rounded(asdict(drawing)), sort_keys=True)
+    return "sha256:" + sha256(table.encode("utf-8")).hexdigest()
+
+
+def _rounded(part: object) -> object:
+    if isinstance(part, float):
+        return round(part, DIGITS) + 0.0
+    if isinstance(part, dict):
+        return {key: _rounded(value) for key, value in part.items()}
+    return [_rounded(element) for element in part] if isinstance(part, list | tuple) else part

@@ -93,20 +93,12 @@ def entries_json(entries_by_kind: Mapping[str, Entry]) -> str:
 
 def entries_toml(entries_by_kind: Mapping[str, Entry]) -> str:
     """The entries as a catalog file holds them, without keys that are as if left out."""
-    return "\n".join(
-        "\n".join(
-            [
-                f"[[{kind}]]",
-                *(f"{key} = {_toml(value)}" for key, value in _set_fields(entry).items()),
-                "",
-            ]
-        )
-        for kind, entry in entries_by_kind.items()
-    )
-
-
-def _set_fields(entry: Entry) -> dict[str, Any]:
-    return entry.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    blocks = []
+    for kind, entry in entries_by_kind.items():
+        fields = entry.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+        lines = [f"{key} = {_toml(value)}" for key, value in fields.items()]
+        blocks.append("\n".join([f"[[{kind}]]", *lines, ""]))
+    return "\n".join(blocks)
 
 
 def _toml(value: Any) -> str:
@@ -174,7 +166,13 @@ def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
         return PriceOrigin(item=item.item, usd=UNKNOWN, w=UNKNOWN)
     hosted = kind == "hb" and "host" in instance.objective.include
     fields = FIELDS.get(catalog_kind, ("usd", "w"))
-    usd, w = (_with_host(entry, field) if hosted else _origin(entry, field) for field in fields)
+    # A line of HB domains adds up their interconnect and their servers.
+    usd, w = (
+        f"interconnect, {_origin(entry, field)}; servers, {_origin(entry, f'host_{field}')}"
+        if hosted
+        else _origin(entry, field)
+        for field in fields
+    )
     # A phase may pay another price than the catalog's: the factor belongs to its origin.
     by = factor_paid(instance, item)
     return PriceOrigin(item=item.item, usd=usd if by == 1.0 else f"{by:g} of the price {usd}", w=w)
@@ -199,13 +197,6 @@ def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | 
         if candidate.name == name
     )
     return next(matches, (kind, None))
-
-
-def _with_host(entry: Entry, field: str) -> str:
-    """The origin of an HB domain's figure and of that of its servers, which its line of the bill
-    adds up.
-    """
-    return f"interconnect, {_origin(entry, field)}; servers, {_origin(entry, f'host_{field}')}"
 
 
 def _origin(entry: Entry, field: str) -> str:

@@ -14,7 +14,7 @@ from coopt.instance.question import BILLED
 from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.parts import nics_in_words, tiers_of
-from coopt.report.tables import Cell, FigureTable, figures
+from coopt.report.tables import FigureTable, figures
 
 if TYPE_CHECKING:
     from coopt.network.plan_networks import Baseline
@@ -158,24 +158,15 @@ def _saves(difference: float) -> str:
 
 
 def runners_tables(plan: Plan) -> Iterator[RenderableType]:
-    """What each runner-up changes and how much more it takes; what is proven about them; nothing
-    where none was asked for.
+    """What each runner-up changes and how much more it takes; what is proven about them, and why
+    there are no more; nothing where none was asked for.
     """
     if plan.alternatives_stop is None:
         return
     if plan.alternatives:
         yield runners_table(plan)
-    yield runners_sentence(plan)
-
-
-def runners_sentence(plan: Plan) -> str:
-    """What is proven about the runners-up, and why there are no more."""
-    proof = (
-        "Each is proven to be the best of the designs not listed before it."
-        if plan.alternatives
-        else NONE
-    )
-    return proof + STOPS.get(plan.alternatives_stop or "", "")
+    proof = "Each is proven to be the best of the designs not listed before it."
+    yield (proof if plan.alternatives else NONE) + STOPS[plan.alternatives_stop]
 
 
 def runners_table(plan: Plan) -> FigureTable:
@@ -260,14 +251,11 @@ def _claim_text(claim: ObjectiveClaim) -> str:
 
 def difference_report(difference: Difference) -> Iterator[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
+    before, after = difference.before, difference.after
     yield Text(difference_headline(difference), style="bold")
-    if difference.before.sha256 != difference.after.sha256:
-        name_before, name_after = difference.before.name, difference.after.name
-        names = (
-            f", both named {name_before}"
-            if name_before == name_after
-            else f": {name_before} and {name_after}"
-        )
+    if before.sha256 != after.sha256:
+        both = f", both named {before.name}"
+        names = both if before.name == after.name else f": {before.name} and {after.name}"
         yield f"The plans answer different questions{names}."
     yield from _counted_once(difference)
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
@@ -281,36 +269,30 @@ def difference_report(difference: Difference) -> Iterator[RenderableType]:
     if _one_builds_nothing(difference):
         return
     if difference.changes:
-        yield figures(
-            "What changes",
-            ("value",),
-            ("before", "after", "change"),
-            map(_change_row, difference.changes),
-        )
+        rows = [
+            (
+                one.key,
+                _value_text(one.before),
+                _value_text(one.after),
+                _change(one.before, one.after),
+            )
+            for one in difference.changes
+        ]
+        yield figures("What changes", ("value",), ("before", "after", "change"), rows)
     if difference.bill:
         lines = [
             (
-                change.item,
-                words.kind(change.kind),
-                words.count(change.before),
-                words.count(change.after),
-                _signed_number(change.usd),
-                _signed_number(change.w),
+                line.item,
+                words.kind(line.kind),
+                *map(words.count, (line.before, line.after)),
+                *map(_signed_number, (line.usd, line.w)),
             )
-            for change in difference.bill
+            for line in difference.bill
         ]
-        totals = (
-            _signed_number(sum(change.usd for change in difference.bill)),
-            _signed_number(sum(change.w for change in difference.bill)),
-        )
+        sums = (sum(getattr(line, name) for line in difference.bill) for name in ("usd", "w"))
+        total = ("total", "", "", "", *map(_signed_number, sums))
         numbers = ("before", "after", "change $", "change W")
-        yield figures(
-            "Bill of materials",
-            ("item", "kind"),
-            numbers,
-            lines,
-            total=("total", "", "", "", *totals),
-        )
+        yield figures("Bill of materials", ("item", "kind"), numbers, lines, total=total)
 
 
 def _counted_once(difference: Difference) -> Iterator[str]:
@@ -373,27 +355,12 @@ def _movement(change: ValueChange, words_around: str, number: Callable[[float], 
     return words_around.format(f"{number(abs(increase))} {'more' if increase > 0 else 'less'}")
 
 
-def _change_row(change: ValueChange) -> tuple[Cell, ...]:
-    return (
-        change.key,
-        _value_text(change.before),
-        _value_text(change.after),
-        _change(change.before, change.after),
-    )
-
-
 def _value_text(value: Value) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return words.yes_no(value)
-    if isinstance(value, int):
-        return words.count(value)
-    return f"{value:,.6g}" if isinstance(value, float) and abs(value) < 1e6 else _long_text(value)
-
-
-def _long_text(value: float | str) -> str:
-    return f"{value:,.0f}" if isinstance(value, float) else value
+    if value is None or isinstance(value, bool | str):
+        return {None: "-", True: "yes", False: "no"}.get(value, str(value))  # type: ignore[arg-type]
+    if isinstance(value, int) or abs(value) >= 1e6:
+        return f"{value:,.0f}"
+    return f"{value:,.6g}"
 
 
 def _change(old: Value, new: Value) -> str:

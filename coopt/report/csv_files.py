@@ -155,30 +155,30 @@ def _order_row(
     by its ports, and HB domains and cables that come with both of their ends are bought whole.
     """
     patched = network is not None and network.fabric == "direct" and item.kind == "switch"
-    description = (
-        "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
-    )
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     size = 2 if item.kind == "optics" and item.name in cables else size
     # A count that does not divide into whole packs is listed by single pieces.
     pack_size = size if item.count % size == 0 else 1
-    description = (
-        "cable with both of its ends" if item.kind == "optics" and pack_size > 1 else description
-    )
-    words = f"spare {description}" if item.spare else description
-    if item.idle:
-        words = "GPU that does not train"
-    elif item.kind == "hb" and pack_size > 1:
-        words = (
-            f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are counted"
-        )
-    name = "" if network is None else network.name
+    whole = {
+        "optics": "cable with both of its ends",
+        "hb": f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are"
+        " counted",
+    }
+    one = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
+    one = whole[item.kind] if pack_size > 1 else one
+    description = "GPU that does not train" if item.idle else one
     # Fifteen digits: 72 x 75.95 is 5468.4, and a product of floats must not show a price that no
     # list has.
     unit_usd, unit_w = (
         float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w)
     )
-    return item.item, words, item.count // pack_size, unit_usd, item.usd, unit_w, item.w, name
+    return (
+        item.item,
+        f"{'spare ' if item.spare and not item.idle else ''}{description}",
+        item.count // pack_size,
+        *(unit_usd, item.usd, unit_w, item.w),
+        "" if network is None else network.name,
+    )
 
 
 def links_csv(routing: Routing) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -67,31 +67,39 @@ def limit_checks() -> frozenset[str]:
 
 def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
     """The sentences, then bounds and prices as tables."""
-    yield Text(explanation.sentences[0], style="bold")
-    yield _sentence_list(explanation.sentences[1:])
-    if explanation.bounds:
-        yield bounds_table(explanation)
-    if explanation.prices:
-        yield prices_table(explanation.design, explanation.prices)
+    first, *others = explanation.sentences
+    listed = Table.grid(padding=(0, 1))
+    for sentence in others:
+        listed.add_row(" -", words.sentence(sentence))
+    yield Text(first, style="bold")
+    yield listed
+    for name, table in explanation_tables(explanation).items():
+        if name != "rivals":  # sentences tell these
+            yield table
+
+
+def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
+    """Bounds, rivals and prices, of what there is any."""
+    tables = {
+        "bounds": bounds_table(explanation) if explanation.bounds else None,
+        "rivals": rivals_table(explanation) if explanation.rivals else None,
+        "prices": prices_table(explanation.design, explanation.prices)
+        if explanation.prices
+        else None,
+    }
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
-    tighter, looser, gone = (_costs(explanation, way) for way in ("tighter", "looser", "without"))
-    numbers = ("plan", "bound", "slack", tighter, looser)
-    rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
     # Where nothing was asked without a bound, its column would be empty.
-    if all(bound.loosest is None for bound in explanation.bounds):
-        return figures("What each bound costs", ("bound", BINDS), numbers, rows)
-    without = [
-        _extra(explanation, bound.without, asked=not bound.binds) for bound in explanation.bounds
-    ]
-    title = (
-        "What each bound costs: 1% tighter than what the plan takes, 1% looser than now, and"
-        " without it"
-    )
-    wide_rows = [(*row, without_cell) for row, without_cell in zip(rows, without, strict=True)]
-    return figures(title, ("bound", BINDS), (*numbers, gone), wide_rows)
+    whole = any(bound.loosest is not None for bound in explanation.bounds)
+    ways = [_costs(explanation, way) for way in ("tighter", "looser", "without")[: 2 + whole]]
+    explained = ": 1% tighter than what the plan takes, 1% looser than now, and without it"
+    rows = [_bound_row(explanation, bound, whole=whole) for bound in explanation.bounds]
+    numbers = ("plan", "bound", "slack", *ways)
+    title = f"What each bound costs{explained if whole else ''}"
+    return figures(title, ("bound", BINDS), numbers, rows)
 
 
 def rivals_table(explanation: Explanation) -> FigureTable:
@@ -107,63 +115,44 @@ def rivals_table(explanation: Explanation) -> FigureTable:
         for rival in explanation.rivals
     ]
     return figures(
-        title, ("part", "choice", "how it differs"), (f"more {_unit(explanation)}",), rows
+        title, ("part", "choice", "how it differs"), (f"more {UNITS[explanation.kind][0]}",), rows
     )
 
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
-    moved = next(
-        (
-            f" from {low_price / entry.now:g} to {high_price / entry.now:g} times"
-            for entry in prices
-            if entry.tried is not None
-            for low_price, high_price in (entry.tried,)
-        ),
-        "",
-    )
-    title = f"Prices that keep the plan, each moved alone{moved}"
+    moved = [
+        f" from {price.tried[0] / price.now:g} to {price.tried[1] / price.now:g} times"
+        for price in prices
+        if price.tried is not None
+    ]
+    title = f"Prices that keep the plan, each moved alone{''.join(moved[:1])}"
     rows = [_price_row(design, price) for price in prices]
     return figures(title, ("price of", "outside the range"), ("unit", "from", "now", "to"), rows)
-
-
-def _sentence_list(sentences: tuple[str, ...]) -> Table:
-    """One sentence an entry, indented."""
-    table = Table.grid(padding=(0, 1))
-    for sentence in sentences:
-        table.add_row(" -", words.sentence(sentence))
-    return table
-
-
-def _unit(explanation: Explanation) -> str:
-    unit, *_ = UNITS[explanation.kind]
-    return unit
 
 
 def _costs(explanation: Explanation, way: str) -> str:
     """The head of a column of costs; a long unit has a line of its own, so that names of bounds
     have room.
     """
-    unit = _unit(explanation)
-    separator = "\n" if len(unit) > len("USD") else " "
-    return f"{way}{separator}{unit}"
+    unit = UNITS[explanation.kind][0]
+    return f"{way}{chr(10) if len(unit) > len('USD') else ' '}{unit}"
 
 
-def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
+def _bound_row(explanation: Explanation, bound: Bound, *, whole: bool) -> tuple[Cell, ...]:
     is_asked = bound.loosest is None or bound.step is not None
-    value_text, bound_text = (_number(value) for value in (bound.used, bound.bound))
+    extra = partial(_extra, explanation)
+    none_tighter = bound.tighter is None and is_asked
+    without = (extra(bound.without, asked=not bound.binds),) if whole else ()
     return (
         f"{with_names(bound.limit, explanation.rows)}, {bound.unit}",
         words.yes_no(bound.binds),
-        value_text,
-        bound_text,
+        _number(bound.used),
+        _number(bound.bound),
         "-" if bound.slack is None else words.percent(bound.slack),
-        (
-            "no plan"
-            if bound.tighter is None and is_asked
-            else _extra(explanation, bound.tighter, asked=is_asked)
-        ),
-        _extra(explanation, bound.looser, asked=not bound.binds),
+        "no plan" if none_tighter else extra(bound.tighter, asked=is_asked),
+        extra(bound.looser, asked=not bound.binds),
+        *without,
     )
 
 
@@ -215,19 +204,11 @@ def _other_optics(design: Design, other_design: Design) -> str:
         dict.fromkeys(name for tier in either.fabric.tier for name in tier.optics)
         for either in (design, other_design)
     )
-    come, gone = (
-        [name for name in has if name not in had],
-        [name for name in had if name not in has],
-    )
-    if come and gone:
-        return f"{words.both(come)} in place of {words.both(gone)}"
-    return (
-        f"{words.both(come)} as well"
-        if come
-        else f"without {words.both(gone)}"
-        if gone
-        else "other optics"
-    )
+    come = words.both(name for name in has if name not in had)
+    gone = words.both(name for name in had if name not in has)
+    if come:
+        return f"{come} in place of {gone}" if gone else f"{come} as well"
+    return f"without {gone}" if gone else "other optics"
 
 
 def search_table(instance: Instance, plan: Plan) -> RenderableType:
@@ -237,28 +218,24 @@ def search_table(instance: Instance, plan: Plan) -> RenderableType:
 
 def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     """The search line by line."""
-    yield (
-        "Outcome",
-        plan.status if plan.stop_reason == plan.status else f"{plan.status} ({plan.stop_reason})",
-    )
-    if plan.status != "infeasible":
-        yield "Proof", claim_text(plan.objective, name=value_name(instance, plan.objective.kind))
-    yield (
-        "Formulation",
-        f"{plan.solver.formulation}, solved by {plan.solver.name} {plan.solver.version}".rstrip(),
-    )
-    yield "Mappings" if plan.solver.families else "Options", narrowing(plan.solver)
-    if plan.solver.families:
-        kinds = words.counted(plan.solver.families, "combination")
-        yield (
-            "Networks",
-            f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks",
-        )
-    yield (
-        "Tree",
-        f"{words.counted(plan.solver.nodes, 'node')}, {words.counted(plan.solver.cuts, 'cut')}",
-    )
-    yield "Time", stages(plan.timing_s)
+    solver, proven = plan.solver, plan.status != "infeasible"
+    reason = "" if plan.stop_reason == plan.status else f" ({plan.stop_reason})"
+    kinds = words.counted(solver.families, "combination")
+    named = f"{solver.formulation}, solved by {solver.name} {solver.version}".rstrip()
+    rows = {
+        "Outcome": f"{plan.status}{reason}",
+        "Proof": claim_text(plan.objective, name=value_name(instance, plan.objective.kind))
+        if proven
+        else "",
+        "Formulation": named,
+        "Mappings" if solver.families else "Options": narrowing(solver),
+        "Networks": f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks"
+        if solver.families
+        else "",
+        "Tree": f"{words.counted(solver.nodes, 'node')}, {words.counted(solver.cuts, 'cut')}",
+        "Time": stages(plan.timing_s),
+    }
+    yield from ((name, text) for name, text in rows.items() if text)
 
 
 def value_name(instance: Instance, kind: str) -> str:
@@ -327,14 +304,13 @@ def checks_table(verdict: Verdict) -> FigureTable:
     """
     # What failed has to be seen without scrolling, and its reason is told only where there is one.
     columns = ("claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
-    subjects = any(check.subject for check in verdict.checks)
-    rows: list[tuple[Cell, ...]] = []
-    for check in sorted(verdict.checks, key=lambda check: check.ok):
-        name, *cells = check_row(check)
-        rows.append(
-            (name, *([check.part or check.subject] if subjects else []), *cells[: len(columns)])
-        )
-    return figures("Checks", ("check", *(["of"] if subjects else []), *columns), (), rows)
+    of = ["of"] if any(check.subject for check in verdict.checks) else []
+    rows = [
+        (name, *([check.part or check.subject] if of else []), *cells[: len(columns)])
+        for check in sorted(verdict.checks, key=lambda check: check.ok)
+        for name, *cells in (check_row(check),)
+    ]
+    return figures("Checks", ("check", *of, *columns), (), rows)
 
 
 def verdict_headline(verdict: Verdict) -> str:
@@ -346,28 +322,24 @@ def verdict_headline(verdict: Verdict) -> str:
     from coopt.verifier.checks.verdict import SOLVERS_WORD  # loaded with a verdict only
 
     made = words.counted(len(verdict.checks), "check")
-    if verdict.accepted:
-        gap = words.percent(verdict.gap) if verdict.gap is not None else ""
-        clauses, trusted = [f"the gap is {gap}"] if gap else [], verdict.on_trust
-        if (rival := verdict.undecided) is not None:
-            rival_text = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
-            clauses = [
-                (
-                    rival_text
-                    if rival.gap is None
-                    else f"a gap of {words.percent(rival.gap)} is proven, as {rival_text}"
-                )
-            ]
-            trusted = f"that the gap is {gap}" if gap else trusted
-        clauses += (
-            [f"the run was asked for {words.both(verdict.overridden)}"]
-            if verdict.overridden
-            else []
-        )
-        clauses += [f"{trusted} rests on {SOLVERS_WORD}"] if trusted else []
-        return "; ".join([f"Accepted: {made}, all of them hold", *clauses]) + "."
-    names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
-    return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
+    if not verdict.accepted:
+        names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
+        return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
+    gap = f"the gap is {words.percent(verdict.gap)}" if verdict.gap is not None else ""
+    proven, trusted, rival = gap, verdict.on_trust, verdict.undecided
+    if rival is not None:
+        open_rival = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
+        share = "" if rival.gap is None else words.percent(rival.gap)
+        proven = f"a gap of {share} is proven, as {open_rival}" if share else open_rival
+        trusted = f"that {gap}" if gap else trusted
+    replaced = words.both(verdict.overridden)
+    clauses = [
+        f"Accepted: {made}, all of them hold",
+        proven,
+        f"the run was asked for {replaced}" if replaced else "",
+        f"{trusted} rests on {SOLVERS_WORD}" if trusted else "",
+    ]
+    return "; ".join(filter(None, clauses)) + "."
 
 
 def check_row(check: Check) -> tuple[Cell, ...]:

@@ -115,30 +115,23 @@ def _asked(faults: Faults) -> Iterator[str]:
     """By how much bounds are longer without what `[robust]` lists, and how workloads run then that
     run otherwise.
     """
-    asked, parts = _losses_asked(faults), dict[float, list[str]]()
-    for slower, fault in asked:
-        parts.setdefault(slower, []).append(fault.part)
-    if parts:
-        longer = (
-            f"{slower:g} times as long without {_part_list([*dict.fromkeys(of)])}"
-            for slower, of in parts.items()
-        )
-        missed = any(
-            not workload.within_bound for _, fault in asked for workload in fault.workloads
-        )
-        kept = "not every bound is kept then" if missed else "every bound is kept then"
-        yield f"[robust] makes bounds {words.both(longer)}; {kept}."
-    for _, fault in asked:
+    asked, parts = (
+        [fault for fault in faults.faults if fault.slower is not None],
+        dict[float, list[str]](),
+    )
+    for fault in asked:
+        parts.setdefault(fault.slower or 1.0, []).append(fault.part)
+    longer = words.both(
+        f"{slower:g} times as long without {_part_list([*dict.fromkeys(of)])}"
+        for slower, of in parts.items()
+    )
+    missed = any(not workload.within_bound for fault in asked for workload in fault.workloads)
+    if longer:
+        yield f"[robust] makes bounds {longer}; {'not ' if missed else ''}every bound is kept then."
+    for fault in asked:
         for workload in fault.workloads:
             if workload.job is not None and fault.part != "GPU":  # it has the line of its domain
                 yield f"Without {_part_list([fault.part])}, {run_without(workload.job)}."
-
-
-def _losses_asked(faults: Faults) -> list[tuple[float, Fault]]:
-    """The losses that `[robust]` asks a plan to stand, each with the factor by which bounds are
-    longer then.
-    """
-    return [(fault.slower, fault) for fault in faults.faults if fault.slower is not None]
 
 
 def _spares(faults: Faults, spares: Spares) -> str:
@@ -147,18 +140,12 @@ def _spares(faults: Faults, spares: Spares) -> str:
         f" {words.money(spares.spare_domain_usd)}; it has no switch ports of its own and takes the"
         " links of the one that it stands in for, by a patch panel or by hand."
     )
-    reserves = (
-        [f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"]
-        if spares.survives_gpu
-        else []
+    idle = f"{words.counted(spares.idle_gpus_per_domain, 'idle GPU')} in each domain"
+    standing_by = f"{words.counted(spares.domains_standing_by, 'domain')} standing by"
+    reserves = [idle] if spares.survives_gpu else []
+    reserves += [standing_by] if spares.domains_standing_by else []
+    goes_on = any(fault.part == "GPU" and fault.effect != "stops" for fault in faults.faults)
+    waits = " Training waits for a GPU that fails until it is repaired, or takes a spare domain."
+    return (
+        f"Spares: {', '.join(reserves) or 'none'}.{'' if reserves or goes_on else waits} {domain}"
     )
-    if spares.domains_standing_by:
-        reserves.append(f"{words.counted(spares.domains_standing_by, 'domain')} standing by")
-    if reserves:
-        return f"Spares: {', '.join(reserves)}. {domain}"
-    waits = "Training waits for a GPU that fails until it is repaired, or takes a spare domain. "
-    return f"Spares: none. {'' if _stands_gpu(faults) else waits}{domain}"
-
-
-def _stands_gpu(faults: Faults) -> bool:
-    return any(fault.part == "GPU" and fault.effect != "stops" for fault in faults.faults)

@@ -6,10 +6,8 @@ Places are in units of the distance between two GPUs, y upwards.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from hashlib import sha256
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -43,8 +41,6 @@ MAX_PARTS = 5  # parts of a level that are drawn; of more the first three and th
 MOST_GPUS, MOST_RACKS = 8, 20
 ROW = 1.6  # from one row of racks to the next
 STUB = 1.6  # how far links go up that lead out of the drawing
-
-DIGITS = 3  # of a place that count
 
 
 def places_of(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
@@ -412,18 +408,3 @@ class Drawing:
     lines: tuple[Stroke, ...]
     legend: dict[str, str]
     rows: tuple[tuple[float, str], ...] = ()
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of all of it: a picture that carries the same one shows the same."""
-        # Rounded, so that the last bits of a sum on another machine make no other picture.
-        table = json.dumps(_rounded(asdict(self)), sort_keys=True)
-        return "sha256:" + sha256(table.encode("utf-8")).hexdigest()
-
-
-def _rounded(part: object) -> object:
-    if isinstance(part, float):
-        return round(part, DIGITS) + 0.0
-    if isinstance(part, dict):
-        return {key: _rounded(value) for key, value in part.items()}
-    return [_rounded(element) for element in part] if isinstance(part, list | tuple) else part

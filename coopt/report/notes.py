@@ -200,28 +200,28 @@ def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterat
 
 def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     """How many GPUs of HB domains stand idle where fewer domains would hold those that train."""
-    design = plan.design
+    design, fill = plan.design, instance.network.domain_fill
     if design is None or not design.hb_domain.count:
         return
     domain = design.hb_domain
-    gpus_bought, min_domains = domain.count * domain.size, -(-design.gpus // domain.size)
-    idle = gpus_bought - design.gpus
+    bought, fewest = domain.count * domain.size, -(-design.gpus // domain.size)
+    share = (bought - design.gpus) / bought
     # A remainder in the last domain is no choice: only whole domains more than needed are worth a
     # note.
-    if min_domains == domain.count or idle < MANY_IDLE * gpus_bought:
+    if fewest == domain.count or share < MANY_IDLE:
         return
-    reason = "every domain trains as many of its GPUs (network.domain_fill)"
-    if instance.network.domain_fill != "even":
-        reason = (
-            "on the fewer domains that were tried no mapping is in time, or nothing costs less"
-            " (docs/network.md)"
-        )
-    if instance.network.domain_fill == "fewest" and _skips_numbers(instance, design):
-        reason += "; network.domain_fill = 'any' tries more numbers of them"
+    tries = "; network.domain_fill = 'any' tries more numbers of them"
+    reason = (
+        "every domain trains as many of its GPUs (network.domain_fill)"
+        if fill == "even"
+        else "on the fewer domains that were tried no mapping is in time, or nothing costs less"
+        " (docs/network.md)"
+    )
+    skipped = tries if fill == "fewest" and _skips_numbers(instance, design) else ""
     yield (
-        f"{words.percent(idle / gpus_bought)} of the GPUs of HB domains stand idle:"
-        f" {words.count(min_domains)} of the {words.count(domain.count)} domains would hold those"
-        f" that train, but {reason}. Another number of GPUs or another batch may divide better."
+        f"{words.percent(share)} of the GPUs of HB domains stand idle: {words.count(fewest)} of the"
+        f" {words.count(domain.count)} domains would hold those that train, but {reason}{skipped}."
+        " Another number of GPUs or another batch may divide better."
     )
 
 
@@ -229,14 +229,11 @@ def _skips_numbers(instance: Instance, design: Design) -> bool:
     """Whether fewer domains than those of the plan may hold its GPUs and are not tried by
     default.
     """
-    (hb,) = (
-        domain for domain in instance.network.hb_domains if domain.name == design.hb_domain.name
-    )
-    space = Space(instance=instance)
-    further_counts = {*space.domain_counts(design.gpus, hb, "any")}.difference(
-        space.domain_counts(design.gpus, hb)
-    )
-    return min(further_counts, default=design.hb_domain.count) < design.hb_domain.count
+    space, listed = Space(instance=instance), instance.network.hb_domains
+    hb = next(domain for domain in listed if domain.name == design.hb_domain.name)
+    tried = {*space.domain_counts(design.gpus, hb)}
+    further = {*space.domain_counts(design.gpus, hb, "any")} - tried
+    return any(count < design.hb_domain.count for count in further)
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:
@@ -253,7 +250,7 @@ def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterat
         yield f"TP groups{of} extend over several HB domains{reason}"
 
 
-def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> Iterator[str]:
+def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> list[str]:
     """What is kept free for errors, and what that costs where the best plan without it is known.
 
     Parameters
@@ -262,13 +259,14 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         The objective (USD or W) of the best plan that keeps nothing free.
     """
     margin, kind, value = instance.margin, plan.objective.kind, plan.objective.value
-    if margin is not None:
-        cost = ""
-        if without is not None and value is not None:
-            share = f" ({words.percent((value - without) / without)})" if without else ""
-            dear = f"; that costs {words.amount(kind, value - without)}{share}"
-            cost = dear if value > without else "; that costs nothing"
-        yield f"Kept free: {kept_free(instance, margin)}{_free_ports(instance, plan)}{cost}."
+    if margin is None:
+        return []
+    cost = ""
+    if without is not None and value is not None:
+        share = f" ({words.percent((value - without) / without)})" if without else ""
+        dear = f"{words.amount(kind, value - without)}{share}"
+        cost = f"; that costs {dear if value > without else 'nothing'}"
+    return [f"Kept free: {kept_free(instance, margin)}{_free_ports(instance, plan)}{cost}."]
 
 
 def _free_ports(instance: Instance, plan: Plan) -> str:
@@ -299,18 +297,15 @@ def _origin(gpu: Gpu) -> Iterator[str]:
     shares = [
         source for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)
     ]
-    if is_catalogued(gpu) and any("fitted" in source.source for source in shares):
-        yield (
-            f"Times are estimates: the efficiencies of {gpu.name} were fitted to published runs of"
-            " its generation."
-        )
-    elif not is_catalogued(gpu):
-        yield f"Times are estimates: no published runs tell how far they are off on {gpu.name}."
-    elif any(source.tag in ("D", "M") for source in shares):
-        yield (
-            f"Times are estimates: the efficiencies of {gpu.name} are not fitted to its own"
-            " measurements."
-        )
+    if not is_catalogued(gpu):
+        origin = f"no published runs tell how far they are off on {gpu.name}"
+    elif any("fitted" in source.source for source in shares):
+        origin = f"the efficiencies of {gpu.name} were fitted to published runs of its generation"
+    else:
+        origin = f"the efficiencies of {gpu.name} are not fitted to its own measurements"
+    unsourced = is_catalogued(gpu) and not any(source.tag in ("D", "M") for source in shares)
+    if not unsourced or "fitted to published" in origin:
+        yield f"Times are estimates: {origin}."
 
 
 def counting_sentence(instance: Instance) -> str:
@@ -325,15 +320,13 @@ def counting_sentence(instance: Instance) -> str:
 
 def kept_free(instance: Instance, margin: Margin) -> str:
     """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
-    error = ""
-    if margin.time == "model":
-        chance = NormalDist().cdf(margin.standard_errors)
-        count = (
-            "one standard error"
-            if margin.confidence is None
-            else f"{margin.standard_errors:.3g} standard errors"
-        )
-        error = f" ({count} of the model: in time with {words.percent(chance)})"
+    chance = words.percent(NormalDist().cdf(margin.standard_errors))
+    errors = (
+        f"{margin.standard_errors:.3g} standard errors"
+        if margin.confidence
+        else "one standard error"
+    )
+    error = f" ({errors} of the model: in time with {chance})" if margin.time == "model" else ""
     times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
     memory = f", {words.percent(margin.memory)} of the memory" if margin.memory else ""
     ports = f", {words.percent(margin.ports)} of the ports of each switch" if margin.ports else ""

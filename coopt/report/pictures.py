@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from coopt.perf.mapping import Floats
     from coopt.traffic.summary import Cells
-    from coopt.validation.comparison import Comparison, RowResult
+    from coopt.validation.comparison import Comparison
 
 
 # Petroff's ten colours (arXiv 2107.02270), which colour-blind readers tell apart
@@ -88,6 +88,24 @@ def save_picture(figure: Figure, path: str | Path, about: str = "") -> None:
     write_bytes(path, picture(figure, Path(path).suffix.lower(), about))
 
 
+def made_folder(folder: str | Path) -> Path:
+    """A folder to write files into, which is made where it is not there yet.
+
+    Raises
+    ------
+    InstanceError
+        When it cannot be made.
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstanceError(
+            f"{folder}: cannot be made ({error.strerror}), needs a place for a folder"
+        ) from None
+    return place
+
+
 def picture(figure: Figure, ending: str, about: str = "") -> bytes:
     """The content of a picture file of one of the formats.
 
@@ -128,10 +146,16 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
         row for row in comparison.rows if row.measured_s is not None and row.predicted_s is not None
     ]
     if not rows or comparison.overall is None:
-        raise InstanceError(f"--plot: {_nothing(comparison)}, needs a row that can be predicted")
+        ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
+        count = words.counted(len(comparison.rows), "row")
+        raise InstanceError(
+            f"--plot: none of {count} could be predicted ({reason}), needs a row that can be"
+            " predicted"
+        )
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)
-    ends = _ends(rows)
+    taken_s = [time for row in rows for time in (row.measured_s, row.predicted_s) if time]
+    ends = min(taken_s) / 1.3, max(taken_s) * 1.3
     _times(times, ends)
     _ratios(ratios, ends)
     for place, group in enumerate(comparison.groups):
@@ -147,17 +171,6 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     )
     figure.legend(loc="outside right upper", frameon=False, fontsize=8, title="source (rows)")
     save_picture(figure, path)
-
-
-def _nothing(comparison: Comparison) -> str:
-    """`none of 11 rows could be predicted (accelerator TPU7x is not in the catalog)`."""
-    ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
-    return f"none of {words.counted(len(comparison.rows), 'row')} could be predicted ({reason})"
-
-
-def _ends(rows: Sequence[RowResult]) -> tuple[float, float]:
-    times = [time for row in rows for time in (row.measured_s, row.predicted_s) if time is not None]
-    return min(times) / 1.3, max(times) * 1.3
 
 
 def _times(axes: Axes, ends: tuple[float, float]) -> None:

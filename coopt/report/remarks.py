@@ -5,7 +5,8 @@ be mistaken.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 
 from coopt.instance.catalog import entries
 from coopt.instance.errors import spoken
@@ -78,37 +79,43 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
     """That GPUs and servers which the objective leaves out take more than the limit on power, where
     they do; that a limit is so far above what is drawn that its unit may be another one.
     """
-    limit_mw, gpu = instance.limits.power_mw, instance.cluster.gpu
-    kinds, include = {"gpu": "GPUs", "host": "servers"}, instance.objective.include
-    left_out = {kind: text for kind, text in kinds.items() if kind not in include}
     if plan.cost is None:
         return
-    domains = {domain.name: domain for domain in instance.network.hb_domains}
-    drawn_w: dict[float | None, float] = {}
+    include, limit_mw = instance.objective.include, instance.limits.power_mw
+    kinds = {"gpu": "GPUs", "host": "servers"}
+    left_out = {kind: text for kind, text in kinds.items() if kind not in include}
+    drawn_w: defaultdict[float | None, float] = defaultdict(float)
     for part in plan.parts:
-        if (network := part.design or part.links) is not None:
-            domain = domains[network.hb_domain.name]
-            gpus_w = network.gpus * gpu.w if "gpu" not in include else 0.0
-            host_w = domain.host_w_per_gpu or 0.0 if "host" not in include else 0.0
-            own_w = gpus_w + network.hb_domain.count * domain.size * host_w
-            drawn_w[part.phase] = drawn_w.get(part.phase, 0.0) + own_w
+        drawn_w[part.phase] += _drawn_beside_w(instance, part, left_out)
     # Phases stand one after the other, so that the largest of them counts, and parts of a phase
     # together.
     together_mw = (plan.cost.power_w + max(drawn_w.values(), default=0.0)) / 1e6
+    drawn = words.with_unit(together_mw, "MW")
     if limit_mw is not None and left_out and together_mw > limit_mw:
         names = words.both(f'"{kind}"' for kind in left_out)
         yield (
-            f"With its {words.both(left_out.values())} this plan draws"
-            f" {words.with_unit(together_mw, 'MW')}, more than limits.power_mw = {limit_mw:g},"
-            f" which holds for what objective.include lists: add {names} there."
+            f"With its {words.both(left_out.values())} this plan draws {drawn}, more than"
+            f" limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add"
+            f" {names} there."
         )
     for key, cap_mw in instance.power_caps_mw.items():
         if cap_mw > FAR * together_mw:
             yield (
-                f"{key} = {cap_mw:,g} is more than {FAR:g} times the"
-                f" {words.with_unit(together_mw, 'MW')} that this plan draws with its GPUs: check"
-                " its unit, which is MW."
+                f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws"
+                " with its GPUs: check its unit, which is MW."
             )
+
+
+def _drawn_beside_w(instance: Instance, part: Part, left_out: Collection[str]) -> float:
+    """What the GPUs and servers of a part draw, of those that no bill lists (W)."""
+    domains = {domain.name: domain for domain in instance.network.hb_domains}
+    network = part.design or part.links
+    if network is None:
+        return 0.0
+    domain = domains[network.hb_domain.name]
+    gpus_w = network.gpus * instance.cluster.gpu.w if "gpu" in left_out else 0.0
+    host_w = domain.host_w_per_gpu or 0.0 if "host" in left_out else 0.0
+    return gpus_w + network.hb_domain.count * domain.size * host_w
 
 
 def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:

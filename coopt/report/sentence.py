@@ -10,7 +10,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part, Ring
 from coopt.plan.parts import DirectLinks
-from coopt.plan.schema import Cost, ObjectiveClaim, Plan
+from coopt.plan.schema import Cost, Plan
 from coopt.report import words
 from coopt.report.couplings import doubt_rows, phase_rows
 from coopt.report.notes import kept_free
@@ -33,73 +33,48 @@ TIMED = {
 
 def headline(instance: Instance, plan: Plan) -> str:
     """What to build and what is proven about it, or why there is nothing to build."""
+    claim, regret = plan.objective, instance.minimizes_regret
     if plan.status == "infeasible":
         return "No design meets the bounds; proven infeasible."
-    searched = f"{plan.timing_s.total:.1f} s of search"
-    decided = decision(instance, plan)
+    searched, decided = f"{plan.timing_s.total:.1f} s of search", decision(instance, plan)
+    verbs = ("draws", "draws less") if claim.kind == "power" else ("costs", "is cheaper")
     if decided is None or plan.cost is None:
-        bound = plan.objective.bound
-        verb = "draws" if plan.objective.kind == "power" else "costs"
-        bound_text = "" if bound is None else words.amount(plan.objective.kind, bound)
-        no_less = (
-            f"has a regret below {bound_text}"
-            if instance.minimizes_regret
-            else f"{verb} less than {bound_text}"
-        )
-        proven = "nothing is proven" if bound is None else f"it is proven that no plan {no_less}"
+        bound = None if claim.bound is None else words.amount(claim.kind, claim.bound)
+        less = f"has a regret below {bound}" if regret else f"{verbs[0]} less than {bound}"
+        proven = "nothing is proven" if bound is None else f"it is proven that no plan {less}"
         return (
             f"Stopped early ({plan.stop_reason}) before any design was found, after {searched};"
             f" {proven}."
         )
-    proof = _proof(plan.objective)
-    if plan.status == "optimal" and instance.minimizes_regret:
-        verb_less = "draws less" if plan.objective.kind == "power" else "is cheaper"
-        most = f"no plan {verb_less} by more than {_value_text(plan)}"
-        return f"{_verb(plan)} {decided}: whatever prices come, {most}; {proof}."
-    if plan.status == "optimal":
-        cost = price(instance, plan.objective.kind, plan.cost, _prices(plan))
-        timed = _timed(instance, plan) if plan.objective.kind in TIMED else ""
-        return f"{_verb(plan)} {decided}, {cost}{timed}; {proof}."
-    gap = "unknown" if plan.objective.gap is None else words.percent(plan.objective.gap)
-    best_text = (
-        f"a regret of {_value_text(plan)}"
-        if instance.minimizes_regret
-        else f"{_value_text(plan)}{_prices(plan)}"
-    )
-    return (
-        f"{_verb(plan)} {decided}; stopped early ({plan.stop_reason}), best so far: {best_text},"
-        f" gap {gap}, {searched}."
-    )
+    phases = len(plan.couplings.years)
+    build = f"{f'Grow in {phases} phases to' if phases > 1 else 'Build'} {decided}"
+    value, gap = words.amount(claim.kind, claim.value or 0.0), claim.gap
+    prices = " at the worst prices" if plan.at_worst_prices else ""
+    if plan.status != "optimal":
+        best = f"a regret of {value}" if regret else f"{value}{prices}"
+        known = "unknown" if gap is None else words.percent(gap)
+        return (
+            f"{build}; stopped early ({plan.stop_reason}), best so far: {best}, gap {known},"
+            f" {searched}."
+        )
+    within = f"proven within {words.percent(gap or 0.0)} of the optimum"
+    proof = "proven optimal" if gap is None or gap < EQUAL else within
+    if regret:
+        return f"{build}: whatever prices come, no plan {verbs[1]} by more than {value}; {proof}."
+    cost = price(instance, claim.kind, plan.cost, prices)
+    timed = _timed(instance, plan, value) if claim.kind in TIMED else ""
+    return f"{build}, {cost}{timed}; {proof}."
 
 
-def _timed(instance: Instance, plan: Plan) -> str:
+def _timed(instance: Instance, plan: Plan, value: str) -> str:
     """`, the fastest: 61.4 days for 1.05 trillion tokens`; `, the least for a token: $0.7 per
     million tokens`.
     """
-    words_of_value = _value_text(plan)
-    if plan.objective.kind == "time":
-        words_of_value = (
-            instance.workload[0].in_own_units(plan.objective.value or 0.0) or words_of_value
-        )
-    is_undisturbed = instance.availability is None or instance.workload[0].calendar
-    return (
-        f", {TIMED[plan.objective.kind]}:"
-        f" {words_of_value}{'' if is_undisturbed else ' if nothing fails'}"
-    )
-
-
-def _value_text(plan: Plan) -> str:
-    return words.amount(plan.objective.kind, plan.objective.value or 0.0)
-
-
-def _prices(plan: Plan) -> str:
-    """At which prices the objective is, where it would differ at those of the instance."""
-    return " at the worst prices" if plan.at_worst_prices else ""
-
-
-def _verb(plan: Plan) -> str:
-    phases = len(plan.couplings.years)
-    return f"Grow in {phases} phases to" if phases > 1 else "Build"
+    claim, workload = plan.objective, instance.workload[0]
+    if claim.kind == "time":
+        value = workload.in_own_units(claim.value or 0.0) or value
+    is_undisturbed = instance.availability is None or workload.calendar
+    return f", {TIMED[claim.kind]}: {value}{'' if is_undisturbed else ' if nothing fails'}"
 
 
 def decision(instance: Instance, plan: Plan) -> str | None:
@@ -159,12 +134,6 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in {both(owning(instance))}{prices}{gpus}"
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"
-
-
-def _proof(claim: ObjectiveClaim) -> str:
-    if claim.gap is None or claim.gap < EQUAL:
-        return "proven optimal"
-    return f"proven within {words.percent(claim.gap)} of the optimum"
 
 
 def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:

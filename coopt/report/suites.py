@@ -17,7 +17,7 @@ from rich.text import Text
 
 from coopt.instance.errors import InstanceError
 from coopt.report import words
-from coopt.report.pictures import COLOURS, check_picture, save_picture
+from coopt.report.pictures import COLOURS, check_picture, made_folder, save_picture
 from coopt.report.tables import PIPED_WIDTH, facts, figures
 from coopt.suite.driver import Summary
 from coopt.suite.form import CaseGrid, FigureView, PublishedRow, Study, TableView, View
@@ -42,7 +42,7 @@ TITLE = 64  # characters of a line of the title
 def summary_report(summary: Summary) -> Iterator[RenderableType]:
     """The headline, and where everything is."""
     yield Text(_headline(summary), style="bold")
-    yield facts("Run", _facts(summary))
+    yield facts("Run", _facts(summary).items())
 
 
 def _headline(summary: Summary) -> str:
@@ -56,29 +56,25 @@ def _headline(summary: Summary) -> str:
     return f"{words.counted(summary.cases, 'case')} done{''.join(f', {text}' for text in bad)}."
 
 
-def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    yield (
-        "Results",
-        f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has the plans",
-    )
-    yield (
-        "Outcomes",
-        ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items()) or "none",
-    )
+def _facts(summary: Summary) -> dict[str, str]:
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
-    parts = [f"{summary.worked:,} worked on"]
-    parts += [f"{summary.kept:,} known from before"] if summary.kept else []
-    parts += [f"{repeated:,} asked by another case as well"] if repeated > 0 else []
-    parts += (
-        [f"{summary.damaged:,} with a file that was damaged, so asked again"]
-        if summary.damaged
-        else []
-    )
-    yield "Questions", ", ".join(parts)
-    yield (
-        "Time",
-        f"{summary.wall_s:.1f} s, in which workers used {summary.cpu_s:.1f} s of processor time",
-    )
+    counts = {
+        "worked on": summary.worked,
+        "known from before": summary.kept,
+        "asked by another case as well": max(0, repeated),
+        "with a file that was damaged, so asked again": summary.damaged,
+    }
+    used = f"in which workers used {summary.cpu_s:.1f} s of processor time"
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items())
+    return {
+        "Results": f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has"
+        " the plans",
+        "Outcomes": outcomes or "none",
+        "Questions": ", ".join(
+            f"{count:,} {text}" for text, count in counts.items() if count or text == "worked on"
+        ),
+        "Time": f"{summary.wall_s:.1f} s, {used}",
+    }
 
 
 def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
@@ -130,7 +126,12 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[Rende
     fitting = _fitting(columns)
     headers, *body = zip(*columns[:fitting], strict=True)
     words_first = next(
-        (i for i, name in enumerate(view.columns) if not _is_text(shown_rows, name)), fitting
+        (
+            i
+            for i, name in enumerate(view.columns)
+            if not all(isinstance(row.get(name), str | None) for row in shown_rows)
+        ),
+        fitting,
     )
     yield figures(view.title, headers[:words_first], headers[words_first:], body)
     omitted = [column[0].replace("\n", " ") for column in columns[fitting:]]
@@ -144,10 +145,6 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[Rende
             f"Left out for want of room: {', '.join([*omitted, *further])}; --json and"
             " results.parquet have them."
         )
-
-
-def _is_text(rows: Sequence[Row], name: str) -> bool:
-    return all(isinstance(row.get(name), str | None) for row in rows)
 
 
 def _fitting(columns: Sequence[Sequence[str]]) -> int:
@@ -214,17 +211,13 @@ def cell_text(column: str, value: object) -> str:
 def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
     """What is known of cases without an answer, each sentence once."""
     reasons = Counter((row["status"], row["why"]) for row in rows if row["status"] in UNANSWERED)
-    if reasons:
-        body = [
-            (status, words.count(number), text or "-")
-            for (status, text), number in reasons.most_common(SHOWN)
-        ]
-        title = (
-            "Cases without an answer"
-            if len(reasons) <= SHOWN
-            else f"Cases without an answer, {SHOWN} of {len(reasons)}"
-        )
-        yield figures(title, ("status", "cases", "why"), (), body)
+    body = [
+        (status, words.count(number), text or "-")
+        for (status, text), number in reasons.most_common(SHOWN)
+    ]
+    of_all = f", {SHOWN} of {len(reasons)}" if len(reasons) > SHOWN else ""
+    if body:
+        yield figures(f"Cases without an answer{of_all}", ("status", "cases", "why"), (), body)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,8 +344,7 @@ def knee(x: Sequence[float], y: Sequence[float]) -> int | None:
         abs((b - y[0]) / (y[-1] - y[0]) - (a - x[0]) / (x[-1] - x[0]))
         for a, b in zip(x, y, strict=True)
     ]
-    largest = max(distances)
-    return distances.index(largest) if largest > 1e-9 else None
+    return distances.index(max(distances)) if max(distances) > 1e-9 else None
 
 
 def draw_figures(
@@ -367,13 +359,7 @@ def draw_figures(
     """
     if not study.suite.figure:
         raise InstanceError(f"{study.suite.name}: the suite has no [[figure]], needs one to draw")
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InstanceError(
-            f"{folder}: cannot be written ({error.strerror}), needs the name of a folder"
-        ) from None
+    place = made_folder(folder)
     for view in study.suite.figure:
         file = place / f"{view.name}.{ending}"
         check_picture(str(file), "-o")

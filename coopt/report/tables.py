@@ -264,7 +264,7 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
         Writes one line to stderr; used where stderr is no terminal.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield plain_notes(note)
+        yield throttled(lambda step: note(progress_line(step)))
         return
     from rich import progress
 
@@ -287,18 +287,26 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
         yield tell
 
 
-def plain_notes(
-    note: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+def throttled(
+    hear: Callable[[Progress], None],
+    quiet_s: float = QUIET_S,
+    clock: Callable[[], float] = time.monotonic,
 ) -> OnProgress:
-    """Note every new stage at once, and news within a stage at most every 5 seconds."""
-    last_stage, last_time = "", -QUIET_S
+    """A listener that hears every new stage at once, and news within a stage now and then.
+
+    Parameters
+    ----------
+    quiet_s
+        Least seconds between two news of a stage.
+    """
+    last_stage, last_time = "", -quiet_s
 
     def tell(step: Progress) -> None:
         nonlocal last_stage, last_time
         time_s = clock()
-        if step.stage != last_stage or time_s - last_time >= QUIET_S:
-            note(progress_line(step))
+        if step.stage != last_stage or time_s - last_time >= quiet_s:
             last_stage, last_time = step.stage, time_s
+            hear(step)
 
     return tell
 

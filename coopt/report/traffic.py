@@ -41,6 +41,14 @@ COUNTING = (
     " hang, or above. What a rank passes on, round a ring or to a GPU of another rail, counts on"
     " every leg."
 )
+ADDED = {
+    "tree": "Gradients are added along two binary trees across domains, each for half of the data.",
+    "halving": (
+        "Gradients are added by halving and doubling across domains, half of the bytes with the"
+        " neighbour."
+    ),
+}
+"""How gradients are added, where not round a ring."""
 PLACES = {"domain": "inside the HB domain", "leaf": "on its leaf", "above": "above the leaf"}
 
 CAUSES: dict[Cause, str] = {
@@ -142,26 +150,17 @@ def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
     if not report.workloads:
         yield Text(NOTHING_TRAINS, style="bold")
         return
+    kinds = COLLECTIVES | {"edp": "gradients of experts"}
     for workload in report.workloads:
         yield Text(traffic_headline(workload), style="bold")
-        if not workload.classes:
-            continue
-        yield classes_table(workload)
-        yield gpus_table(workload)
-        if workload.all_reduce == "tree":
-            yield (
-                "Gradients are added along two binary trees across domains, each for half of the"
-                " data."
-            )
-        if workload.all_reduce == "halving":
-            yield (
-                "Gradients are added by halving and doubling across domains, half of the bytes with"
-                " the neighbour."
-            )
-        if workload.collectives:
-            kinds = COLLECTIVES | {"edp": "gradients of experts"}
-            algorithms = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
-            yield f"Collectives, as the plan names them: {', '.join(algorithms)}."
+        if workload.classes:
+            yield classes_table(workload)
+            yield gpus_table(workload)
+        if workload.classes and workload.all_reduce in ADDED:
+            yield ADDED[workload.all_reduce]
+        if workload.classes and workload.collectives:
+            ways = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
+            yield f"Collectives, as the plan names them: {', '.join(ways)}."
     yield COUNTING
 
 

@@ -60,6 +60,14 @@ class Desk:
     limit_s: float = 60.0
 
 
+ENDED_EARLY: dict[type[Exception], str] = {
+    TimeoutError: "The search took longer than this server grants; the last answer stays.",
+    WorkerDiedError: "The process that searched died; the last answer stays.",
+    BusyError: ("Too many searches wait already; the last answer stays. Try again in a moment."),
+}
+"""What a page hears of a search that ends without an answer."""
+
+
 class RefusedError(Exception):
     """A request that is no question: the status of HTTP and a sentence."""
 
@@ -240,25 +248,9 @@ async def _events_of(
     try:
         async for event in workers.events(task, document, limit_s):
             yield event
-    except TimeoutError:
-        yield (
-            "failed",
-            _sentence("The search took longer than this server grants; the last answer stays."),
-        )
-    except WorkerDiedError:
-        yield "failed", _sentence("The process that searched died; the last answer stays.")
-    except BusyError:
-        yield (
-            "failed",
-            _sentence(
-                "Too many searches wait already; the last answer stays. Try again in a moment."
-            ),
-        )
+    except (TimeoutError, WorkerDiedError, BusyError) as error:
+        yield "failed", json.dumps({"sentence": ENDED_EARLY[type(error)]})
     yield "end", "{}"
-
-
-def _sentence(text: str) -> str:
-    return json.dumps({"sentence": text})
 
 
 class Events(Response):

@@ -21,10 +21,8 @@ from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.csv_files import bill_csv
 from coopt.report.explanation import (
-    bounds_table,
     checks_table,
-    prices_table,
-    rivals_table,
+    explanation_tables,
     search_rows,
     verdict_headline,
 )
@@ -183,14 +181,11 @@ def explanation_contents(
     """What binds a plan, or what has to give; every way out with the changes that it takes;
     mappings of its network.
     """
-    tables = [bounds_table(explanation)] if explanation.bounds else []
-    tables += [rivals_table(explanation)] if explanation.rivals else []
-    tables += [prices_table(explanation.design, explanation.prices)] if explanation.prices else []
     return {
         "status": explanation.status,
         "sentences": [words.sentence(sentence) for sentence in explanation.sentences],
         "tables": [
-            *(_table(table) for table in tables),
+            *map(_table, explanation_tables(explanation).values()),
             *(_sections(ranking_report(ranking)) if ranking is not None else ()),
         ],
         "relaxations": [

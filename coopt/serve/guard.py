@@ -34,12 +34,8 @@ HEADERS = {
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches the host."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    place = _address_of(host.strip("[]"))
+    return host == "localhost" or (place is not None and place.is_loopback)
 
 
 def token_for(host: str) -> str | None:
@@ -60,24 +56,20 @@ class Door:
         A name that anybody may have pointed to this machine (DNS rebinding) is none.
         """
         name = name.lower().rstrip(".")
-        if name in LOOPBACK or name == self.host.lower():
-            return True
-        if self.token is None:
-            return False
         hostname = socket.gethostname().lower()
-        return name in (
-            hostname,
-            hostname.split(".")[0],
-            f"{hostname.split('.')[0]}.local",
-        ) or _is_address(name)
+        short_name = hostname.split(".")[0]
+        known: tuple[str, ...] = (*LOOPBACK, self.host.lower())
+        if self.token is not None:
+            known = (*known, hostname, short_name, f"{short_name}.local")
+        is_address = self.token is not None and _address_of(name) is not None
+        return name in known or is_address
 
 
-def _is_address(name: str) -> bool:
+def _address_of(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 class Guard:
@@ -108,21 +100,27 @@ class Guard:
         headers = connection.headers
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
-        if not self._door.knows(name):
-            return PlainTextResponse(
-                "The server does not go by that name; open the address that coopt printed.", 403
-            )
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            return PlainTextResponse("A page of another origin may not ask.", 403)
-        if scope["method"] not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("This address answers GET, HEAD and POST alone.", 405)
-        # a page of elsewhere can send a form without asking first, but no JSON
-        if (
-            scope["method"] == "POST"
-            and headers.get("content-type", "").split(";")[0] != "application/json"
-        ):
-            return PlainTextResponse("A question comes as application/json.", 415)
+        origin, method = headers.get("origin"), scope["method"]
+        is_form = headers.get("content-type", "").split(";")[0] != "application/json"
+        refusals = {
+            "The server does not go by that name; open the address that coopt printed.": (
+                not self._door.knows(name),
+                403,
+            ),
+            "A page of another origin may not ask.": (
+                origin is not None and urlsplit(origin).netloc != host,
+                403,
+            ),
+            "This address answers GET, HEAD and POST alone.": (
+                method not in ("GET", "HEAD", "POST"),
+                405,
+            ),
+            # a page of elsewhere can send a form without asking first, but no JSON
+            "A question comes as application/json.": (method == "POST" and is_form, 415),
+        }
+        for sentence, (is_refused, status) in refusals.items():
+            if is_refused:
+                return PlainTextResponse(sentence, status)
         return self._without_token(scope, connection)
 
     def _without_token(self, scope: Scope, connection: HTTPConnection) -> Response | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import signal
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
@@ -22,11 +21,11 @@ from coopt.columns.islands.options import ListedIslands
 from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
-from coopt.plan.claims import OnProgress, Progress
+from coopt.plan.claims import OnProgress
 from coopt.plan.schema import Plan
 from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
-from coopt.report.tables import progress_line
+from coopt.report.tables import progress_line, throttled
 from coopt.serve.contents import (
     explanation_contents,
     front_contents,
@@ -196,16 +195,12 @@ def _question(catalog: OwnCatalog, document: Document) -> Instance:
 
 def _teller(send: Send) -> OnProgress:
     """A listener that sends every new stage, and news within a stage now and then."""
-    last_stage, last_time = "", -TELL_S
-
-    def tell(step: Progress) -> None:
-        nonlocal last_stage, last_time
-        moment = time.monotonic()
-        if step.stage != last_stage or moment - last_time >= TELL_S:
-            send("progress", asdict(step) | {"gap": step.gap, "line": progress_line(step)})
-            last_stage, last_time = step.stage, moment
-
-    return tell
+    return throttled(
+        lambda step: send(
+            "progress", asdict(step) | {"gap": step.gap, "line": progress_line(step)}
+        ),
+        TELL_S,
+    )
 
 
 class Interrupts:

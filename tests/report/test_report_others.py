@@ -17,7 +17,7 @@ from coopt.plan.evaluation import Evaluation, LimitCheck
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
 from coopt.report.explanation import check_row, limit_checks, value_text, verdict_report
 from coopt.report.plan import evaluation_report
-from coopt.report.tables import plain_notes, progress_line, progress_shown, rendered
+from coopt.report.tables import progress_line, progress_shown, rendered, throttled
 from coopt.verifier.checks.verdict import NAMES, Check, Verdict
 from tests.kinds import solved
 from tests.report.test_report_layout import Terminal
@@ -102,13 +102,13 @@ def test_progress_tells_gap_and_time():
     assert progress_line(step("solve", "x", 1.0, best=100.0, bound=98.5)) == "solve: x, gap 1.5% [1.0 s]"
 
 
-def test_plain_notes_tell_every_stage_and_stay_quiet_within_one():
+def test_every_stage_is_heard_and_news_within_one_now_and_then():
     heard, now = [], [0.0]
-    tell = plain_notes(heard.append, clock=lambda: now[0])
+    tell = throttled(lambda one: heard.append(one.message), clock=lambda: now[0])
     for second, stage in [(0, "columns"), (1, "columns"), (2, "build"), (3, "build"), (9, "build"), (10, "done")]:
         now[0] = float(second)
         tell(step(stage, str(second)))
-    assert [line.split()[1] for line in heard] == ["0", "2", "9", "10"]
+    assert heard == ["0", "2", "9", "10"]
 
 
 def test_a_terminal_shows_how_far_and_how_long(monkeypatch):

@@ -36,7 +36,7 @@ from coopt.report.fronts.text import (
     value_of,
     value_scale,
 )
-from coopt.report.pictures import INSTALL, save_picture
+from coopt.report.pictures import INSTALL, made_folder, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,13 +173,7 @@ def write_front(front: Front, instance: Instance, folder: str | Path) -> None:
     InstanceError
         When one cannot be written.
     """
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InstanceError(
-            f"{folder}: cannot be made ({error.strerror}), needs a place for a folder"
-        ) from None
+    place = made_folder(folder)
     write_text(place / "front.json", front_json(front) + "\n")
     write_text(place / "front.csv", front_csv(front))
     for name in ("front.png", "front.svg"):

@@ -28,10 +28,8 @@ from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.comparison import runners_tables
 from coopt.report.explanation import (
-    bounds_table,
     checks_table,
-    prices_table,
-    rivals_table,
+    explanation_tables,
     search_rows,
     verdict_headline,
 )
@@ -267,13 +265,8 @@ def _explanation_sections(explanation: Explanation) -> Contents:
             for sentence in explanation.sentences[1:] or explanation.sentences
             if not sentence.startswith(rivals)
         ],
-        "rivals": rivals_table(explanation) if explanation.rivals else None,
-        "bounds": bounds_table(explanation) if explanation.bounds else None,
-        "prices": (
-            prices_table(explanation.design, explanation.prices)
-            if explanation.design and explanation.prices
-            else None
-        ),
+        **dict.fromkeys(("bounds", "rivals", "prices")),
+        **explanation_tables(explanation),
     }
 
 
