@@ -106,26 +106,6 @@ def test_free_roots_are_faster_on_a_mesh_and_keep_a_bound_of_their_own(coopt):
     assert free["lower_bound_steps"] <= free["steps"] < even["lower_bound_steps"]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["tours:4x4"], "'tours:4x4': no such shape"),
-        (["none.graphml"], "none.graphml: no such file"),
-        (["ring:8", "--algorithm", "ring2d"], "ring:8: algorithm ring2d"),
-        (["ring:6", "--algorithm", "halving-doubling"], "power of two"),
-        (["ring:6", "--nic", "cx9"], "--nic cx9: "),
-        (["ring:6", "--optic", "800g-dr8"], "400 Gbit/s and '800g-dr8' at 800"),
-        (["ring:6", "--export", "x.png"], "x.png: ends in '.png'"),
-        (["ring:6", "--schedule", "/nowhere/x.json"], "/nowhere/x.json: cannot be written"),
-    ],
-)
-def test_what_is_wrong_is_refused_in_one_line(coopt, words, says):
-    done = coopt("collective", *words)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert says in done.stderr
-
-
 def test_a_bad_file_is_refused_with_the_edge_at_fault(coopt, tmp_path):
     file = tmp_path / "fabric.graphml"
     coopt("collective", "ring:4", "--export", file)
@@ -133,22 +113,3 @@ def test_a_bad_file_is_refused_with_the_edge_at_fault(coopt, tmp_path):
     done = coopt("collective", file)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "edge 'd0' -- 'd1': gbit_s = -400.0" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ([], "GRAPH"),
-        (["ring:8", "--bytes", "0"], "in the range"),
-        (["ring:8", "--bytes", "nan"], "nan is not"),
-        (["ring:8", "--latency-s", "-1"], "in the range"),
-        (["ring:8", "--gbit-s", "0"], "in the range"),
-        (["ring:8", "--algorithm", "magic"], "'magic' is not"),
-        (["ring:8", "--algorithm", "ring", "--roots", "free"], "--roots free: "),
-        (["ring:8", "--seed", "-1"], "in the range"),
-    ],
-)
-def test_misuse_exits_2(coopt, words, says):
-    done = coopt("collective", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert says in done.stderr

@@ -36,6 +36,13 @@ def test_a_pinned_design_is_evaluated(coopt, written):
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("Given: 8 x hgx-h100-8")
     assert "TP 8 (8 in" in done.stdout
+    evaluation = json.loads(coopt("evaluate", written(), *pinned(), "--json").stdout)
+    assert evaluation["workloads"][0]["mapping"]["tp"] == 8
+    assert evaluation["design"]["fabric"]["kind"] == "rail-only"
+    late = coopt("evaluate", written(), *pinned("workload.max_iteration_time_s=0.1"))
+    assert late.exit_code == 0
+    assert "misses" in late.stdout.splitlines()[0]
+    assert "NO" in late.stdout
 
 
 @pytest.mark.parametrize(
@@ -46,19 +53,6 @@ def test_context_parallelism_that_is_left_out_is_what_the_other_degrees_leave(co
     assert evaluation["workloads"][0]["mapping"]["cp"] == degree
 
 
-def test_json_is_one_document(coopt, written):
-    evaluation = json.loads(coopt("evaluate", written(), *pinned(), "--json").stdout)
-    assert evaluation["workloads"][0]["mapping"]["tp"] == 8
-    assert evaluation["design"]["fabric"]["kind"] == "rail-only"
-
-
-def test_a_missed_bound_is_reported_and_no_error(coopt, written):
-    done = coopt("evaluate", written(), *pinned("workload.max_iteration_time_s=0.1"))
-    assert done.exit_code == 0
-    assert "misses" in done.stdout.splitlines()[0]
-    assert "NO" in done.stdout
-
-
 def test_no_bound_on_time_is_told_as_none(coopt, written, tmp_path: Path):
     """Of the fastest plan without a bound, neither words nor numbers make one up."""
     fastest = written(
@@ -67,7 +61,7 @@ def test_no_bound_on_time_is_told_as_none(coopt, written, tmp_path: Path):
     plan = tmp_path / "fastest.json"
     assert coopt("solve", fastest, "-o", plan).exit_code == 0
     limits = json.loads(coopt("evaluate", fastest, "--plan", plan, "--json").stdout)["limits"]
-    assert [one["name"] for one in limits] == ["memory, training"]
+    assert not [one["name"] for one in limits if one["name"].startswith("time")]
     assert "000,000,000" not in coopt("evaluate", fastest, "--plan", plan).stdout
     lines = coopt("verify", fastest, plan).stdout.splitlines()
     for check, nones in (("deadline", 1), ("bound-time", 2)):
@@ -76,8 +70,9 @@ def test_no_bound_on_time_is_told_as_none(coopt, written, tmp_path: Path):
     assert not any("1e+15" in line for line in lines)
 
 
-def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written):
-    done = coopt("evaluate", written())
+@pytest.mark.parametrize("changes", [(), (("\n[network]", PHASES),)])
+def test_an_open_choice_is_refused_with_the_keys_to_pin(coopt, written, changes):
+    done = coopt("evaluate", written(*changes))
     assert (done.exit_code, done.stdout) == (1, "")
     assert "(rail-only, clos)" in done.stderr
     assert "mapping.tp" in done.stderr
@@ -122,13 +117,6 @@ def test_one_network_with_open_mappings_leads_to_their_ranking(coopt, written):
     assert ranked not in " ".join(coopt("evaluate", written()).stderr.split())
 
 
-def test_an_open_choice_of_phases_is_refused_with_the_keys_to_pin(coopt, written):
-    done = coopt("evaluate", written(("\n[network]", PHASES)))
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "(rail-only, clos)" in done.stderr
-    assert "mapping.tp" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("row", "key"), [(0, "workload[0]"), (1, "workload[1]"), (1, "workload['code']"), (0, 'workload["language"]')]
 )
@@ -150,22 +138,6 @@ def test_a_setting_may_name_a_phase_by_its_year_and_a_channel_by_its_ends():
 def test_a_setting_of_a_row_that_is_not_there_says_how_rows_are_named():
     with pytest.raises(InstanceError, match=r"are 2 tables"):
         load(INSTANCES / "questions" / "two-teams.toml", {"workload['cod'].mapping.tp": 4})
-
-
-@pytest.mark.parametrize(
-    ("setting", "says"),
-    [
-        ("network.fabrics.kind=clos", "tiny.toml: override network.fabrics.kind: "),
-        ("network.fabricz=clos", "tiny.toml with overrides: network.fabricz: unknown key"),
-        ("workload.3.mapping.tp=8", "workload.3.mapping.tp: index 3"),
-        ("workload.mapping.tp=eight", "workload[0].mapping.tp[0] = 'eight'"),
-        ("cluster.gpu.usd=5", "cluster.gpu.usd: 'usd' lies"),
-    ],
-)
-def test_a_setting_that_fits_nowhere_is_refused_by_key(coopt, written, setting, says):
-    done = coopt("evaluate", written(), "--set", setting)
-    assert done.exit_code == 1
-    assert says in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -216,10 +188,6 @@ def test_a_network_without_a_plan_has_to_be_a_single_one(coopt, written):
     assert "(rail-only, clos)" in done.stderr
     done = coopt("evaluate", written(), "--mappings", 1, "--set", "network.fabrics=clos")
     assert done.stdout.startswith("Given: 8 x hgx-h100-8")
-
-
-def test_a_part_is_for_a_ranking_alone(coopt, written):
-    assert coopt("evaluate", written(), "--part", "x").exit_code == 2
 
 
 def test_where_no_mapping_fits_the_ranking_says_so(coopt, written):

@@ -50,20 +50,6 @@ def test_the_bill_of_another_instance_is_refused(coopt, planned, written):
     assert "of another instance" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["graphml", "-o", "x.dot"], "x.dot: is not"),
-        (["dot", "-o", "x"], ".dot or .gv"),
-        (["dot", "-o", "/nowhere/x.dot"], "/nowhere/x.dot: cannot be written"),
-    ],
-)
-def test_what_is_wrong_is_refused_in_one_line(coopt, planned, words, says):
-    done = coopt("export", *planned, "--format", *words)
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert says in done.stderr
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_written_to_a_file_and_to_stdout(coopt, planned, tmp_path, name):
     file = tmp_path / f"it{FORMATS[name].endings[0]}"
@@ -75,14 +61,6 @@ def test_every_format_is_written_to_a_file_and_to_stdout(coopt, planned, tmp_pat
         assert "needs -o FILE" in again.stderr
     else:
         assert again.stdout == file.read_text("utf-8")
-
-
-@pytest.mark.parametrize("name", [name for name, one in FORMATS.items() if "workload" in one.options])
-def test_a_workload_that_is_not_there_is_refused(coopt, planned, tmp_path, name):
-    file = tmp_path / f"it{FORMATS[name].endings[0]}"
-    done = coopt("export", *planned, "--format", name, "--workload", "", "-o", file)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "needs training" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["megatron", "ranks", "routes"])
@@ -97,21 +75,6 @@ def test_a_mapping_that_the_model_does_not_give_is_refused(coopt, planned, name,
     plan.write_text(json.dumps(content), "utf-8")
     done = coopt("export", instance, plan, "--format", name)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--format", "png"], "'png' is not"),
-        ([], "--format"),
-        (["--format", "bom-csv", "--compressed"], "--compressed: "),
-        (["--format", "lp", "--workload", "training"], "--workload: "),
-    ],
-)
-def test_misuse_exits_2(coopt, planned, words, says):
-    done = coopt("export", *planned, *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert says in done.stderr
 
 
 def test_one_hb_domain_is_refused(coopt, written, tmp_path):

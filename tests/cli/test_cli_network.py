@@ -31,21 +31,6 @@ def test_loads_of_links_go_to_a_table(coopt, planned, tmp_path):
     assert f"loads of {len(rows) - 1:,} bundles written" in done.stderr
 
 
-def test_loads_never_overwrite_the_plan(coopt, planned):
-    done = coopt("route", *planned, "--links", planned[1])
-    assert done.exit_code == 1
-    json.loads(planned[1].read_text("utf-8"))
-
-
-@pytest.mark.parametrize(("command", "option"), [("route", "--links"), ("traffic", "--matrix")])
-@pytest.mark.parametrize("which", [0, 1])
-def test_no_output_overwrites_what_is_read(coopt, planned, command, option, which):
-    before = planned[which].read_bytes()
-    done = coopt(command, *planned, option, planned[which])
-    assert done.exit_code == 1
-    assert planned[which].read_bytes() == before
-
-
 WRONG = {
     "no workloads": lambda plan: plan | {"workloads": []},
     "another name": lambda plan: _changed(plan, name="other"),
@@ -71,10 +56,6 @@ def test_a_plan_that_is_not_the_instances_is_refused_in_a_sentence(coopt, planne
     assert done.exit_code == 1, done.output
     assert done.stderr.startswith("coopt: ")
     assert "needs" in done.stderr
-
-
-def test_an_unknown_algorithm_is_misuse(coopt, planned):
-    assert coopt("route", *planned, "--algorithm", "luck").exit_code == 2
 
 
 @pytest.mark.parametrize("command", ["route", "faults"])

@@ -252,19 +252,6 @@ def test_a_name_too_long_for_a_file_is_refused(coopt, written, words):
     assert "name too long" in done.stderr
 
 
-def test_an_index_too_long_for_a_number_is_refused(coopt, written):
-    done = coopt("evaluate", written(), "--set", f"workload.{'9' * 5000}.x=1")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "0 to 0" in done.stderr
-    assert len(done.stderr) < 500
-
-
-def test_nothing_is_counted_from_the_end_of_a_list(coopt, written):
-    done = coopt("evaluate", written(), "--set", "workload.-1.name=other")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "workload.-1.name: index -1" in done.stderr
-
-
 def test_a_folder_is_no_instance(coopt, tmp_path):
     done = coopt("solve", tmp_path)
     assert done.exit_code == 1

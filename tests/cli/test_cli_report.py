@@ -74,15 +74,6 @@ def test_a_proof_that_no_choice_works_has_a_page_with_what_has_to_give(coopt, wr
     assert page.count("set workload[0].max_iteration_time_s") == 2
 
 
-def test_files_that_are_needed_are_not_overwritten(coopt, planned):
-    instance, plan = planned
-    before = plan.read_text("utf-8")
-    done = coopt("report", instance, plan, "-o", plan)
-    assert done.exit_code == 1
-    assert "needs another name" in done.stderr
-    assert plan.read_text("utf-8") == before
-
-
 def test_a_wrong_date_leaves_no_page(coopt, planned, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     done = coopt("report", *planned, "-o", tmp_path / "report.html")

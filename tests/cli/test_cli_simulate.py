@@ -98,22 +98,10 @@ def test_the_trace_tells_the_whole_iteration(coopt, planned, tmp_path):
     assert any("to stage 2" in name for name in names)
 
 
-def test_a_trace_never_overwrites_what_is_read(coopt, planned):
-    before = planned[1].read_bytes()
-    assert coopt("simulate", *planned, "--trace", planned[1]).exit_code == 1
-    assert planned[1].read_bytes() == before
-
-
 def test_the_plan_of_another_instance_is_refused(coopt, written, planned):
     done = coopt("simulate", written(("gpus = 64", "gpus = 32"), name="other.toml"), planned[1])
     assert done.exit_code == 1
     assert "of another instance" in done.stderr
-
-
-def test_a_part_that_is_missing_is_refused(coopt, planned):
-    done = coopt("simulate", *planned, "--part", "nowhere")
-    assert done.exit_code == 1
-    assert "--part nowhere: " in done.stderr
 
 
 WRONG = {

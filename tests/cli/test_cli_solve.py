@@ -19,55 +19,43 @@ from coopt.verifier.checks.verdict import Ledger
 IMPOSSIBLE = ("time_s = 1.0", "time_s = 0.01")
 
 
-def test_a_proven_plan_exits_0_and_leads_with_the_decision(coopt, written):
+def test_a_proven_plan_leads_with_the_decision_and_its_story_goes_to_stderr(coopt, written):
     done = coopt("solve", written())
     assert done.exit_code == 0
-    assert done.stdout.splitlines()[0].startswith("Build 8 x")
-    assert "; proven optimal." in " ".join(done.stdout.splitlines()[:2])
+    assert done.stdout.startswith("Build 8 x")
+    assert "proven optimal." in " ".join(done.stdout.splitlines()[:2])
     for title in ("Decision", "Bill", "Nearest limits", "Proof"):
         assert f"\n{title}" in done.stdout
-
-
-def test_everything_is_printed_on_request(coopt, written):
-    instance = written()
-    done = coopt("solve", instance, "--full")
-    for title in ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search"):
-        assert title in done.stdout
-    assert "--full" in coopt("solve", instance).stderr
-    assert "--full" not in done.stderr
-
-
-def test_the_story_goes_to_stderr(coopt, written):
-    done = coopt("solve", written())
     assert all(line.startswith("coopt: ") for line in done.stderr.splitlines())
-    assert "coopt: done: proven optimal" in done.stderr
+    assert "proven optimal" in done.stderr
+    assert "--full" in done.stderr
+    full = coopt("solve", written(), "--full")
+    for title in ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search"):
+        assert title in full.stdout
+    assert "--full" not in full.stderr
 
 
-def test_json_is_one_document_and_the_plan(coopt, written, tmp_path):
+def test_json_is_one_document_and_the_plan_that_is_written(coopt, written, tmp_path):
     done = coopt("solve", written(), "--json", "-o", tmp_path / "plan.json")
     plan = Plan.model_validate(json.loads(done.stdout))
     assert plan == read_plan(tmp_path / "plan.json")
-    assert json.loads(done.stdout)["schema"] == "coopt-plan/2"
-
-
-def test_the_file_is_named_on_stderr(coopt, written, tmp_path):
-    done = coopt("solve", written(), "-o", tmp_path / "plan.json")
+    assert (plan.alternatives, plan.alternatives_stop) == ((), None)
     assert f"coopt: plan written to {tmp_path / 'plan.json'}" in done.stderr
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["plan.json", "tiny.toml"]
 
 
-def test_an_infeasible_instance_exits_3_and_says_why(coopt, written):
+def test_an_infeasible_instance_exits_3_and_its_answer_says_why(coopt, written, tmp_path):
     done = coopt("solve", written(IMPOSSIBLE))
     assert done.exit_code == 3
     assert done.stdout.splitlines()[0].endswith("proven infeasible.")
     assert "coopt explain " in done.stderr.splitlines()[-1]
     assert "Workload 'training'" in done.stdout
-
-
-def test_an_infeasible_answer_is_a_plan_as_well(coopt, written, tmp_path):
-    done = coopt("solve", written(IMPOSSIBLE), "--json", "-o", tmp_path / "plan.json")
-    assert done.exit_code == 3
-    assert json.loads(done.stdout)["status"] == "infeasible"
+    as_json = coopt("solve", written(IMPOSSIBLE), "--json", "-o", tmp_path / "plan.json")
+    assert (as_json.exit_code, json.loads(as_json.stdout)["status"]) == (3, "infeasible")
     assert read_plan(tmp_path / "plan.json").explanation
+    again = coopt("solve", written(), "--set", "workload.max_iteration_time_s=0.01")
+    assert again.exit_code == 3
+    assert again.stderr.rstrip().endswith("--set workload.max_iteration_time_s=0.01")
 
 
 def test_a_search_without_time_exits_4_without_a_plan(coopt, written):
@@ -84,7 +72,7 @@ def test_a_plan_without_proof_exits_4_and_shows_the_gap(coopt, planned, monkeypa
     monkeypatch.setattr(solving, "solve", lambda *args, **options: stopped)
     done = coopt("solve", instance)
     assert done.exit_code == 4
-    assert "stopped early (interrupted), best so far: $182 k, gap 10.0%" in " ".join(done.stdout.split())
+    assert all(part in done.stdout for part in ("(interrupted)", "$182 k", "gap 10.0%"))
 
 
 def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeypatch):
@@ -97,46 +85,17 @@ def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeyp
 
 
 def test_options_reach_the_solver(coopt, written):
-    words = ["--objective", "power", "--time-limit", "60", "--gap", "0.05", "--threads", 2]
-    plan = json.loads(coopt("solve", written(), "--json", *words).stdout)
+    words = ["--objective", "power", "--time-limit", "60", "--gap", "0.05", "--threads", 2, "--seed", 4]
+    plan = json.loads(coopt("solve", written(), "--json", *words, "--solver", "appsi_highs").stdout)
     assert plan["objective"]["kind"] == "power"
-    assert plan["solver"]["options"]["gap"] == 0.05
-    assert plan["solver"]["options"]["time_limit_s"] == 60
-
-
-def test_a_folder_is_no_place_for_a_plan(coopt, written, tmp_path, monkeypatch):
-    monkeypatch.setattr(solving, "solve", None)  # refused before the search
-    done = coopt("solve", written(), "-o", tmp_path)
-    assert done.exit_code == 1
-    assert done.stderr.startswith(f"coopt: {tmp_path}: is a folder")
-
-
-def test_a_folder_that_is_not_there_is_refused_before_the_search(coopt, written, tmp_path, monkeypatch):
-    monkeypatch.setattr(solving, "solve", None)
-    done = coopt("solve", written(), "-o", tmp_path / "none" / "plan.json")
-    assert done.exit_code == 1
-    assert "plan.json: cannot be written" in done.stderr
+    assert plan["solver"]["name"] == "appsi_highs"
+    assert plan["solver"]["options"].items() >= {"gap": 0.05, "time_limit_s": 60, "random_seed": 4}.items()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
 def test_a_folder_without_leave_to_write_is_refused(coopt, written, tmp_path):
     (tmp_path / "locked").mkdir(mode=0o500)
     assert coopt("solve", written(), "-o", tmp_path / "locked" / "plan.json").exit_code == 1
-
-
-def test_a_device_is_no_place_for_a_plan(coopt, written):
-    done = coopt("solve", written(), "-o", os.devnull)
-    assert done.exit_code == 1
-    assert "no regular file" in done.stderr
-
-
-def test_the_instance_is_never_overwritten_by_its_plan(coopt, written):
-    instance = written()
-    before = instance.read_text("utf-8")
-    done = coopt("solve", instance, "-o", instance)
-    assert done.exit_code == 1
-    assert "needs another name" in done.stderr
-    assert instance.read_text("utf-8") == before
 
 
 def test_a_link_stays_and_what_it_points_to_is_written(coopt, written, tmp_path):
@@ -150,24 +109,6 @@ def test_a_link_stays_and_what_it_points_to_is_written(coopt, written, tmp_path)
     assert sorted(file.name for file in target.parent.iterdir()) == ["target.json"]
 
 
-def test_a_search_leaves_no_other_file_behind(coopt, planned):
-    instance, _ = planned
-    assert sorted(file.name for file in instance.parent.iterdir()) == ["plan.json", "tiny.toml"]
-
-
-def test_another_solver_and_seed_reach_the_plan(coopt, written):
-    plan = json.loads(coopt("solve", written(), "--json", "--solver", "appsi_highs", "--seed", 4).stdout)
-    assert plan["solver"]["name"] == "appsi_highs"
-    assert plan["solver"]["options"]["random_seed"] == 4
-
-
-def test_an_unknown_solver_exits_1_with_those_there_are(coopt, written):
-    done = coopt("solve", written(), "--solver", "magic")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("coopt: solver.name = 'magic'")
-    assert " or '" in done.stderr
-
-
 def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, written, tmp_path):
     instance, file = written(), tmp_path / "plan.json"
     done = coopt("solve", instance, "--top", 2, "-o", file)
@@ -175,11 +116,6 @@ def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, written, tmp_path
     assert "Runners-up" in done.stdout
     assert len(read_plan(file).alternatives) == 1
     assert coopt("verify", instance, file).exit_code == 0
-
-
-def test_no_runner_up_is_asked_for_by_default(coopt, written):
-    plan = json.loads(coopt("solve", written(), "--json").stdout)
-    assert (plan["alternatives"], plan["alternatives_stop"]) == ([], None)
 
 
 def test_values_replaced_on_the_command_line_make_the_question_of_the_plan(coopt, written, tmp_path):
@@ -244,12 +180,3 @@ def test_what_was_set_is_found_in_the_instance(coopt, written, tmp_path, values)
     plan = with_replaced(read_plan(file), values)
     named = plan.model_copy(update={"instance": InstanceId(name=asked.name, sha256=asked.sha256)})
     assert check_question(Ledger(), asked, named)
-
-
-def test_an_infeasible_question_names_the_command_with_the_same_values(coopt, written):
-    done = coopt("solve", written(), "--set", "workload.max_iteration_time_s=0.01")
-    assert done.exit_code == 3
-    assert done.stderr.rstrip().endswith("--set workload.max_iteration_time_s=0.01")
-    assert coopt("solve", written(), "--set", "cluster.gpsu=2").stderr.startswith(
-        "coopt: tiny.toml with overrides: cluster.gpsu: unk"
-    )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from coopt._version import __version__
 from coopt.cli.main import COMMANDS
 
@@ -75,37 +73,6 @@ def test_help_lists_every_command_with_a_whole_sentence(coopt):
         (line,) = [line for line in lines if line.split()[:1] == [name]]
         assert line.endswith(".")
         assert not line.endswith("...")
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["solv"], "mean 'solve'?"),
-        (["slove"], "'solve' or 'serve'?"),
-        (["xyzzy"], "No such command 'xyzzy'.\n"),
-        (["solve", "--tim", "3"], "mean '--time-limit'?"),
-        (["solve"], "INSTANCE"),
-        (["solve", "x.toml", "--gap", "nan"], "nan is not"),
-        (["solve", "x.toml", "--gap", "-0.1"], "range 0<=x<1"),
-        (["solve", "x.toml", "--gap", "1"], "in the range"),
-        (["solve", "x.toml", "--gap", "small"], "'small' is not"),
-        (["solve", "x.toml", "--time-limit", "-1"], "range x>0"),
-        (["solve", "x.toml", "--time-limit", "0"], "in the range"),
-        (["solve", "x.toml", "--time-limit", "inf"], "inf is not"),
-        (["solve", "x.toml", "--threads", "0"], "in the range"),
-        (["solve", "x.toml", "--objective", "speed"], "'speed' is not"),
-        (["evaluate", "x.toml", "--set", "tp"], "'tp' needs"),
-        (["evaluate", "x.toml", "--set", "=3"], "'=3' needs"),
-        (["catalog", "list", "cpu"], "'cpu' is not"),
-        (["schema", "catalog"], "'catalog' is not"),
-        (["new"], "FILE"),
-    ],
-)
-def test_misuse_exits_2_and_says_how(coopt, words, says):
-    done = coopt(*words)
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert says in done.stderr
 
 
 def test_a_reader_that_goes_away_is_no_error_and_keeps_the_exit_code(written):

@@ -32,14 +32,6 @@ def suite(written, tmp_path):
     return file
 
 
-def test_a_folder_without_a_name_is_refused(coopt, suite, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = coopt("suite", "run", suite, "-o", "")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "name is empty" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_run_answers_and_says_where_everything_is(coopt, suite, tmp_path):
     done = coopt("suite", "run", suite, "-o", tmp_path / "out", "--workers", "1")
     assert done.exit_code == 0, done.stderr
@@ -70,22 +62,6 @@ def test_results_go_to_a_folder_of_the_suites_name(coopt, suite, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     assert coopt("suite", "run", suite, "--workers", "1").exit_code == 0
     assert (tmp_path / "out" / "small" / "results.parquet").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (["suite", "run", "gone.toml"], 1, "gone.toml: no such file"),
-        (["suite", "report", "gone"], 1, "`coopt suite run`"),
-        (["suite", "run", "x.toml", "--workers", "1", "--scheduler", "y"], 2, "one or neither"),
-        (["suite", "run", "x.toml", "--workers", "0"], 2, "in the range"),
-        (["suite", "walk"], 2, "No such command"),
-    ],
-)
-def test_what_cannot_be_done_is_said(coopt, words, code, says):
-    done = coopt(*words)
-    assert (done.exit_code, done.stdout) == (code, "")
-    assert says in done.stderr
 
 
 def test_what_is_missing_is_named_with_its_remedy(coopt, suite, tmp_path, monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 
 import pytest
 
@@ -109,24 +108,3 @@ def test_a_file_holds_one_workload_of_several(coopt, two, tmp_path):
     assert coopt("traffic", *two, "--matrix", file, "--workload", "second").exit_code == 0
     assert len(json.loads(coopt("traffic", *two, "--json").stdout)["workloads"]) == 2
     assert "training or second" in coopt("traffic", *two, "--workload", "x").stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--heat-map", "map.txt"], "map.txt: format"),
-        (["--heat-map", "/nowhere/map.png"], "/nowhere/map.png: cannot be written"),
-        (["--matrix", "/nowhere/m.csv"], "/nowhere/m.csv: cannot be written"),
-    ],
-)
-def test_what_is_wrong_is_refused_in_one_line(coopt, planned, words, says):
-    done = coopt("traffic", *planned, *words)
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert says in done.stderr
-
-
-def test_a_heat_map_without_matplotlib_says_what_to_install(coopt, planned, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = coopt("traffic", *planned, "--heat-map", tmp_path / "map.png")
-    assert done.exit_code == 1
-    assert "`pip install 'coopt[report]'`" in done.stderr
