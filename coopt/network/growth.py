@@ -46,22 +46,6 @@ class Retrofit:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """The families of one network as it grows, one for each phase."""
-
-    phases: tuple[Family, ...]
-
-    @property
-    def last_family(self) -> Family:
-        """The network in the end."""
-        return self.phases[-1]
-
-    def retrofit(self, phase: int) -> Retrofit:
-        """What is added in a phase to switches that stood before it; nothing in the first one."""
-        return retrofit(self.phases[phase - 1] if phase else None, self.phases[phase])
-
-
 def retrofit(old: Family | None, new: Family) -> Retrofit:
     """What is added to the switches of a network when it grows; nothing where none stood before."""
     if old is None:
@@ -76,16 +60,16 @@ def retrofit(old: Family | None, new: Family) -> Retrofit:
     )
 
 
-def lines(instance: Instance) -> Iterator[Line]:
-    """Every way to grow: HB domains, active GPUs in each, fabric, NIC, switch and leaves are chosen
-    once.
+def lines(instance: Instance) -> Iterator[tuple[Family, ...]]:
+    """Every way to grow, phase by phase: HB domains, active GPUs in each, fabric, NIC, switch and
+    leaves are chosen once.
     """
     counts = [phase.gpus for phase in instance.phase]
     for goal in families(instance, grow=True):
         if all(gpus % goal.active == 0 for gpus in counts) and grows(goal, counts):
             phases = tuple(grown(goal, gpus, instance.network.largest_ratio) for gpus in counts)
             if all(family.uplink_choices for family in phases):
-                yield Line(phases=phases)
+                yield phases
 
 
 def grows(goal: Family, counts: Collection[int]) -> bool:

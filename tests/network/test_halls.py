@@ -187,13 +187,13 @@ def test_a_network_that_grows_adds_cables_and_moves_none(radix: int) -> None:
     )  # fmt: skip
     tiers = set[int]()
     for line in lines(instance):
-        ends = [family.uplink_choices[-1] if family.tiers > 1 else 0 for family in line.phases]
-        last = line.last_family, ends[-1]
+        ends = [family.uplink_choices[-1] if family.tiers > 1 else 0 for family in line]
+        last = line[-1], ends[-1]
         whole = network_hall(instance, *last)
         assert whole is not None
         assert network_hall(instance, *last, last) == whole
         before: list[Counter[int]] = []
-        for family, u in zip(line.phases, ends, strict=True):
+        for family, u in zip(line, ends, strict=True):
             found = network_hall(instance, family, u, last)
             assert found is not None
             assert [cables.total() for cables in found.cables] == [level.links for level in levels(family, u)]

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, LinkEnds
-from coopt.network.growth import Line
 
 
 def with_every_optic(instance: Instance, families: Iterable[Family]) -> Iterator[Family]:
@@ -37,12 +36,12 @@ def cages(per_module: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     return leaf, math.lcm(per_module[1][1], per_module[2][0]) if len(per_module) > 2 else 1
 
 
-def lines_with_every_optic(instance: Instance, lines: Iterable[Line]) -> Iterator[Line]:
+def lines_with_every_optic(instance: Instance, lines: Iterable[tuple[Family, ...]]) -> Iterator[tuple[Family, ...]]:
     """Each way to grow with every choice of optics, the same in all phases."""
-    bare = (tuple(replace(family, optics=()) for family in line.phases) for line in lines)
+    bare = (tuple(replace(family, optics=()) for family in line) for line in lines)
     for phases in dict.fromkeys(bare):
         for optics in choices(instance, phases[-1]):
-            yield Line(phases=tuple(replace(family, optics=optics[: family.tiers]) for family in phases))
+            yield tuple(replace(family, optics=optics[: family.tiers]) for family in phases)
 
 
 def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]]:

@@ -14,7 +14,8 @@ from coopt.columns.context import Context, context_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
-from coopt.network.growth import Line, lines
+from coopt.network.family import Family
+from coopt.network.growth import lines
 from coopt.network.parts import bill, total, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.plan.schema import Design, Item
@@ -65,7 +66,7 @@ def _attained(draw: st.DrawFn, instance: Instance, phases: list[dict[str, Any]])
     for t, phase in enumerate(phases):
         asked, time_s = of_phase(instance, t), math.inf
         if line is not None:
-            family = line.phases[t]
+            family = line[t]
             time_s = _fastest_s(
                 asked, asked.workload[0], context_of(family), draw(st.sampled_from(family.uplink_choices))
             )
@@ -112,7 +113,7 @@ def enumerated(instance: Instance) -> float:
     found = math.inf
     for line in lines_with_every_optic(instance, lines(instance)):
         for uplinks in rising(line):
-            chosen = list(zip(line.phases, uplinks, strict=True))
+            chosen = list(zip(line, uplinks, strict=True))
             value = _value(instance, line, uplinks)
             if value < found and all(
                 answers(t, context_of(family), u) and _within(of_phase(instance, t), family, u)
@@ -122,9 +123,9 @@ def enumerated(instance: Instance) -> float:
     return found
 
 
-def rising(line: Line) -> Iterator[tuple[int, ...]]:
+def rising(line: tuple[Family, ...]) -> Iterator[tuple[int, ...]]:
     """All uplinks of the phases that never fall."""
-    return (u for u in product(*(f.uplink_choices for f in line.phases)) if all(a <= b for a, b in pairwise(u)))
+    return (u for u in product(*(f.uplink_choices for f in line)) if all(a <= b for a, b in pairwise(u)))
 
 
 def _answers(asked: Instance, context: Context, uplinks: int) -> bool:
@@ -140,13 +141,13 @@ def _within(asked: Instance, family: Any, uplinks: int) -> bool:
     return within_limits(asked, family, total(asked.objective, bill(asked, family, uplinks)))
 
 
-def _value(instance: Instance, line: Line, uplinks: tuple[int, ...]) -> float:
-    bills = [bill(instance, family, u) for family, u in zip(line.phases, uplinks, strict=True)]
+def _value(instance: Instance, line: tuple[Family, ...], uplinks: tuple[int, ...]) -> float:
+    bills = [bill(instance, family, u) for family, u in zip(line, uplinks, strict=True)]
     names = {(item.kind, item.item): item for lines_of in bills for item in lines_of}
     usd = sum(_cheapest(instance, item, [_count(one, item) for one in bills]) for item in names.values())
     terms = instance.objective
     usd *= 1 if terms.minimize == "capex" else 1 + terms.labour_share
-    designs = [design_of(family, u) for family, u in zip(line.phases, uplinks, strict=True)]
+    designs = [design_of(family, u) for family, u in zip(line, uplinks, strict=True)]
     usd += sum(
         links_added(before, now) * instance.phase[t].retrofit_usd_per_link
         for t, (before, now) in enumerate(pairwise(designs), start=1)

@@ -144,7 +144,7 @@ def test_uplinks_that_stand_count_against_the_limit_of_a_later_phase() -> None:
     full = solve(of_phase(growing(**changes, network__oversubscription=1.0), 0)).workloads[0].iteration_time_s
     quick = FIRST | {"workloads": {"name": "w", "max_iteration_time_s": full}}
     (line,) = lines(growing(**changes))
-    watts = [cost_of(growing(**changes), line.last_family, u).power_w for u in line.last_family.uplink_choices]
+    watts = [cost_of(growing(**changes), line[-1], u).power_w for u in line[-1].uplink_choices]
     plan = solve(growing(quick, LAST, **changes, limits={"power_mw": watts[-1] / 1e6}))
     assert [part.design.fabric.tier[0].uplinks_per_switch for part in plan.parts] == [8, 8]
     text = told(growing(quick, LAST, **changes, limits={"power_mw": watts[-2] / 1e6}))

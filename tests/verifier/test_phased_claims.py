@@ -95,10 +95,7 @@ def test_the_cases_hold_what_they_are_for() -> None:
 @pytest.mark.parametrize("radix", [4, 6, 8, 16])
 def test_networks_of_solver_and_verifier_are_the_same(radix: int) -> None:
     instance = growing((radix,), network__fabrics=EVERY_FABRIC, network__hb_domains=list(DOMAINS[:2]))
-    ours = {
-        tuple(map(design_of, line.phases, _most(family.uplink_choices for family in line.phases)))
-        for line in lines(instance)
-    }
+    ours = {tuple(map(design_of, line, _most(family.uplink_choices for family in line))) for line in lines(instance)}
     theirs = {
         tuple(_drawn(instance, stage, u) for stage, u in zip(path, _most(stage.uplinks for stage in path), strict=True))
         for path in growth_paths(instance, "capex")
@@ -112,7 +109,7 @@ def _most(choices: Iterable[range]) -> list[int]:
 
 
 def _drawn(instance: Instance, stage: GrowthStage, uplinks: int) -> Design:
-    anything = next(design_of(line.last_family, line.last_family.uplink_choices[0]) for line in lines(instance))
+    anything = next(design_of(line[-1], line[-1].uplink_choices[0]) for line in lines(instance))
     return design_of_stage(instance, stage, uplinks, anything)
 
 

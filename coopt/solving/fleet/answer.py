@@ -16,7 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_best_efficiency, at_prices, phases_of
 from coopt.network.core import IslandsAt, cores_of, with_core_of
 from coopt.network.growth import grows_alone
-from coopt.network.island_bills import part_cost
+from coopt.network.part_bills import part_cost
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, Turn, largest_regret

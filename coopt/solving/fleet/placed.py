@@ -24,7 +24,7 @@ from coopt.network.growth import (
     spendings,
     work_usd,
 )
-from coopt.network.island_bills import units_of
+from coopt.network.part_bills import units_of
 from coopt.network.parts import racks, site_power
 from coopt.network.products import PricedProduct
 from coopt.plan.couplings import NETWORK, Couplings, SitePower, Stored

@@ -1,7 +1,4 @@
-"""What islands have together: one bill, and the limits they keep (docs/partition.md).
-
-Prices by volume look at the quantity of the whole.
-"""
+"""What one network takes and costs with its links into a core (docs/partition.md)."""
 
 from __future__ import annotations
 
