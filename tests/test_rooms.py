@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf", "columns"},
-    "suite": {"instance", "plan", "network", "solving"},
+    "suite": {"instance", "plan", "network", "solving", "verifier"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
     "serve": {"instance", "plan", "network", "columns", "solving", "report", "verifier"},
     "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},

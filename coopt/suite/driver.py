@@ -18,6 +18,7 @@ from coopt.suite.folder import Outcome, RunFolder, row_of, run_folder
 from coopt.suite.form import Case, cases_of, read_study
 from coopt.suite.pools import DaskPool, LocalPool, PoolLostError, WorkerPool, available_cores
 from coopt.suite.table import check_parquet, write_rows
+from coopt.suite.work import verified
 
 DIED = "the worker died twice at work on this case: killed, or out of memory"
 
@@ -121,7 +122,7 @@ class Driver:
     ) -> None:
         self.suite, self.cases, self.folder, self.on_progress = suite, cases, folder, on_progress
         self.asked = {case.case_id: case for case in cases if not case.refusal}
-        known_outcomes = {case_id: folder.outcome_of(case_id) for case_id in self.asked}
+        known_outcomes = {case_id: self._known(case) for case_id, case in self.asked.items()}
         self.damaged = sum(
             outcome is None and folder.has(case_id) for case_id, outcome in known_outcomes.items()
         )
@@ -135,6 +136,11 @@ class Driver:
         self.failed = 0
         self._interrupted = threading.Event()
         self.started = self.written = time.perf_counter()
+
+    def _known(self, case: Case) -> Outcome | None:
+        """What is known of a case; None where there is nothing, or a plan that does not verify."""
+        outcome = self.folder.outcome_of(case.case_id)
+        return outcome if outcome is not None and verified(case, outcome) else None
 
     def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
         """Work on what has no answer and write the table; Ctrl-C ends it with everything that is

@@ -10,9 +10,11 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
 from coopt.solving.answer import solve
+from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.fastest import fastest_design
 from coopt.suite.folder import AnyToAny, Outcome, network_of
-from coopt.suite.form import Action
+from coopt.suite.form import Action, Case
+from coopt.verifier.audit import verify
 
 
 def outcome_json(version: str, case_id: str, action: Action, question: str) -> str:
@@ -61,6 +63,24 @@ def _answered(version: str, case_id: str, action: Action, question: str) -> Outc
         plan=plan,
         any_to_any=baseline,
     )
+
+
+def verified(case: Case, outcome: Outcome) -> bool:
+    """Whether a kept outcome is that of a case, with a plan that verifies where it has one."""
+    plan, fastest = outcome.plan, outcome.fastest
+    if outcome.action != case.action or (plan is not None and plan.status != outcome.status):
+        return False
+    if plan is None and fastest is None:
+        return outcome.status not in ("optimal", "feasible", "unknown", "fastest")
+    instance = Instance.model_validate_json(case.question)
+    if plan is not None:
+        return verify(instance, plan).accepted
+    assert fastest is not None
+    choices = [run.mapping for run in fastest.workloads]
+    try:
+        return evaluate_instance(instance, fastest.design, choices).cost == fastest.cost
+    except InstanceError:
+        return False
 
 
 def _error_text(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -79,19 +80,46 @@ def test_a_grown_suite_asks_only_what_is_new(written: Written, ran: Ran) -> None
         lambda text, other: other,
         lambda text, other: text.replace("coopt-case/1", "coopt-case/9"),
         lambda text, other: "{}",
+        lambda text, other: re.sub(r'"capex_usd":\s*([\d.]+)', '"capex_usd": 1.0', text),
+        lambda text, other: re.sub(r'"status":\s*"optimal"', '"status": "feasible"', text, count=1),
+        lambda text, other: re.sub(r'"plan":\s*\{.*\},\s*"fastest"', '"plan": null, "fastest"', text, flags=re.DOTALL),
     ],
-    ids=["cut", "empty", "of another case", "of another form", "without content"],
+    ids=[
+        "cut",
+        "empty",
+        "of another case",
+        "of another form",
+        "without content",
+        "with a bill that is wrong",
+        "with another status",
+        "without its plan",
+    ],
 )
 def test_a_file_that_cannot_be_trusted_is_written_anew(
     written: Written, ran: Ran, tmp_path: Path, harm: Callable[[str, str], str]
 ) -> None:
     ran(written())
     before = rows_without_times(tmp_path / "out")
-    first, other = (tmp_path / "out" / "cases" / f"{before[place]['case_id']}.json" for place in (0, 3))
+    first, other, *_ = (
+        tmp_path / "out" / "cases" / f"{row['case_id']}.json" for row in before if row["status"] == "optimal"
+    )
     first.write_text(harm(first.read_text("utf-8"), other.read_text("utf-8")), "utf-8")
     again = ran(written(), resume=True)
     assert (again.kept, again.worked, again.damaged) == (5, 1, 1)
     assert rows_without_times(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("harm", [None, "capex_usd"])
+def test_the_fastest_designs_are_kept_where_they_evaluate_to_what_the_file_says(
+    written: Written, ran: Ran, tmp_path: Path, harm: str | None
+) -> None:
+    fastest = written('action = "fastest"\n')
+    ran(fastest)
+    (file,) = (tmp_path / "out" / "cases").glob("*.json")
+    if harm is not None:
+        file.write_text(re.sub(rf'"{harm}":\s*([\d.]+)', f'"{harm}": 1.0', file.read_text("utf-8")), "utf-8")
+    again = ran(fastest, resume=True)
+    assert (again.kept, again.damaged) == ((1, 0) if harm is None else (0, 1))
 
 
 def test_what_failed_is_tried_again_and_what_was_refused_is_not(
