@@ -4,7 +4,8 @@ two answers.
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +23,9 @@ from coopt.cli.terminal import (
     check_place,
     note,
 )
+
+if TYPE_CHECKING:
+    from coopt.plan.front import Front
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 
@@ -86,8 +90,9 @@ def solve(
     INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen;
     --full prints all of it. Options replace what INSTANCE says under [solver] and [objective],
     --set any value of it; the plan names what it replaced. Ctrl-C ends the search with the best
-    plan so far. Runners-up (--top) are searched for one network of switches, by capex, power or
-    tco: not with sharing.mode = 'partition', sites, phases, [robust] or direct links.
+    plan so far, which replaces no better plan in PLAN.json. Runners-up (--top) are searched for one
+    network of switches, by capex, power or tco: not with sharing.mode = 'partition', sites, phases,
+    [robust] or direct links.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
     refuted by the witness.
@@ -95,7 +100,7 @@ def solve(
     from coopt.instance.files import load
     from coopt.instance.texts import write_text
     from coopt.network.plan_networks import baseline_of
-    from coopt.plan.store import decided, plan_json, with_replaced
+    from coopt.plan.store import decided, holds_better, plan_json, with_replaced
     from coopt.report.plan import plan_report, plan_screen
     from coopt.report.tables import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
@@ -110,7 +115,9 @@ def solve(
         (question, plan) if plan.cost is None else decided(question, plan)
     )
     try:
-        if output is not None:
+        if output is not None and holds_better(output, plan):
+            note(f"{output} keeps its plan, as the search ended early without a better one")
+        elif output is not None:
             write_text(output, plan_json(plan) + "\n")
             note(f"{'plan' if plan.parts else 'answer, which holds no plan,'} written to {output}")
     finally:
@@ -142,6 +149,12 @@ def solve(
             f" {'agrees' if second.agrees else 'does not agree'}: {outcome}"
         )
     ctx.exit(EXIT_CODES[plan.status if second is None or second.agrees else "feasible"])
+
+
+def _keeps_front(folder: str, front: Front) -> bool:
+    """Whether a folder holds files of a front that one without a point must not replace."""
+    ended_early = not front.points and front.stop_reason != "infeasible"
+    return ended_early and (Path(folder) / "front.json").is_file()
 
 
 @click.command()
@@ -207,7 +220,9 @@ def pareto(
     with progress_shown(note) as on_progress:
         front = pareto(question, on_progress=on_progress, **options)
     try:
-        if output is not None:
+        if output is not None and _keeps_front(output, front):
+            note(f"{output} keeps its front, as the search ended early without a point")
+        elif output is not None:
             write_front(front, question, output)
             note(f"front written to {output}")
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -130,6 +131,34 @@ def proof_json(proof: Proof) -> str:
 def read_plan(path: str | Path) -> Plan:
     """Read a plan file; InstanceError names every key that is wrong."""
     return _document(path, Plan, "a plan", "`coopt solve INSTANCE -o {}` writes one")
+
+
+def holds_better(path: str | Path, answer: Plan) -> bool:
+    """Whether a file holds a plan that an answer of a search which ended early must not replace.
+
+    That is any plan where the answer has none, and a plan of the same question that is cheaper or
+    proven to be closer to the optimum.
+    """
+    if answer.status in ("optimal", "infeasible") or not Path(path).is_file():
+        return False
+    try:
+        kept = read_plan(path)
+    except InstanceError:
+        # what cannot be read may be a plan of another version
+        return not answer.parts and Path(path).stat().st_size > 0
+    if not kept.parts or not answer.parts:
+        return bool(kept.parts)
+    is_same = (kept.instance.sha256, kept.objective.kind) == (
+        answer.instance.sha256,
+        answer.objective.kind,
+    )
+    return is_same and _rank(kept) < _rank(answer)
+
+
+def _rank(plan: Plan) -> tuple[float, float]:
+    """The value of a plan, then how far its bound is below; the smaller, the better."""
+    value, bound = plan.objective.value, plan.objective.bound
+    return math.inf if value is None else value, -math.inf if bound is None else -bound
 
 
 def read_proof(path: str | Path) -> Proof:

@@ -41,6 +41,15 @@ def test_what_is_not_found_has_an_exit_code_of_its_own(coopt, written):
     assert "(time limit)" in late.stdout
 
 
+def test_a_front_without_a_point_replaces_none(coopt, written, tmp_path):
+    folder = tmp_path / "front"
+    words = ("pareto", written(TWO_SIZES), "-o", folder)
+    assert coopt(*words).exit_code == 0
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert coopt(*words, "--time-limit", 1e-9).exit_code == 4
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
 def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path, monkeypatch):
     def interrupted(run, stage, message, **standing):
         if message == "1 of 2 points proven":

@@ -12,7 +12,7 @@ import coopt.solving.answer as solving
 from coopt.instance.files import load
 from coopt.plan.claims import InstanceId
 from coopt.plan.schema import Plan
-from coopt.plan.store import read_plan, with_replaced
+from coopt.plan.store import plan_json, read_plan, with_replaced
 from coopt.verifier.checks.claims import check_question
 from coopt.verifier.checks.verdict import Ledger
 
@@ -73,6 +73,52 @@ def test_a_plan_without_proof_exits_4_and_shows_the_gap(coopt, planned, monkeypa
     done = coopt("solve", instance)
     assert done.exit_code == 4
     assert all(part in done.stdout for part in ("(interrupted)", "$182 k", "gap 10.0%"))
+
+
+def stopped_at(plan: Plan, factor: float | None) -> Plan:
+    """The answer of a search that ended early, with a plan so many times as dear or without one."""
+    if factor is None:
+        claim = plan.objective.model_copy(update={"value": None, "gap": None, "bound": 0.0})
+        nothing = {"status": "unknown", "design": None, "cost": None, "workloads": (), "parts": ()}
+        return plan.model_copy(update={"stop_reason": "interrupted", "objective": claim, **nothing})
+    value = factor * plan.objective.value
+    claim = plan.objective.model_copy(update={"value": value, "bound": 0.9 * value, "gap": 0.1})
+    return plan.model_copy(update={"status": "feasible", "stop_reason": "interrupted", "objective": claim})
+
+
+@pytest.mark.parametrize(
+    ("factor", "old", "kept"),
+    [
+        (None, "proven", True),
+        (1.0, "proven", True),
+        (1.1, "proven", True),
+        (0.9, "proven", False),
+        (None, "another question", True),
+        (1.1, "another question", False),
+        (None, "another version", True),
+        (1.1, "another version", False),
+        (None, "no plan", False),
+        (None, "nothing", False),
+    ],
+)
+def test_a_search_that_ends_early_leaves_a_better_plan_in_its_file(
+    coopt, planned, tmp_path, monkeypatch, factor, old, kept
+):
+    instance, file = planned
+    plan = read_plan(file)
+    output = tmp_path / "kept.json"
+    other = plan.model_copy(update={"instance": plan.instance.model_copy(update={"sha256": "0" * 64})})
+    if old == "another version":
+        output.write_text('{"schema": "coopt-plan/0"}', "utf-8")
+    elif old != "nothing":
+        by_name = {"proven": plan, "another question": other, "no plan": stopped_at(plan, None)}
+        output.write_text(plan_json(by_name[old]), "utf-8")
+    before = output.read_bytes() if output.exists() else None
+    monkeypatch.setattr(solving, "solve", lambda *args, **options: stopped_at(plan, factor))
+    done = coopt("solve", instance, "-o", output)
+    assert done.exit_code == 4
+    assert (output.read_bytes() == before) == kept
+    assert ("keeps its plan" in done.stderr) == kept
 
 
 def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeypatch):
