@@ -1,7 +1,7 @@
-"""Seconds as a function of bandwidths that are not chosen yet.
+"""Seconds as affine functions of bandwidths that are not chosen yet.
 
-For one mapping, time is affine in the reciprocal bandwidths between domains. Keeping the
-coefficients instead of the number lets one evaluation serve every network.
+For one mapping, the iteration time is affine in the reciprocal bandwidths between HB domains.
+Keeping the coefficients instead of the number lets one evaluation serve every network.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ import numpy as np
 from coopt.perf.mapping import Floats, Ints
 
 KINDS = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
-"""Kinds of traffic between domains: TP collectives, the ring of keys and values, gradients and
-parameters, all-to-alls of experts, gradients of experts, hops of the pipeline, the pair that ties
-first and last stage.
+"""Kinds of traffic between HB domains: TP collectives, the ring of keys and values (`cp`),
+gradients and parameters (`dp`), all-to-alls of experts (`ep`), gradients of experts (`edp`),
+pipeline sends (`pp`), and the exchange between the first and the last stage, which share a tied
+embedding (`tied`).
 """
 KNOWN_KINDS = frozenset(KINDS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reciprocals:
-    """Seconds per byte that each kind of traffic sees between domains; arrays that broadcast.
+    """Seconds per byte between HB domains for each kind of traffic; arrays that broadcast.
 
-    `ways` are those of kinds whose messages take another way than round a ring, by kind and way
-    (`Way.flows`). None where every way is as fast as the ring.
+    `algorithms` holds the seconds per byte of collectives that do not use a ring, by kind of
+    traffic and flow pattern (`Algorithm.flows`). It is None where every algorithm runs at the rate
+    of the ring.
     """
 
     tp: Any
@@ -42,18 +44,18 @@ class Reciprocals:
 
     @classmethod
     def everywhere(cls, s_byte: Any) -> Reciprocals:
-        """The same seconds per byte for every kind of traffic."""
+        """Use the same seconds per byte for every kind of traffic."""
         return cls(**dict.fromkeys(KINDS, s_byte))
 
     def mapped(self, change: Callable[[Any], Any]) -> Reciprocals:
-        """These seconds per byte with a change made to every array."""
+        """Apply a function to every array."""
         algorithms = (
             None
             if self.algorithms is None
             else {name: change(s_byte) for name, s_byte in self.algorithms.items()}
         )
         kinds = {kind: getattr(self, kind) for kind in KINDS}
-        # kinds that see the same share an array
+        # kinds with equal values share one array
         changed = {
             key: change(s_byte)
             for key, s_byte in {id(s_byte): s_byte for s_byte in kinds.values()}.items()
@@ -63,7 +65,7 @@ class Reciprocals:
         )
 
     def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
-        """The same with some kinds slower by a factor, whichever way they go."""
+        """Multiply the seconds per byte of some kinds by a factor, for all their algorithms."""
         kinds = {kind: getattr(self, kind) * factors.get(kind, 1.0) for kind in KINDS}
         algorithms = (
             None
@@ -76,7 +78,9 @@ class Reciprocals:
         return Reciprocals(**kinds, algorithms=algorithms)
 
     def by(self, kind: str, flows: str) -> Any:
-        """Seconds per byte that a kind sees whose messages take such flows."""
+        """Return the seconds per byte of a kind of traffic whose algorithm has the given flow
+        pattern.
+        """
         return (
             getattr(self, kind)
             if flows == "ring" or self.algorithms is None
@@ -87,20 +91,23 @@ class Reciprocals:
 NO_NETWORK = Reciprocals.everywhere(0.0)
 
 Flows = Literal["ring", "halving", "trees"]
-"""Who sends to whom between domains: each to the next one, to one at doubled distances in turn,
-along two trees.
+"""Flow pattern of a collective between HB domains: each rank sends to the next one (`ring`), to
+ranks at doubling distances (`halving`), or along two binary trees (`trees`).
 """
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    r"""What is left of r where a collective takes one of the ways there are; arrays (n,).
+    r"""An algorithm of a collective, as a charge r' for the seconds per byte r; arrays of shape
+    (n,).
 
     .. math:: r' = \max(q, b\,r - a) + s
 
-    Seconds inside domains stay with the fixed ones, so that r itself stands for a ring between
-    domains after what happens inside them. q and a say how far both happen at the same time, s what
-    more steps cost a byte; it is infinite where a row has no such way.
+    The seconds inside domains belong to the fixed term, so that r' = r is a ring between the
+    domains that starts after the transfers inside them. q (`floor`) and a (`saved`) describe how
+    far the transfers on both levels overlap, b (`slope`) is the number of bytes relative to a ring,
+    and s (`start`) charges the additional steps per byte; s is infinite in rows that cannot use the
+    algorithm.
     """
 
     name: str
@@ -111,11 +118,11 @@ class Algorithm:
     start: Floats
 
     def charged(self, r: Any) -> Any:
-        """r': seconds per byte; never falls where r rises."""
+        """Return r' (s/byte), which never falls where r rises."""
         return np.maximum(self.floor, self.slope * r - self.saved) + self.start
 
     def take(self, rows: Ints) -> Algorithm:
-        """The chosen rows."""
+        """Select rows."""
         return replace(
             self,
             **{name: getattr(self, name)[rows] for name in ("floor", "slope", "saved", "start")},
@@ -123,25 +130,27 @@ class Algorithm:
 
     @property
     def costs(self) -> list[Floats]:
-        """Of two rows with as many domains, that which is nowhere larger in these is nowhere
-        charged more.
+        """Columns (n,) to compare rows with equally many domains: a row that is larger in none of
+        them is never charged more.
         """
         return [-self.saved, self.floor, np.minimum(self.start, CLOSED_S)]
 
     @classmethod
     def plain(cls, name: str, start: Floats) -> Algorithm:
-        """A ring between domains after what happens inside them."""
+        """Return the ring between domains that starts after the transfers inside them."""
         nothing = np.zeros_like(start)
         return cls(name, "ring", nothing, np.ones_like(start), nothing, start)
 
 
-CLOSED_S = 1e9  # for a byte: more than any row is charged, to compare rows by that have no such way
+CLOSED_S = 1e9  # per byte, above any charge: compares rows without an algorithm to others
 
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithms:
-    """The ways that collectives of each kind of traffic may take, of which the fastest is taken;
-    none for one alone.
+    """The algorithms available to the collectives of each kind of traffic; the fastest one is
+    charged.
+
+    A kind with a single algorithm has an empty tuple.
     """
 
     tp: tuple[Algorithm, ...] = ()
@@ -151,7 +160,9 @@ class Algorithms:
     edp: tuple[Algorithm, ...] = ()
 
     def charged(self, r: Reciprocals) -> Reciprocals:
-        """The seconds per byte that rows are charged where the network gives them r."""
+        """Return the seconds per byte charged where the network offers r: the least over all
+        algorithms.
+        """
         algorithms_by_kind = self.by_kind
         if not algorithms_by_kind:
             return r
@@ -164,8 +175,8 @@ class Algorithms:
         )
 
     def of_names(self, names: Mapping[str, str]) -> Algorithms:
-        """Of each kind the way of that name; the first one, rings or exchanges, where it has none
-        of the name.
+        """Select the named algorithm of each kind; where a kind has no algorithm of that name, its
+        first one (rings or plain exchanges).
         """
         return Algorithms(
             **{
@@ -179,12 +190,12 @@ class Algorithms:
 
     @property
     def by_kind(self) -> dict[str, tuple[Algorithm, ...]]:
-        """The ways of each kind of traffic that has some."""
+        """The algorithms by kind of traffic, for the kinds that have a choice."""
         return {kind: algorithms for kind, algorithms in vars(self).items() if algorithms}
 
     @property
     def flows(self) -> tuple[tuple[str, Flows], ...]:
-        """Kinds with the ways that load links otherwise than rings do."""
+        """Pairs of kind and flow pattern that load links differently from rings."""
         pairs = [
             (kind, algorithm.flows)
             for kind, algorithms in self.by_kind.items()
@@ -194,8 +205,8 @@ class Algorithms:
 
     @property
     def costs(self) -> list[Floats]:
-        """Columns (n,): of two rows with as many domains, that which is nowhere larger is nowhere
-        charged more.
+        """Columns (n,) to compare rows with equally many domains: a row that is larger in none of
+        them is never charged more.
         """
         return [
             column
@@ -205,7 +216,7 @@ class Algorithms:
         ]
 
     def take(self, rows: Ints) -> Algorithms:
-        """The chosen rows; what none of them may choose is absent."""
+        """Select rows, without the algorithms that none of these rows can use."""
         rows_by_kind = {
             kind: (algorithm.take(rows) for algorithm in algorithms)
             for kind, algorithms in self.by_kind.items()
@@ -216,19 +227,20 @@ class Algorithms:
 
 
 def available_algorithms(algorithms: Iterable[Algorithm]) -> tuple[Algorithm, ...]:
-    """The ways that some row has; none where there is but one."""
+    """Return the algorithms that some row can use; none where only one is left."""
     choices = tuple(algorithm for algorithm in algorithms if np.isfinite(algorithm.start).any())
     return choices if len(choices) > 1 else ()
 
 
-TOGETHER = 1 << 14  # seconds of pieces that are summed at once: a cache holds them
+TOGETHER = 1 << 14  # entries summed at a time, so that they fit into a cache
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class AffineSeconds:
-    """fixed + sum of the bytes of each kind times its seconds per byte.
+    """An affine function: fixed seconds plus, for each kind, bytes times the seconds per byte.
 
-    `terms` are `fixed` and bytes by kind, arrays or numbers, without those that are the number 0.
+    `terms` maps `fixed` and the kinds of traffic to arrays or numbers; terms equal to the number 0
+    are left out.
     """
 
     terms: Mapping[str, Any]
@@ -255,25 +267,25 @@ class AffineSeconds:
         return self + other * -1.0
 
     def __mul__(self, factor: Any) -> AffineSeconds:
-        # shares are often one of these for all rows, which then cost no pass over arrays
+        # factors are often 0 or 1 for all rows, which needs no pass over arrays
         if type(factor) is float and factor in (0.0, 1.0):
             return self if factor else AffineSeconds()
         return AffineSeconds(**{name: term * factor for name, term in self.terms.items()})
 
     @property
     def is_zero(self) -> bool:
-        """Whether there is no term, so that nothing has to be computed."""
+        """Whether the function has no term, so that nothing needs to be computed."""
         return not self.terms
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The seconds, then the bytes of each kind in the order of `KINDS`; numbers 0 among
-        them.
+        """The fixed seconds and then the bytes of each kind in the order of `KINDS`; 0 for absent
+        terms.
         """
         return tuple(self.terms.get(name, 0.0) for name in ("fixed", *KINDS))
 
     def at(self, r: Reciprocals) -> Floats:
-        """The number of seconds at given reciprocal bandwidths."""
+        """Evaluate the function (s) at given reciprocal bandwidths."""
         seconds = self.terms.get("fixed", 0.0)
         for kind in KINDS:  # in one order, so that sums do not depend on how a function came about
             if kind in self.terms:
@@ -281,16 +293,18 @@ class AffineSeconds:
         return np.asarray(seconds, dtype=np.float64)
 
     def at_least(self, other: AffineSeconds, r: Reciprocals) -> AffineSeconds:
-        """The longer of this and another, known where the other is not zero."""
+        """Return the maximum of this function and another, evaluated at r; this function itself
+        where the other is zero.
+        """
         return self if other.is_zero else AffineSeconds(np.maximum(self.at(r), other.at(r)))
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Affine functions of which the largest counts, row by row.
+    """Affine functions whose pointwise maximum is the iteration time, row by row.
 
-    `coefficients` (pieces, 1 + kinds, n) are seconds, then the bytes of each of `kinds`, in the
-    order of `KINDS`.
+    `coefficients` has shape (pieces, 1 + kinds, n): the fixed seconds, then the bytes of each of
+    `kinds` in the order of `KINDS`.
     """
 
     kinds: tuple[str, ...]
@@ -298,7 +312,7 @@ class Pieces:
 
     @classmethod
     def of(cls, kinds: Sequence[str], coefficients: Floats) -> Pieces:
-        """Pieces without the kinds of traffic of which no row has any."""
+        """Build the pieces without the kinds of traffic that no row has."""
         sent = coefficients[:, 1:].any(axis=(0, 2))
         if sent.all():
             return cls(tuple(kinds), coefficients)
@@ -307,19 +321,19 @@ class Pieces:
 
     @property
     def fixed(self) -> Floats:
-        """Seconds of each piece that no network changes; shape (pieces, n)."""
+        """Seconds of each piece that do not depend on the network; shape (pieces, n)."""
         return self.coefficients[:, 0]
 
     def take(self, rows: Ints) -> Pieces:
-        """The chosen rows."""
+        """Select rows."""
         return Pieces(self.kinds, self.coefficients[:, :, rows])
 
     def each_at(self, r: Reciprocals) -> Floats:
-        """Seconds of each piece at given reciprocal bandwidths; shape (pieces, ..., n)."""
+        """Evaluate each piece (s) at given reciprocal bandwidths; shape (pieces, ..., n)."""
         return self._at([np.asarray(getattr(r, kind)) for kind in self.kinds], slice(None))
 
     def at(self, r: Reciprocals) -> Floats:
-        """The largest of the pieces at given reciprocal bandwidths; shape (..., n)."""
+        """Evaluate the maximum of the pieces (s) at given reciprocal bandwidths; shape (..., n)."""
         s_byte = [np.asarray(getattr(r, kind)) for kind in self.kinds]
         count, _, n = self.coefficients.shape
         together = max(1, TOGETHER // max([n, 1, *(of_kind.size for of_kind in s_byte)]))
@@ -329,9 +343,7 @@ class Pieces:
         return reduce(np.maximum, map(np.maximum.reduce, batches))
 
     def _at(self, s_byte: Sequence[Floats], pieces: slice) -> Floats:
-        """Seconds of some of the pieces where the kinds that they send see so many seconds per
-        byte.
-        """
+        """Evaluate some of the pieces, given the seconds per byte of each of `kinds`."""
         table = self.coefficients[pieces]
         networks = [1] * (max((of_kind.ndim for of_kind in s_byte), default=1) - 1)
         table = table.reshape(*table.shape[:2], *networks, table.shape[2])
@@ -342,7 +354,9 @@ class Pieces:
 
 
 def kinds_of(functions: Collection[AffineSeconds]) -> tuple[str, ...]:
-    """The kinds of traffic that some function has bytes of in some row, in the order of `KINDS`."""
+    """Return the kinds of traffic that have bytes in some row of some function, in the order of
+    `KINDS`.
+    """
     return tuple(
         kind
         for kind in KINDS
@@ -351,7 +365,7 @@ def kinds_of(functions: Collection[AffineSeconds]) -> tuple[str, ...]:
 
 
 def _is_zero(part: Any) -> bool:
-    """Whether a part is the number 0, which costs no pass over the rows, and not an array of
+    """Whether a term is the number 0, which costs no pass over the rows, rather than an array of
     zeros.
     """
     return type(part) is float and part == 0.0

@@ -63,17 +63,17 @@ def algorithm_names(
     algorithms: Algorithms,
     r: Reciprocals,
 ) -> dict[str, str]:
-    """The algorithm of each kind of traffic whose groups have several ranks (docs/model.md,
+    """Name the algorithm of each kind of traffic whose groups have several ranks (docs/model.md,
     Collectives).
 
-    Nothing where all goes level by level, which leaves no choice.
+    The result is empty where `collectives = "levels"`, which leaves no choice.
 
     Parameters
     ----------
-    mapping, placement, ways
+    mapping, placement, algorithms
         One row each.
     r
-        What the network gives that row (s/byte).
+        Seconds per byte that the network offers to that row.
     """
     if workload.options.collectives == "levels":
         return {}
@@ -86,21 +86,21 @@ def algorithm_names(
 
 
 def _fastest_algorithm(algorithms: Algorithms, kind: str, r: Reciprocals) -> str | None:
-    """The fastest way of a kind; None where its row has no choice."""
+    """Return the name of the fastest algorithm of a kind, or None where its row has no choice."""
     if kind not in algorithms.by_kind:
         return None
     s_byte = {
         algorithm.name: float(np.ravel(algorithm.charged(r.by(kind, algorithm.flows)))[0])
         for algorithm in algorithms.by_kind[kind]
     }
-    # rings stay where another way is faster by rounding alone
+    # keep rings where another algorithm is faster only by rounding
     return min(s_byte, key=lambda name: s_byte[name] * (1 if name == RINGS else 1 + 1e-12))
 
 
 def _name(
     workload: Workload, gpu: Gpu, kind: str, ends: Extent, sums: bool, algorithm: str | None
 ) -> str:
-    """In the words of a plan, where `way` is the way between domains."""
+    """Return the algorithm as plans name it; `algorithm` is the one chosen between domains."""
     (x, y), options, efficiency = ends, workload.options, gpu.efficiency
     if kind == "ep":
         return algorithm or EXCHANGE
@@ -119,14 +119,16 @@ def _name(
 
 
 def _sums(kind: str, mapping: Mappings) -> bool:
-    """Whether a kind adds up what others scatter and gather."""
+    """Whether the collectives of a kind are all-reduces rather than pairs of scatter and gather."""
     if kind == "tp":
         return not mapping.sequence_parallel[0]
     return kind in GRADIENTS and bool(mapping.zero[0] == 0)
 
 
 def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, Extent]:
-    """Ranks of each kind's groups inside a domain, and domains that they lie in."""
+    """Return, for each kind, the ranks of a group inside one domain and the number of domains it
+    spans.
+    """
     inside, replicas = placement, placement.dp * placement.cp
     extents: dict[str, tuple[Any, Any]] = {
         "tp": (inside.tp, mapping.tp // inside.tp),
@@ -144,22 +146,21 @@ def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> di
 def ring_algorithms(
     links: LinkRates, x: Ints, y: Ints, share: Any = 1.0, filled_share: Any = 1.0
 ) -> tuple[Algorithm, ...]:
-    r"""Level by level, or one ring through all n = x·y ranks where that is faster; both start
-    alike.
+    r"""A ring per level, or a single ring through all n = x·y ranks where that is faster.
 
-    Every rank passes on (n-1)/n of the data, through its domain and through the NICs of its
-    domain's members at once,
+    Both have the same start-up time. In the single ring every rank forwards (n-1)/n of the data,
+    over the links inside its domain and over the NICs of all the domain's members at the same time,
 
     .. math:: \frac{n-1}{n} D \max\left(\frac{1}{e_{nv} F}, \frac{r}{x\,e_{ib}}\right)
 
-    which is less than what `gather` says while r < n·q, with q = e_ib/(e_nv F).
+    which is less than the time of `gather` while r < n·q, with q = e_ib/(e_nv F).
 
     Parameters
     ----------
     share
-        What is sent between domains over what a ring sends, as `switched_share` says.
+        Bytes sent between domains relative to a ring, as in `switched_share`.
     filled_share
-        Ranks in the domain that holds fewest over x: its NICs send as much more.
+        Ranks in the domain with the fewest, divided by x: its NICs send correspondingly more.
     """
     on_both_levels = (x > 1) & (y > 1)
     if not np.any(on_both_levels):
@@ -184,24 +185,25 @@ def sized_algorithms(
     trees: Bools | None = None,
     filled_share: Any = 1.0,
 ) -> tuple[Algorithm, ...]:
-    """All ways of messages whose size is known.
+    """All algorithms for messages whose size is known.
 
     Parameters
     ----------
     starts
-        Collectives for each byte that `gather` sends between domains.
+        Number of collectives per byte that `gather` sends between domains.
     share, filled_share
-        As in `ring_ways`; where the share is not 1, the switches of the network add up what rings
-        would.
+        As in `ring_algorithms`; where the share is not 1, the switches of the network sum the data.
     trees
-        Which rows add up what others gather and scatter, as trees do.
+        Rows whose collectives are all-reduces, which can run on trees.
     """
-    # `gather` charges the fewest steps already, so that a way costs those beyond
+    # `gather` already charges the minimum number of steps
     fewest, crosses = least_steps(x, y), y > 1
     share = np.broadcast_to(np.asarray(share, dtype=np.float64), y.shape)
 
     def start_of(steps: Ints, exists: Bools = crosses) -> Floats:
-        """What steps beyond the fewest cost a byte, infinite where a row has no such way."""
+        """Charge the steps beyond the minimum per byte; infinite where a row cannot use the
+        algorithm.
+        """
         return np.where(
             exists, links.step_s * (steps - fewest) * np.where(crosses, starts, 0.0), np.inf
         )
@@ -228,13 +230,11 @@ def sized_algorithms(
 def exchange_algorithms(
     links: LinkRates, x: Ints, y: Ints, visits: Visits
 ) -> tuple[Algorithm, ...]:
-    """An all-to-all level by level, or forwarding inside domains while the rails carry what
-    follows.
-    """
+    """An all-to-all level by level, or with forwarding inside domains overlapped with the rails."""
     on_both_levels = (x > 1) & (y > 1)
     if not np.any(on_both_levels):
         return ()
-    # the start is the same either way, and stays with the seconds of `all_to_all`
+    # both have the same start-up time, which `all_to_all` charges
     exchange = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
     saved = np.where(
         on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0
@@ -252,13 +252,13 @@ def exchange_algorithms(
 
 
 def starts_per_byte(collectives: Any, exchange: AffineSeconds, kind: str) -> Floats:
-    """Collectives for each byte that they send between domains (bytes of the rail's full rate)."""
+    """Collectives per byte sent between domains (in bytes at the full rate of a rail)."""
     size_bytes = np.asarray(getattr(exchange, kind), dtype=np.float64)
     return np.where(size_bytes > 0, collectives / np.where(size_bytes > 0, size_bytes, 1.0), 0.0)
 
 
 def algorithms_of(workload: Workload, traffic: StageTraffic, replicas: Replicas) -> Algorithms:
-    """The ways that the collectives of each kind of traffic may take."""
+    """Return the algorithms available to the collectives of each kind of traffic."""
     options, m, inside, links = (
         workload.options,
         traffic.mappings,

@@ -1,4 +1,4 @@
-"""Collectives over two levels: some ranks inside the HB domain, some across domains on one rail."""
+"""Collectives over two levels: ranks inside an HB domain, and domains joined by one rail."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ TRANSPORT_SHARE = {"ipoib": 0.20, "tcp": 0.90}
 
 @dataclass(frozen=True)
 class LinkRates:
-    """What a GPU's links reach under some transport.
+    """Rates that a GPU's links reach under a given transport.
 
-    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach, a number or an
-    array, and `sum_byte_s` that of all-reduces there; `rail` and `send` are shares of the bandwidth
-    between domains. `rail_reduces` says whether the network's switches add up gradients.
+    `hb_byte_s` is the one-way bandwidth inside the domain that collectives reach (bytes/s, a number
+    or an array) and `sum_byte_s` that of all-reduces there. `rail` and `send` are the shares of the
+    bandwidth between domains that collectives and sends reach. `rail_reduces` says whether the
+    switches of the network sum gradients. The latencies are in seconds: to start a collective, per
+    step of one, and per send.
     """
 
     hb_byte_s: Any
@@ -37,7 +39,7 @@ class LinkRates:
 
 
 def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
-    """The links a workload sees.
+    """Return the link rates for a workload.
 
     Parameters
     ----------
@@ -45,8 +47,7 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
         F, one-way bandwidth inside the domain (10^9 bytes/s).
     """
     efficiency, collectives = gpu.efficiency, workload.options.collectives
-    # sums in switches count only where ways are chosen: level by level is what shares were fitted
-    # with
+    # with `collectives = "levels"` no switch sums: the efficiencies were fitted without
     sums = (
         efficiency.hb
         if collectives == "levels"
@@ -63,10 +64,10 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
 
 @dataclass(frozen=True)
 class GatherRates:
-    """What an all-gather or a reduce-scatter takes for each byte, and to start.
+    """Time of an all-gather or reduce-scatter: seconds per byte, and start-up seconds.
 
-    `inside_s_byte` within domains, `across` bytes of the rail's full rate for each byte of data;
-    arrays that broadcast.
+    `inside_s_byte` is charged inside domains; `across` is the bytes at the full rate of a rail for
+    each byte of data. All are arrays that broadcast.
     """
 
     kind: RingKind
@@ -75,7 +76,7 @@ class GatherRates:
     start_s: Any
 
     def of(self, data_bytes: Any) -> AffineSeconds:
-        """What the collective takes of so many bytes."""
+        """Return the time of the collective for that many bytes."""
         return AffineSeconds(
             self.inside_s_byte * data_bytes + self.start_s, **{self.kind: self.across * data_bytes}
         )
@@ -92,8 +93,8 @@ def gather(
     summed: Any = False,
     sized: bool = False,
 ) -> AffineSeconds:
-    """An all-gather, or a reduce-scatter, of `data_bytes` (size of the whole tensor), as
-    `gather_rates` has it.
+    """Return the time of an all-gather or reduce-scatter of `data_bytes` (the whole tensor); the
+    parameters are those of `gather_rates`.
     """
     return gather_rates(links, x, y, kind, fewest, summed=summed, sized=sized).of(data_bytes)
 
@@ -108,9 +109,9 @@ def gather_rates(
     summed: Any = False,
     sized: bool = False,
 ) -> GatherRates:
-    r"""An all-gather, or a reduce-scatter, over x ranks in the domain and y domains.
+    r"""Rates of an all-gather or reduce-scatter over x ranks in a domain and y domains.
 
-    Along the rail each rank moves its 1/x of the data, inside the domain the whole of it:
+    Along the rail each rank moves its 1/x of the data; inside the domain it moves all of it:
 
     .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} \frac{D}{x} \frac{r}{e_{ib}}
         + \lambda + \alpha\,n
@@ -118,21 +119,21 @@ def gather_rates(
     Parameters
     ----------
     kind
-        Whose r the rail part is charged at.
+        Kind of traffic whose r the rail part is charged at.
     fewest
-        Ranks in the domain that holds fewest, which divide the data among them along the rail; x
-        where left out.
+        Ranks in the domain with the fewest, among which the data are divided along the rail; x if
+        omitted.
     summed
-        Whether this is half of an all-reduce, which switches may add up: those of the domain where
-        none other is reached, at bus bandwidth `sum_byte_s`; gradients between domains in those of
-        the network.
+        Whether this is half of an all-reduce, which switches can sum: the switches of the domain
+        where the group lies in one domain (at bus bandwidth `sum_byte_s`), and those of the network
+        for gradients between domains.
     sized
-        Whether the way is chosen by the size of the message: the fewest steps count here, more of
-        them with the way.
+        Whether the algorithm is chosen by message size. Only the minimum number of steps is charged
+        here then; `Algorithm.start` charges the others.
     """
     byte_s = links.hb_byte_s
     if summed is not False and np.any(links.sum_byte_s > byte_s):
-        # switches of a domain add up for a group that lies in it alone
+        # the switches of a domain sum only for groups that lie within it
         byte_s = np.where(summed & (y == 1), links.sum_byte_s, byte_s)
     across = (y - 1) / (y * (x if fewest is None else fewest) * links.rail)
     if kind in GRADIENTS and links.rail_reduces:
@@ -143,36 +144,42 @@ def gather_rates(
 
 
 def switched_share(y: Any, summed: Any) -> Any:
-    r"""What domains send for half of a sum where switches add it up, over what they send round a
-    ring.
+    r"""Bytes that domains send for half of a sum in switches, relative to a ring.
 
-    All data once for both halves, :math:`\frac{1}{2} \frac{y}{y-1}`; 1 where nothing is summed.
+    Each byte is sent once for both halves, :math:`\frac{1}{2} \frac{y}{y-1}`; 1 where nothing is
+    summed.
     """
     return np.where(summed & (y > 1), y / (2 * np.maximum(y - 1, 1)), 1.0)
 
 
 def steps(x: Any, y: Any) -> Any:
-    """n: steps of a ring on each level, or of a tree up and down where the group is so large that
-    these are fewer.
+    """Return n, the steps of a collective: those of a ring on each level, or of a tree up and down
+    where that takes fewer.
     """
     rings = (x - 1) + (y - 1)
     return np.minimum(rings, 2 * least_steps(x, y))
 
 
 def least_steps(x: Any, y: Any) -> Any:
-    """Steps where each doubles what a rank has, inside domains and then between them."""
+    """Return the minimum number of steps: each step doubles the data of a rank, inside domains and
+    then between them.
+    """
     return tree_levels(x) + tree_levels(y)
 
 
 def tree_levels(ranks: Any) -> Any:
-    """Levels of a binary tree over so many ranks, ceil(log2 x): the binary digits of x - 1."""
+    """Return the levels of a binary tree over that many ranks: ceil(log2 x), the binary digits of x
+    - 1.
+    """
     return np.frexp(ranks - 1.0)[1]
 
 
 @dataclass(frozen=True)
 class Visits:
-    """Which experts a token visits: k of them, of G' groups out of G (0 without groups); and how
-    copies are sent.
+    """How tokens reach their experts: k experts per token, chosen in G' of G groups.
+
+    `groups` is G (0 without groups), `visited_groups` is G', and `once` says whether a token is
+    sent once to each place instead of once per expert.
     """
 
     experts: int
@@ -181,21 +188,23 @@ class Visits:
     once: bool
 
     def domains(self, y: Any) -> Any:
-        """y': of y domains that hold the experts, those whose experts one token may visit.
+        """Return y': of the y domains that hold the experts, those that one token can visit.
 
-        G' of them where a domain holds a group or more, else y·G'/G, the domains that G' groups lie
-        in.
+        These are G' where a domain holds at least one group, else y·G'/G, the domains that hold G'
+        groups.
         """
         if not self.groups:
             return y
         return np.minimum(y, self.visited_groups * np.maximum(y / self.groups, 1.0))
 
     def sent_share(self, places: Any) -> Any:
-        r"""u: share of the copies that are sent when a token goes once to each place it visits.
+        r"""u: share of the token copies that are sent when a token goes once to each place it
+        visits.
 
         .. math:: u(n) = \frac{n}{k} \left(1 - \left(1 - \frac{1}{n}\right)^k\right)
 
-        Its experts are drawn evenly from all places. Where every copy is sent by itself, 1.
+        This assumes that the experts of a token are drawn evenly from all places. The share is 1
+        where every copy is sent on its own.
         """
         if not self.once:
             return 1.0
@@ -203,7 +212,7 @@ class Visits:
 
 
 def visits_of(workload: Workload) -> Visits:
-    """The visits of a workload's tokens."""
+    """Return how the tokens of a workload reach their experts."""
     model = workload.model
     return Visits(
         model.top_k, model.expert_groups, model.top_groups, workload.options.dispatch == "once"
@@ -211,7 +220,7 @@ def visits_of(workload: Workload) -> Visits:
 
 
 def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits) -> AffineSeconds:
-    r"""An all-to-all of `data_bytes` a rank by forwarding: along the rail first, then inside the
+    r"""Time of an all-to-all of `data_bytes` per rank: along the rail first, then inside the
     domain.
 
     .. math:: \frac{x-1}{x} u(x y') \frac{D}{e_{nv} F} + \frac{y-1}{y} u(y') D \frac{r}{e_{ib}}
@@ -220,7 +229,7 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
     Parameters
     ----------
     data_bytes
-        D: of the copies of all tokens, one for each expert a token visits.
+        D: bytes of the copies of all tokens, one copy for each expert that a token visits.
     """
     domains = visits.domains(y)
     inside = (x - 1) / x * visits.sent_share(x * domains) * data_bytes / links.hb_byte_s
@@ -229,13 +238,15 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
 
 
 def forwards_at_once(workload: Workload) -> bool:
-    """Whether domains pass on tokens while the rails carry what follows, as kernels do that send
-    each token once.
+    """Whether forwarding inside domains overlaps with the rails, as in kernels that send each token
+    once.
     """
     return workload.options.collectives != "levels" and workload.options.dispatch == "once"
 
 
 def send(links: LinkRates, data_bytes: Any, crosses: Any) -> AffineSeconds:
-    """A pipeline send of `data_bytes`, over the rail where `crosses`, else inside the domain."""
+    """Return the time of a pipeline send of `data_bytes`: over the rail where `crosses`, else
+    inside the domain.
+    """
     inside = links.send_s + np.where(crosses, 0.0, data_bytes / links.hb_byte_s)
     return AffineSeconds(inside, pp=np.where(crosses, data_bytes / links.send, 0.0))

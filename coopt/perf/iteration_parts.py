@@ -1,5 +1,5 @@
-"""The parts of an iteration and how they add up: its time, its breakdown, affine functions of the
-network's bandwidth.
+"""The parts of an iteration and their sum: its time, its breakdown, and its affine functions of
+bandwidth.
 
 Equations are in docs/model.md.
 """
@@ -21,22 +21,26 @@ from coopt.perf.pipelines import EndWait, PassChain, PipelineWaits
 
 @dataclass(frozen=True, kw_only=True)
 class Iteration:
-    """The parts of an iteration, one row for each mapping, times still open in the bandwidth
-    between domains.
+    """The parts of an iteration, one row per mapping, as functions of the bandwidth between
+    domains.
 
-    `layer`, `tp`, `cp`, `ep` are for one layer and micro-batch, `accumulation`, `hop`, and the
-    parts ending in `logits` for one micro-batch; `forward` is what of `layer` runs forward; `dp`,
-    `embedding`, `optimizer` are for the iteration. `cp` is what a hidden ring costs, `cp_left` what
-    the attention core is too short to hide; the larger counts. So do `ep` and `ep_left`, for
-    all-to-alls behind the compute of another micro-batch. `chains` are those of a schedule other
-    than 1F1B, of which the longest is the pipeline's time, with `forward_shares` of TP, CP and EP
-    in a pass forward. Counts have shape (n,): `layers` of the fullest stage, `chunk_layers` of each
-    of its chunks, `first_missing` on the first stage, `missing_layers` on the last, `waits` of the
-    pipeline; `further_predictions` counts predictions beyond the next token, `further_exchanges`
-    layers with their `ep`. `dp_share` and `window` say how far data-parallel traffic hides,
-    `behind` behind how many layers, `met` how many hops are under way with it; `factor` stretches
-    everything. `ways` say what is left of the network's seconds per byte, which `pieces` are
-    charged.
+    `layer`, `tp`, `cp` and `ep` are for one layer and micro-batch; `accumulation`, `hop` and the
+    parts ending in `logits` for one micro-batch; `dp`, `embedding` and `optimizer` for the
+    iteration. `forward` is the forward share of `layer`. `cp` is the cost of a ring that overlaps
+    with attention and `cp_left` the time that attention is too short to hide; the larger one
+    counts. The same holds for `ep` and `ep_left`, for all-to-alls that overlap with another
+    micro-batch.
+
+    `chains` are those of a schedule other than 1F1B, the longest of which is the time of the
+    pipeline; `forward_shares` are the shares of TP, CP and EP traffic in a forward pass.
+
+    Counts have shape (n,): `layers` of the fullest stage, `chunk_layers` of each of its chunks,
+    layers missing on the first stage (`first_missing`) and on the last one (`missing_layers`), and
+    the `waits` of the pipeline. `further_predictions` counts predictions beyond the next token, and
+    `further_exchanges` the layers with expert traffic in them. `dp_share` and `window` describe how
+    far data-parallel traffic is hidden, `behind` the number of layers that it overlaps with, and
+    `met` the number of hops sent at the same time. `factor` multiplies the whole time. `algorithms`
+    turn the network's seconds per byte into those charged to `pieces`.
     """
 
     layer: AffineSeconds
@@ -73,27 +77,27 @@ class Iteration:
     forward_shares: tuple[Floats, ...] = ()
 
     def take(self, rows: Ints) -> Iteration:
-        """The chosen rows."""
+        """Select rows."""
         return replace(self, **{f.name: _rows(getattr(self, f.name), rows) for f in fields(self)})
 
     @cached_property
     def whole_layer(self) -> AffineSeconds:
-        """One layer with its communication."""
+        """Time of one layer with its communication."""
         return self.layer + self.tp + self.cp + self.ep
 
     @cached_property
     def stage(self) -> AffineSeconds:
-        """One micro-batch on a middle stage, without sends."""
+        """Time of one micro-batch on a middle stage, without sends."""
         return self.whole_layer * self.layers + self.accumulation
 
     @cached_property
     def middle_stage(self) -> AffineSeconds:
-        """One micro-batch on a middle stage, with its sends."""
+        """Time of one micro-batch on a middle stage, with its sends."""
         return self.stage + self.hop * self.waits.hops
 
     @cached_property
     def bubble(self) -> AffineSeconds:
-        """Filling and draining the pipeline, sooner where the first stage has fewer layers."""
+        """Time to fill and drain the pipeline, shorter where the first stage has fewer layers."""
         return (
             self.stage * self.bubbles
             - self.whole_layer * self.first_missing
@@ -102,9 +106,7 @@ class Iteration:
 
     @cached_property
     def excess(self) -> AffineSeconds:
-        """What the last stage computes and sends for a micro-batch beyond a middle one, hops
-        aside.
-        """
+        """Time per micro-batch that the last stage takes beyond a middle stage, without hops."""
         added = (
             self.logits
             + self.tp_logits
@@ -115,32 +117,38 @@ class Iteration:
 
     @cached_property
     def met_hops(self) -> AffineSeconds:
-        """What hops take once more that are on the same links at the same time as gradients: their
-        loads add.
+        """Time added for hops that use the same links at the same time as gradients: their loads
+        add up.
         """
         crossing = (np.asarray(self.dp.dp) > 0) | (np.asarray(self.dp.edp) > 0)
         return AffineSeconds(pp=self.hop.pp) * (self.met * crossing)
 
     @cached_property
     def left_of_dp(self) -> tuple[AffineSeconds, AffineSeconds]:
-        """What gradients cost that hide, the larger counts: hidden wholly they slow the hops that
-        they meet, and what has no compute to hide behind waits for these hops as well.
+        """Cost of overlapped gradients, as two bounds of which the larger one counts.
+
+        Gradients that are hidden completely slow down the hops sent at the same time; gradients
+        that exceed the compute they overlap with wait for these hops too.
         """
         met = self.met_hops
         return self.dp * self.dp_share + met, self.dp - self.window + met * 2
 
     @cached_property
     def epilogue(self) -> AffineSeconds:
-        """What follows pipeline and data-parallel traffic."""
+        """Time after pipeline and data-parallel traffic: the exchange of a tied embedding, and the
+        optimizer.
+        """
         return self.embedding + self.optimizer
 
     def pieces(self) -> Pieces:
-        """Affine functions whose maximum is the iteration time: by what hides traffic, by the stage
-        that binds.
+        """Return the affine functions whose maximum is the iteration time.
+
+        There is one for each combination of what limits overlapped traffic and which stage is the
+        bottleneck.
         """
         functions = self._functions
         kinds = kinds_of(functions.values())
-        # tables of coefficients in place of functions, which the same sums add up at once
+        # tables of coefficients in place of functions: the same sums then add all kinds at once
         tables: dict[str, Any] = {
             name: self._table(function, kinds) for name, function in functions.items()
         }
@@ -157,8 +165,7 @@ class Iteration:
         if self.stale:
             totals, ends = [*totals, tables["dp"]], [self._table(self.met_hops, kinds)]
         elif np.all(self.dp_share == 1.0):
-            # under `sync` nothing hides, and both parts of `left_of_dp` are the gradients
-            # themselves
+            # under `sync` nothing overlaps: both parts of `left_of_dp` are the gradients themselves
             ends = [tables["dp"]]
         else:
             ends = [self._table(function, kinds) for function in self.left_of_dp]
@@ -170,12 +177,12 @@ class Iteration:
 
     @property
     def _functions(self) -> dict[str, AffineSeconds]:
-        """The parts that are open in the network's bandwidth."""
+        """The parts that depend on the bandwidth of the network."""
         parts = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: part for name, part in parts.items() if isinstance(part, AffineSeconds)}
 
     def _table(self, function: AffineSeconds, kinds: tuple[str, ...]) -> Any:
-        """The coefficients of an affine function, of shape (1 + kinds, n); 0 where there are
+        """Return the coefficients of an affine function, of shape (1 + kinds, n), or 0 if it has
         none.
         """
         if function.is_zero:
@@ -187,8 +194,10 @@ class Iteration:
         return table
 
     def pipelines(self) -> tuple[AffineSeconds, ...]:
-        """The pipeline with a middle stage that binds, by how it waits for the last one, and with
-        the last; or by the chains of its schedule.
+        """Return the time of the pipeline for each possible bottleneck; the longest one counts.
+
+        For 1F1B these are a middle stage, with each way of waiting for the last stage, and the last
+        stage; for other schedules the chains of passes.
         """
         if self.chains:
             return tuple(map(self._chained, self.chains))
@@ -199,7 +208,7 @@ class Iteration:
         )
 
     def _chained(self, chain: PassChain) -> AffineSeconds:
-        """How long a chain of passes takes."""
+        """Return the length of a chain of passes."""
         ahead = [
             part * share
             for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)
@@ -214,11 +223,12 @@ class Iteration:
 
     @cached_property
     def _end_waits(self) -> tuple[EndWait, ...]:
-        """How a middle stage that binds may wait for the last one, of which the longest counts.
+        """The ways in which a middle stage that is the bottleneck can wait for the last stage; the
+        longest counts.
 
-        Where the last one is lighter, the chain of passes that takes longest goes there once, which
-        spares a pass forward, or not at all; where two stages interleave, it may change with each
-        of their steps.
+        Where the last stage has less work, the longest chain of passes visits it once, which saves
+        a forward pass, or never; where two stages interleave, this may change at each of their
+        steps.
         """
         if not np.any(self.missing_layers):
             return (EndWait(self.waits.end_passes),)
@@ -236,14 +246,16 @@ class Iteration:
         return EndWait(self.waits.end_passes), *seldom, *stepwise
 
     def _added_by(self, wait: EndWait) -> AffineSeconds:
-        """What the iteration takes longer where a middle stage waits so for the last one."""
+        """Return the time added to the iteration where a middle stage waits in this way for the
+        last stage.
+        """
         spared: AffineSeconds = self.whole_layer * wait.layers + self.forward * wait.forward_layers
         added: AffineSeconds = self.excess * wait.passes - spared
         return added
 
     @property
     def _added_by_last(self) -> AffineSeconds:
-        """What the iteration takes longer where the last stage sets the pace."""
+        """The time added to the iteration where the last stage is the bottleneck."""
         waits, m = self.waits, self.micro_batches
         return self.excess * m + self.hop * (waits.late_hops - waits.spared_hops * m)
 
@@ -261,19 +273,19 @@ class Iteration:
         seconds["chains"] = tuple(
             chain._replace(fixed_s=chain.fixed_s.fixed) for chain in self.chains
         )
-        # gradients keep their functions: what is left of them is the larger of two
+        # gradients stay functions: their cost is the maximum of two
         in_seconds: Any = replace(iteration_at_r, **seconds)
         pipeline_s = reduce(np.maximum, in_seconds.pipelines())
         total_s = pipeline_s + iteration_at_r._left_of_dp(r, pipeline_s) + in_seconds.epilogue
         return np.asarray(total_s * self.factor, dtype=np.float64)
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
-        """Seconds by cause; they sum to `time_s`."""
+        """Seconds by cause, which sum to `time_s`."""
         r = self.algorithms.charged(r)
         return self._with_hidden_at(r)._breakdown_s(r)
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
-        """The same iteration with the seconds known of what hides behind compute."""
+        """Return the iteration with overlapped CP and EP traffic evaluated at r."""
         cp, ep = self.cp.at_least(self.cp_left, r), self.ep.at_least(self.ep_left, r)
         return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
 
@@ -310,8 +322,10 @@ class Iteration:
         }
 
     def _chain_parts_s(self, r: Reciprocals) -> dict[str, Floats]:
-        """The pipeline by cause where a chain is the longest: its passes beyond those of all
-        micro-batches, which the last stage is waited for in its visits, are the bubble.
+        """Seconds of the pipeline by cause where its time is a chain of passes.
+
+        The bubble consists of the passes of the longest chain beyond those of all micro-batches,
+        including the work of the last stage in the visits of that chain.
         """
         lengths_s = _stack(self._chained(chain).at(r) for chain in self.chains)
         longest, zero = lengths_s.argmax(axis=0), 0.0 * self.micro_batches
@@ -329,9 +343,7 @@ class Iteration:
     def _passes_s(
         self, r: Reciprocals, visits: Any, spared_layers: Any, spared_forward: Any
     ) -> dict[str, Floats]:
-        """What passes take by cause where the last stage is waited for so often, and so many layers
-        are spared.
-        """
+        """Seconds of passes by cause, given the visits to the last stage and the layers saved."""
         m = self.micro_batches
         layer_passes = self.layers * m - self.missing_layers * visits - spared_layers
         return {
@@ -357,12 +369,12 @@ class Iteration:
 
 
 def _stack(arrays: Iterable[Any]) -> Floats:
-    """Arrays of rows, or numbers for all of them, one above the other."""
+    """Stack arrays of rows, or numbers that stand for all rows."""
     return np.stack(np.broadcast_arrays(*arrays))
 
 
 def _rows(part: Any, rows: Ints) -> Any:
-    """The chosen rows of an array or of the arrays of an affine function; a number stands for every
+    """Select rows of an array, or of the arrays of an affine function; a number stands for every
     row.
     """
     if isinstance(part, AffineSeconds):

@@ -1,7 +1,6 @@
-"""One training iteration of every mapping: the compute, communication and pipeline that its parts
-come from.
+"""One training iteration of every mapping: its compute, communication and pipeline parts.
 
-Equations are in docs/model.md. `iteration_parts` adds them up, `pipelines` counts the hops.
+Equations are in docs/model.md. `iteration_parts` adds up the parts, `pipelines` counts the hops.
 """
 
 from __future__ import annotations
@@ -60,14 +59,14 @@ from coopt.perf.traffic import (
     window_of,
 )
 
-# moved for each parameter and micro-batch where gradients are added up by kernels of their own
+# moved per parameter and micro-batch where separate kernels accumulate gradients
 ACCUMULATE_BYTES = 6
 
 
 def iteration(
     workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements
 ) -> Iteration:
-    """The iteration of every mapping.
+    """Return the parts of the iteration of every mapping.
 
     Parameters
     ----------
@@ -129,8 +128,8 @@ def iteration(
 
 
 class _Counts(NamedTuple):
-    """Layers of the fullest stage, those that the first and the last one lack, what stages wait
-    for, and the passes of a stage that filling and draining take; each (n,).
+    """Layers of the fullest stage, layers that the first and the last stage lack, waits of the
+    pipeline, and passes of a stage during filling and draining; each of shape (n,).
     """
 
     layers: Ints
@@ -142,8 +141,9 @@ class _Counts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Work:
-    """Compute of the stages of mappings, one row each, and what hides behind it; seconds of a layer
-    where not said.
+    """Compute of the stages of mappings, one row each, and the communication that overlaps with it.
+
+    Seconds are per layer unless stated otherwise.
     """
 
     workload: Workload
@@ -158,7 +158,7 @@ class _Work:
 
     @cached_property
     def counts(self) -> _Counts:
-        """What rows alike in pipeline, chunks and micro-batches share."""
+        """Counts that rows with equal pipeline, chunks and micro-batches share."""
         mappings, m = self.mappings, self.micro_batches
         rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
         pipelines = mappings.take(rows)
@@ -177,39 +177,41 @@ class _Work:
 
     @cached_property
     def kernels(self) -> Passes:
-        """The kernels of the mean layer."""
+        """Kernel times of the mean layer."""
         return kernels_s(self.workload, self.device, self.mappings)
 
     @cached_property
     def start_s(self) -> Floats:
-        """What the host takes to start them."""
+        """Time that the host needs to launch these kernels."""
         return started_s(self.workload, self.mappings)
 
     @cached_property
     def layer_s(self) -> Floats:
-        """The longer of both."""
+        """Time of a layer: the longer of kernel and launch time."""
         return np.asarray(np.maximum(self.kernels.total, self.start_s), dtype=np.float64)
 
     @property
     def waiting_s(self) -> Floats:
-        """What the GPU waits for the host."""
+        """Time that the GPU waits for the host."""
         return np.asarray(self.layer_s - self.kernels.total, dtype=np.float64)
 
     @cached_property
     def core_s(self) -> Any:
-        """The attention core where ranks exchange keys and values behind it; 0 for the others."""
+        """Time of the attention core behind which ranks exchange keys and values; 0 without context
+        parallelism.
+        """
         if not (self.mappings.cp > 1).any():
             return 0.0
         return core_passes_s(self.workload, self.device, self.mappings) * (self.mappings.cp > 1)
 
     @cached_property
     def apart_s(self) -> Floats:
-        """A layer without the core that a context ring has to itself."""
+        """Time of a layer without the attention core that overlaps with the context ring."""
         return np.asarray(self.layer_s - self.core_s, dtype=np.float64)
 
     @cached_property
     def accumulation(self) -> AffineSeconds:
-        """Adding up the gradients where products do not."""
+        """Time to accumulate gradients where matrix products do not do so themselves."""
         if self.workload.options.software.fused_accumulation:
             return AffineSeconds()
         model, t = self.workload.model, self.mappings.tp
@@ -222,12 +224,12 @@ class _Work:
 
     @cached_property
     def predicting(self) -> Passes:
-        """A layer that predicts a further token."""
+        """Time of a layer that predicts a further token."""
         return predicting_s(self.workload, self.device, self.mappings, self.kernels)
 
     @cached_property
     def logits_s(self) -> Floats:
-        """Logits and further predictions of a micro-batch."""
+        """Time of the logits and further predictions of a micro-batch."""
         further = self.workload.model.extra_predictions
         of_all = (1 + further) * logits_s(self.workload, self.device, self.mappings)
         return np.asarray(of_all + further * self.predicting.total)
@@ -250,15 +252,15 @@ class _Work:
 
     @cached_property
     def behind(self) -> Floats:
-        """Layers that data-parallel traffic hides behind."""
+        """Number of layers that data-parallel traffic overlaps with."""
         full_layers = self.counts.layers, self.counts.last_missing
         return layers_behind(self.workload, self.mappings, full_layers, self.micro_batches)
 
     def window(
         self, replicas: Replicas, ep: AffineSeconds, ep_left: AffineSeconds
     ) -> AffineSeconds:
-        """What data-parallel traffic of an iteration hides behind; nothing unless it is asked
-        to.
+        """Compute time per iteration that data-parallel traffic overlaps with; zero unless overlap
+        is enabled.
         """
         options, counts = self.workload.options, self.counts
         if options.dp_mode != "overlap":
@@ -269,8 +271,8 @@ class _Work:
         free_share = share_left(replicas.inside_s(), self.behind * self.apart_s) * (
             options.schedule == "1f1b"
         )
-        # they take the place of passes forward: half of the traffic in a fourth of the compute, and
-        # so count twice
+        # they replace forward passes, which have half of the communication in a fourth of the
+        # compute, and so count twice
         in_place_s = self.logits_s + (self.accumulation * counts.layers).fixed
         free_share *= share_left(2 * in_place_s, own_layers * self.apart_s)
         waits_for_experts = 1.0 * (

@@ -1,4 +1,4 @@
-"""Time of single kernels on one GPU, and of work that runs once forward and once backward."""
+"""Time of single kernels on one GPU, and of work with a forward and a backward pass."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ REFERENCE_SHARE = (
 
 @dataclass(frozen=True)
 class Rate:
-    """What matrix products of one precision reach.
+    """Throughput of matrix products in one precision.
 
-    `flop_s` is the share of peak in FLOP/s, `k0` the depth lost to start-up, `input_bytes` the size
-    of an operand's element.
+    `flop_s` is the throughput reached (FLOP/s), `k0` the depth lost to start-up, and `input_bytes`
+    the bytes per element of the operands.
     """
 
     flop_s: float
@@ -54,7 +54,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU that trains in some precision under some software."""
+    """A GPU training in a given precision with given software."""
 
     gpu: Gpu
     precision: Precision
@@ -70,7 +70,7 @@ class Device:
 
     @cached_property
     def workload_rate(self) -> Rate:
-        """What matrix products in the precision of the workload reach."""
+        """Throughput of matrix products in the precision of the workload."""
         peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
         return Rate(
             share * peak,
@@ -79,33 +79,33 @@ class Device:
         )
 
     def rate_of(self, bits: int) -> Rate:
-        """What matrix products reach in that precision, or in so many bits where it has fewer."""
+        """Return the throughput of products in at least that many bits."""
         return self.of_bits(bits).workload_rate
 
     def of_bits(self, bits: int) -> Device:
-        """The device as layers use it that have so many bits at least."""
+        """Return the device for layers that use at least that many bits."""
         precision = with_bits(self.precision, bits)
         return self if precision == self.precision else replace(self, precision=precision)
 
     @cached_property
     def bf16_rate(self) -> Rate:
-        """What matrix products reach that stay in 16 bits, such as the router and the logits."""
+        """Throughput of matrix products that stay in 16 bits, such as the router and the logits."""
         peak, share = self.gpu.peak_flop_s("bf16"), self.gpu.efficiency.gemm
         return Rate(share * peak, self.gpu.efficiency.gemm_k0, BYTES)
 
     @cached_property
     def byte_s(self) -> float:
-        """HBM bandwidth that streaming kernels reach (bytes/s)."""
+        """HBM bandwidth of streaming kernels (bytes/s)."""
         return self.gpu.reached(self.precision).hbm * self.gpu.hbm_gbyte_s * 1e9
 
     @cached_property
     def host_byte_s(self) -> float:
-        """What goes to the host's memory, or comes back, at most (bytes/s)."""
+        """Bandwidth to and from the host's memory, in each direction (bytes/s)."""
         return math.inf if self.gpu.host_gbyte_s is None else self.gpu.host_gbyte_s * 1e9
 
     @cached_property
     def pause_s(self) -> float:
-        """Time between two kernels; a graph needs no host."""
+        """Time between two kernels (s); shorter in a CUDA graph, which needs no host."""
         pause_s = (
             self.gpu.reached(self.precision).kernel_s if self.kernel_s is None else self.kernel_s
         )
@@ -113,8 +113,8 @@ class Device:
 
     @cached_property
     def pair_s(self) -> float:
-        """Seconds a fused attention kernel takes for a query, a key and a column, multiplied and
-        added up.
+        """Seconds of a fused attention kernel per query, key and column, for a multiplication and
+        an addition.
         """
         share = self.attention or self.gpu.efficiency.attention
         return 2.0 * REFERENCE_SHARE / (share * self.gpu.peak_flop_s("bf16"))
@@ -124,15 +124,15 @@ class Device:
         return np.asarray(moved_bytes, dtype=np.float64) / self.byte_s
 
     def pointwise_s(self, fused_bytes: Any) -> Floats:
-        """Seconds of pointwise kernels that would move these bytes if all were fused."""
+        """Seconds of pointwise kernels; `fused_bytes` is what they would move if all were fused."""
         return self.stream_s(self.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64))
 
     def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
         r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless
-        `rate` says other.
+        `rate` is given.
 
-        The longer of whole tiles over whole waves of multiprocessors, and of moving the three
-        matrices:
+        The time is the longer of whole tiles over whole waves of multiprocessors, and of moving the
+        three matrices:
 
         .. math::
             \min_{t} \lceil \lceil m/t_m \rceil \lceil n/t_n \rceil B / SM \rceil \cdot SM \cdot
@@ -155,7 +155,7 @@ class Device:
 
 
 def device_of(workload: Workload, gpu: Gpu) -> Device:
-    """The device a workload sees."""
+    """Return the GPU as the software of a workload uses it."""
     software = workload.options.software
     return Device(
         gpu,
@@ -176,8 +176,8 @@ def device_of(workload: Workload, gpu: Gpu) -> Device:
 class Passes:
     """Forward and backward seconds; arrays that broadcast.
 
-    `weights` is what of the backward pass gives gradients of parameters, where a schedule of the
-    pipeline splits it.
+    `weights` is the share of `backward` that computes gradients of parameters, for pipeline
+    schedules that split the backward pass; 0 for others.
     """
 
     forward: Any = 0.0
@@ -203,8 +203,8 @@ class Passes:
 def product(
     device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None
 ) -> Passes:
-    """A matrix product with its data gradient (m, k, n) and its weight gradient (k, n, m), all
-    three side by side.
+    """Time of a matrix product with its data gradient (m, k, n) and its weight gradient (k, n,
+    m).
     """
     return products(device, m, ((n, k),), batch, rate)
 
@@ -216,7 +216,9 @@ def products(
     batch: Any = 1,
     rate: Rate | None = None,
 ) -> Passes:
-    """Matrix products (m, n, k) with their gradients, the sum over some n and k."""
+    """Time of matrix products (m, n, k) with their gradients, summed over the pairs (n, k) in
+    `widths`.
+    """
     sizes = np.empty((3, len(widths), *np.broadcast(m, batch, *chain.from_iterable(widths)).shape))
     sizes[0] = m
     for product_sizes, (n, k) in zip(sizes.swapaxes(0, 1), widths, strict=True):
@@ -233,15 +235,17 @@ def products(
 
 
 def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:
-    """Pointwise kernels that would move these bytes if all were fused."""
+    """Time of pointwise kernels that would move these bytes if all were fused."""
     return Passes(device.pointwise_s(forward_bytes), device.pointwise_s(backward_bytes))
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """What blocks of queries meet in `steps` kernels; numbers or arrays that broadcast.
+    """Work of the blocks of queries of a fused attention in `steps` kernels; numbers or arrays that
+    broadcast.
 
-    `keys` and `longest` are the keys that blocks go through in all kernels, on average and at most.
+    `keys` and `longest` are the mean and the maximum number of keys that a block processes over all
+    kernels.
     """
 
     heads: Any
@@ -251,12 +255,12 @@ class Blocks:
     steps: Any
 
     def pairs(self, sm_count: int, start: int) -> Any:
-        """Pairs of a query and a key that the GPU has the time for, where each block loses `start`
-        keys a kernel.
+        """Count pairs of a query and a key, including idle time, where each block loses `start`
+        keys per kernel.
         """
         start_keys = self.steps * start
-        # docs/model.md, Kernels: the last wave is half full on average, and no kernel takes less
-        # than one
+        # docs/model.md, Kernels: the last wave is half full on average, and a kernel has at least
+        # one wave
         half_wave = 0.5 * sm_count * BLOCK * (self.longest + start_keys)
         return (
             np.maximum(self.heads * self.queries * (self.keys + start_keys), half_wave) + half_wave
@@ -264,17 +268,17 @@ class Blocks:
 
 
 def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> Passes:
-    r"""A fused attention core: of its columns and the softmax, for every pair of a query and a key.
+    r"""Time of a fused attention core: columns and softmax for every pair of a query and a key.
 
-    Blocks of queries go over the multiprocessors in waves, and the last wave is half full on
-    average:
+    Blocks of queries are distributed over the multiprocessors in waves, and the last wave is half
+    full on average:
 
     .. math:: \max(a \, n_q \, n_k,\ w) + w \quad\text{with}\quad w = \tfrac{1}{2} SM \, B \, k
 
     Parameters
     ----------
     sizes
-        Of a head of queries and keys, and of values.
+        Head size of queries and keys, and of values.
     """
     e, e_v = (HEAD_STEP * -(-size // HEAD_STEP) for size in sizes)
     wide_columns = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))

@@ -1,4 +1,4 @@
-"""Compute time of a layer for one micro-batch: attention or Mamba-2, feed-forward, norms; and of
+"""Compute time of a layer for one micro-batch (attention or Mamba-2, feed-forward, norms), and of
 the logits.
 """
 
@@ -45,9 +45,9 @@ from coopt.perf.parameters import (
 
 SCORES_K0 = 200  # k0 of products as shallow as a head
 SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
-# more of them where the batches and heads of a GPU are not a multiple of four, which the fused
-# softmax works on: PyTorch then casts to fp32, scales, masks, takes the softmax and casts back,
-# each by a kernel of its own
+# additional bytes where batches times heads of a GPU are not a multiple of four, as the fused
+# softmax requires: PyTorch then casts to fp32, scales, masks, computes the softmax and casts back
+# in separate kernels
 FUSED_HEADS, APART_FORWARD, APART_BACKWARD = 4, 32, 34
 QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
@@ -55,10 +55,10 @@ NORMS_AGAIN, NORMS = (
     8,
     2,
 )  # bytes read and written for each element of the residual stream by its norms
-# Mamba-2 as the kernels of mamba_ssm train it (ops/triton/ssd_combined.py): tokens of a chunk
-# (Megatron-LM's), and kernels that are no products; bytes that its convolution moves for an
-# element, its scan for one of a chunk's states, gate and norm for one of its width, and what turns
-# sequences and batch over before the scan and after it
+# Mamba-2 with the kernels of mamba_ssm (ops/triton/ssd_combined.py): tokens per chunk (as in
+# Megatron-LM) and number of kernels besides products; bytes moved per element by the convolution,
+# by the scan (per element of a chunk's states), by gate and norm, and by the transposition of
+# sequences and batch before and after the scan
 CHUNK, SCAN_KERNELS_FORWARD, SCAN_KERNELS_BACKWARD = 128, 4, 8
 SCAN_SHARE = (
     2 / 3
@@ -73,27 +73,27 @@ EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = (
     10,
     15,
 )  # small kernels that route, permute and pad
-# kernels the host starts for a layer with experts, forward and backward, and for each expert:
-# 463,348 of 64 micro-batches of 48 layers with 8 experts a GPU, as Nsight Systems counted them;
+# kernels that the host launches per layer with experts, forward and backward, and per expert:
+# Nsight Systems counted 463,348 for 64 micro-batches of 48 layers with 8 experts per GPU;
 # docs/model.md, Kernels of the host
 HOST_KERNELS, HOST_EXPERT_KERNELS = 103, 6
-# and how many times as long it takes where passes of two micro-batches run in pairs: 11.0 ms a
-# layer of 16 experts
+# factor on launch time where passes of two micro-batches run in pairs: 11.0 ms per layer with 16
+# experts
 OVERLAP_STARTS = 1.5
 
 
 def attention_s(
     model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software
 ) -> Passes:
-    """Projections of attention, and the pointwise kernels of a layer, the mean over all layers;
-    shape of the arguments.
+    """Time of the projections of attention and of the pointwise kernels of a layer, averaged over
+    all layers.
 
     Parameters
     ----------
     rows
-        Tokens of a GPU, b·s/c.
+        Tokens per GPU, b·s/c.
     norm_split
-        z: over how many ranks the norms are split.
+        z: number of ranks that share the norms.
     """
     share, query = attention_share(model), query_width(model)
     norm_elements, query_elements = (
@@ -126,14 +126,14 @@ def _input_widths(model: Transformer, t: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: Any) -> Passes:
-    r"""A Mamba-2 mixer: projections, convolution, the scan chunk by chunk, gate and norm; shape of
-    the arguments.
+    """Time of a Mamba-2 mixer: projections, convolution, scan by chunks, gate and norm.
 
-    Of Q tokens of a chunk, heads of P columns and a state of N, the scan multiplies :math:`C B^T`
-    in each group, and in each head that with X, X with B into the state of the chunk, and C with
-    the state before it; the first and the third once more backward, and the data gradient of the
-    second, which steps take as well (arXiv 2405.21060, section 6). Where activations are tokens by
-    batch, several sequences are `turned_over` for the scan, and what it gives again.
+    For chunks of Q tokens, heads of P columns and a state of size N, the scan multiplies :math:`C
+    B^T` once per group; in each head it multiplies the result with X, X with B into the state of
+    the chunk, and C with the state before the chunk. The backward pass repeats the first and the
+    third product, and the data gradient of the second, which the step sizes need too (arXiv
+    2405.21060, section 6). Where activations are stored as tokens by batch, several sequences must
+    be transposed (`turned_over`) before the scan, and its output after it.
     """
     heads, groups, p, n = (
         model.mamba_heads / t,
@@ -179,7 +179,7 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: 
 
 
 def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
-    """Seconds of scores, softmax and context."""
+    """Time of attention scores, softmax and context."""
     s, heads = float(model.seq), b * model.heads / t
     if flash:
         return _fused_core_s(model, device, heads, c)
@@ -197,8 +197,8 @@ def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash:
 
 
 def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Passes:
-    """The mean over layers with a window and without; keys and values of the c ranks come one after
-    the other.
+    """Time of fused attention, averaged over layers with and without a window; the keys and values
+    of the c ranks are processed one after the other.
     """
     keys, longest = ((model.seq + BLOCK) / 2 if model.causal else model.seq), model.seq
     sizes, queries = (model.head_dim, model.value_size), model.seq / c
@@ -212,7 +212,7 @@ def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Pas
 
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
-    """Seconds of the nonlinearity over that many elements."""
+    """Time of the nonlinearity for that many elements."""
     forward, backward = (
         (GATED_FORWARD, GATED_BACKWARD) if model.gated else (PLAIN_FORWARD, PLAIN_BACKWARD)
     )
@@ -227,8 +227,14 @@ def dense_s(
     batch: Any = 1,
     hidden: int | None = None,
 ) -> Passes:
-    """A feed-forward layer of `width` columns on this rank, `batch` of them side by side, on rows
-    as wide as `hidden`, that of the model where left out.
+    """Time of a feed-forward layer.
+
+    Parameters
+    ----------
+    width, batch
+        Columns of the layer on this rank, and how many such layers run side by side (experts).
+    hidden
+        Width of its input and output; that of the model if omitted.
     """
     narrow = hidden or model.hidden
     up_and_down = products(
@@ -247,7 +253,7 @@ def experts_s(
     *,
     expert_tp: bool,
 ) -> Passes:
-    """The experts of a GPU, with router, permutation and the experts every token visits."""
+    """Time of the experts of a GPU, including router, permutation and shared experts."""
     split = t if expert_tp else 1
     experts_per_gpu = model.experts / ep
     routed_rows = expert_rows(model, rows, t, split)
@@ -274,11 +280,10 @@ def experts_s(
 
 
 def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
-    """Kernels of so many experts of a GPU beyond the first product of each kind: small ones, and
-    one for each expert.
+    """Count the kernels of the experts of a GPU beyond the first product of each kind.
 
-    Each expert has its products, and below 16 bits its inputs and gradients are quantised by
-    themselves.
+    These are small kernels, and, unless experts are grouped, the products of each further expert;
+    below 16 bits each expert quantises its inputs and gradients separately.
     """
     if device.grouped_experts:
         return Passes(EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD)
@@ -293,15 +298,15 @@ def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
 
 
 def layer_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of a layer, the mean over all layers: of its kernels, or of the host that starts
-    them; shape (n,).
+    """Time of the mean layer: the longer of its kernels and of their launch by the host; shape
+    (n,).
     """
     kernels, start_s = kernels_s(workload, device, mappings), started_s(workload, mappings)
     return np.asarray(np.maximum(kernels.total, start_s), dtype=np.float64)
 
 
 def started_s(workload: Workload, mappings: Mappings) -> Floats:
-    """Seconds in which the host starts the kernels of the mean layer, of which it is not ahead;
+    """Time in which the host launches the kernels of the mean layer where it cannot run ahead;
     shape (n,).
     """
     model, software = workload.model, workload.options.software
@@ -315,8 +320,9 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: Passes) -> Passes:
-    """Seconds of a layer that predicts a further token, as long as the host needs to start its
-    kernels; shape (n,), or none where no layer does. `mean` are the kernels of the mean layer.
+    """Time of a layer that predicts a further token, at least as long as its kernel launches.
+
+    `mean` are the kernels of the mean layer. Shape (n,); zero where the model has no such layer.
     """
     if not workload.model.extra_predictions:
         return Passes()
@@ -327,8 +333,10 @@ def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: P
 
 
 def without_starts(kernels: Passes, start_s: Floats) -> Passes:
-    """A layer as long as the host needs at least; gradients of weights that it has not started wait
-    with all others.
+    """Stretch a layer to the launch time of its kernels where that is longer.
+
+    Gradients of weights that are launched within the layer stay in it; only the others can be
+    delayed.
     """
     kernel_s = kernels.total
     layer: Passes = kernels * (np.maximum(kernel_s, start_s) / kernel_s)
@@ -336,12 +344,12 @@ def without_starts(kernels: Passes, start_s: Floats) -> Passes:
 
 
 def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
-    """Seconds of the kernels of the mean layer: forward, and backward with recomputation; shape
-    (n,), or weights 0.
+    """Kernel times of the mean layer: forward, and backward with recomputation; shape (n,), or
+    weights 0.
 
-    Of many rows those alike in (tp, cp, ep, micro_batch, recompute, sequence_parallel) are
-    evaluated once. Neither pass is shorter than its activations are on their way to the host or
-    back, behind its kernels.
+    Rows equal in (tp, cp, ep, micro_batch, recompute, sequence_parallel) are evaluated once. A pass
+    is at least as long as the transfer of its activations to or from the host, which overlaps with
+    its kernels.
     """
     m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
     columns = (m.tp, m.cp, m.ep, m.micro_batch, m.recompute, sequence)
@@ -367,7 +375,7 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
 
 
 def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) -> Passes:
-    """Seconds of the kernels of the mean layer on a device, for columns as `kernels_s` has them."""
+    """Kernel times of the mean layer on a device, for columns as in `kernels_s`."""
     (t, c, x, b, recompute, sp), flash = split, workload.options.attention == "flash"
     model, options, norm_split = workload.model, workload.options, np.where(sp == 1, t, 1)
     rows = b * float(model.seq) / c
@@ -394,8 +402,9 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of the attention core of a layer in those passes that need keys and values; shape
-    (n,). No hybrid splits sequences.
+    """Time of the attention core of a layer in all passes that need keys and values; shape (n,).
+
+    Models with Mamba-2 layers do not split sequences.
     """
     columns = (mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
     rows, position = rows_to_time(*columns)
@@ -408,7 +417,7 @@ def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Flo
 def _feed_forward_s(
     workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any
 ) -> Passes:
-    """What follows attention, the mean over dense layers and layers with experts."""
+    """Time of what follows attention, averaged over dense layers and layers with experts."""
     model, options = workload.model, workload.options
     if not model.experts:
         return dense_s(model, device, rows, model.ffn / t) * ffn_share(model)
@@ -424,8 +433,8 @@ def _feed_forward_s(
 
 
 def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
-    """Forward seconds of what `norm+act` repeats beside norms: nonlinearities of experts, latents
-    expanded.
+    """Forward time of what `norm+act` recomputes besides norms: nonlinearities of experts, and the
+    expansion of latent keys and values.
     """
     model, expert_tp = workload.model, workload.options.expert_tp
     seconds: Any = 0.0
@@ -447,7 +456,7 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
 
 
 def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Seconds of the logits and the loss of one micro-batch on the last stage; shape (n,)."""
+    """Time of the logits and the loss of one micro-batch on the last stage; shape (n,)."""
     model = workload.model
     rows, position = rows_to_time(mappings.tp, mappings.cp, mappings.micro_batch)
     tokens = mappings.micro_batch[rows] * float(model.seq) / mappings.cp[rows]

@@ -1,6 +1,4 @@
-"""Mappings and placements as columns of arrays, and what many of their rows share, evaluated
-once.
-"""
+"""Mappings and placements as arrays of columns, and tools to evaluate equal rows once."""
 
 from __future__ import annotations
 
@@ -22,19 +20,18 @@ RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
 NONE, SELECTIVE, FULL, NORM_ACT, NORM_FFN = range(5)
 OUTERMOST = ("pp", "dp")
 STAGES_APART, STAGES_TOGETHER = range(2)
-"""Which dimension lies outermost across domains: stages far apart, or the stages of a pipeline side
-by side.
+"""The dimension that is outermost across domains: pipeline stages lie far apart, or the stages of a
+pipeline lie next to each other.
 """
 NAMED = {"recompute": RECOMPUTE, "outermost": OUTERMOST}
 FEW_ROWS = 1 << 11
-"""Rows up to which to sort them costs less than to number their columns one by one."""
+"""Number of rows up to which sorting them is cheaper than numbering their columns one by one."""
 FEW_TO_TIME = 64
-"""Rows up to which each is timed: to find those alike takes as long as to time the kernels of some
+"""Number of rows up to which every row is timed: finding equal rows takes as long as timing about
 80.
 """
 SMALL_TABLE, TABLE_PER_ROW = 1 << 15, 1 << 7
-"""Entries of a table, at all and for each row, up to which to fill it costs less than to sort the
-rows.
+"""Table sizes, in total and per row, up to which filling a table is cheaper than sorting the rows.
 """
 UNSPLIT = {
     "recompute": NONE,
@@ -43,14 +40,14 @@ UNSPLIT = {
     "offload_percent": 0,
     "outermost": STAGES_APART,
 }
-"""What a field holds where nothing is split or saved; 1 for all others, which are degrees and
-counts.
+"""Values of fields where nothing is split or saved; all other fields are degrees and counts, with
+value 1.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mappings:
-    """How a workload is split, one row each.
+    """Parallel mappings of a workload, one per row.
 
     All arrays have shape (n,). `recompute` holds indices into `RECOMPUTE`, `outermost` into
     `OUTERMOST`.
@@ -71,7 +68,7 @@ class Mappings:
 
     @classmethod
     def of(cls, **columns: Any) -> Mappings:
-        """Rows with these columns by name, of shape (n,); what is left out is not split."""
+        """Build rows from columns by name, of shape (n,); degrees that are left out are 1."""
         size = len(next(iter(columns.values())))
         return cls.of_table(
             np.array(
@@ -84,14 +81,14 @@ class Mappings:
 
     @classmethod
     def of_table(cls, table: Ints) -> Mappings:
-        """Rows from whole numbers (fields, n), in the order of the fields."""
+        """Build rows from integers of shape (fields, n), in the order of the fields."""
         columns = dict(zip((f.name for f in fields(cls)), table, strict=True))
         return cls(**columns | {"sequence_parallel": columns["sequence_parallel"].astype(np.bool_)})
 
     @classmethod
     def of_choice(cls, values: Mapping[str, int | bool | str]) -> Mappings:
-        """One row from the values of a plan, where recomputation and the outermost dimension have
-        their names.
+        """Build one row from the values of a plan, which name the recomputation and the outermost
+        dimension.
         """
         names = {
             name: entries.index(str(values[name]))
@@ -102,7 +99,7 @@ class Mappings:
         return cls.of(**{name: [int(value)] for name, value in numbers.items()})
 
     def choice(self, row: int) -> dict[str, int | bool | str]:
-        """The values of a row as a plan has them."""
+        """Return the values of a row as plans store them."""
         numbers = {f.name: getattr(self, f.name)[row].item() for f in fields(self)}
         return numbers | {name: entries[numbers[name]] for name, entries in NAMED.items()}
 
@@ -110,20 +107,20 @@ class Mappings:
         return len(self.tp)
 
     def take(self, rows: Ints | Bools | slice) -> Mappings:
-        """The chosen rows."""
-        # a mask would be gone through for every column
+        """Select rows."""
+        # a mask would be scanned once per column
         at = rows if isinstance(rows, slice) or rows.dtype != np.bool_ else np.flatnonzero(rows)
         return Mappings(**{name: column[at] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placements:
-    """The part of each degree that lies inside an HB domain; arrays of shape (n,) beside those of
-    `Mappings`.
+    """The part of each parallel degree that lies inside an HB domain; arrays of shape (n,), row by
+    row with `Mappings`.
 
-    Expert groups follow from these: `expert_ranks`. Where domains are not filled alike, `dp` is of
-    those that hold most replicas, `dp_fewest` of those that hold fewest, and `dp_domains` says how
-    many hold the replicas of a stage.
+    `expert_ranks` derives the expert groups from these. Where domains hold different numbers of
+    GPUs, `dp` is the number of replicas in the fullest domains, `dp_min` that in the emptiest
+    ones, and `dp_domains` the number of domains that hold the replicas of a stage.
     """
 
     tp: Ints
@@ -131,40 +128,40 @@ class Placements:
     pp: Ints
     dp: Ints
     dp_domains: Ints | None = None
-    dp_fewest: Ints | None = None
+    dp_min: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.tp)
 
     def take(self, rows: Ints | Bools | slice) -> Placements:
-        """The chosen rows."""
+        """Select rows."""
         return Placements(
             **{name: column[rows] for name, column in vars(self).items() if column is not None}
         )
 
     def dp_across(self, mappings: Mappings) -> Ints:
-        """d_l: domains that hold the replicas of a stage; shape (n,)."""
+        """Return d_l, the number of domains that hold the replicas of a stage; shape (n,)."""
         return mappings.dp // self.dp if self.dp_domains is None else self.dp_domains
 
     @property
     def dp_at_least(self) -> Ints:
-        """Replicas of a stage in each domain that holds some; shape (n,)."""
-        return self.dp if self.dp_fewest is None else self.dp_fewest
+        """Minimum number of replicas of a stage in a domain that holds any; shape (n,)."""
+        return self.dp if self.dp_min is None else self.dp_min
 
     @property
     def filled(self) -> Ints:
-        """GPUs that train in the fullest domain; shape (n,)."""
+        """GPUs in use in the fullest domain; shape (n,)."""
         return self.tp * self.cp * self.pp * self.dp
 
 
 def micro_batches(mappings: Mappings, global_batch: int) -> Ints:
-    """m: micro-batches one pipeline works through in an iteration."""
+    """m: micro-batches per pipeline and iteration."""
     return global_batch // (mappings.dp * mappings.micro_batch)
 
 
 def replicas_together(mappings: Mappings, *, expert_tp: bool) -> Ints:
-    """Replicas of a stage that fill whole expert groups whose TP and context ranks lie in one
-    domain; shape (n,).
+    """Minimum number of replicas of a stage that fill whole expert groups, with TP and context
+    ranks in one domain; shape (n,).
     """
     return np.asarray(
         mappings.ep // np.gcd(mappings.ep, mappings.cp * (1 if expert_tp else mappings.tp))
@@ -172,8 +169,8 @@ def replicas_together(mappings: Mappings, *, expert_tp: bool) -> Ints:
 
 
 def uneven_replicas(dp: int, joint_replicas: int, domains: int) -> tuple[int, int]:
-    """Replicas of a stage in the domains that hold most and fewest; of each group of
-    `joint_replicas` all or none.
+    """Replicas of a stage in the fullest and in the emptiest domains, where each group of
+    `joint_replicas` stays in one domain.
     """
     groups = dp // joint_replicas
     return joint_replicas * -(-groups // domains), joint_replicas * (groups // domains)
@@ -182,12 +179,13 @@ def uneven_replicas(dp: int, joint_replicas: int, domains: int) -> tuple[int, in
 def expert_ranks(
     mappings: Mappings, placements: Placements, *, expert_tp: bool
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Expert groups, and the groups of GPUs that hold the same experts; arrays of shape (n,).
+    """Extent of expert groups, and of the groups of GPUs that hold the same experts; arrays of
+    shape (n,).
 
     Returns
     -------
     inside, across, copies_inside, copies_across
-        x_h, x_l: ranks of an expert group in an HB domain and domains it spans; the same for the
+        x_h, x_l: ranks of an expert group in one HB domain, and domains it spans; the same for the
         copies of an expert.
     """
     ranks_inside = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
@@ -200,17 +198,18 @@ def expert_ranks(
 
 
 def chunk_layers(layers: int, mappings: Mappings) -> Ints:
-    """Layers of a model chunk, the fullest of a stage: ceil(L / (p·v)); shape (n,)."""
+    """Layers of the largest model chunk: ceil(L / (p·v)); shape (n,)."""
     return -(-layers // (mappings.pp * mappings.interleave))
 
 
 def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
-    r"""Layers of the fullest stage, :math:`\ell`, and how many fewer the last stage has; arrays of
-    shape (n,).
+    r"""Layers of the fullest stage, :math:`\ell`, and how many fewer the last stage has; shape (n,)
+    each.
 
-    Layers missing from a full grid of chunks are taken from the first and the last stage, which
-    hold the embedding and the logits; from the last one alone where it has further predictions
-    besides and its last chunk has as many, as recipes of DeepSeek-V3 lay them out.
+    If the layers do not fill all chunks, the missing ones are taken from the first and the last
+    stage, which hold the embedding and the logits. They are taken from the last stage alone if it
+    also has further predictions and its last chunk has enough layers, as in the recipes of
+    DeepSeek-V3.
     """
     chunk = chunk_layers(model.layers, mappings)
     fullest = chunk * mappings.interleave
@@ -220,17 +219,16 @@ def stage_layers(model: Transformer, mappings: Mappings) -> tuple[Ints, Ints]:
 
 
 def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
-    """The distinct rows of some columns of small whole numbers, without sorting where that costs
-    less.
+    """Return the distinct rows of columns of small integers, without sorting where that is cheaper.
 
-    Where many rows have too many combinations for a table, as of powers of two up to a hundred
-    thousand, each column is numbered first: that keeps the order of its values, so rows and their
-    order are those of sorting.
+    Where many rows have too many combinations for a table (powers of two up to a hundred thousand,
+    for example), each column is numbered first. That keeps the order of its values, so the result
+    is the same as with sorting.
 
     Returns
     -------
     rows, position
-        `rows[j][position]` is column j again; rows come in rising order.
+        `rows[j][position]` is column j again; rows are in rising order.
     """
     count = len(columns[0])
     if not count:
@@ -253,16 +251,16 @@ def distinct_rows(*columns: Ints) -> tuple[tuple[Ints, ...], Ints]:
 
 
 def _looked_up(columns: Sequence[Ints], sizes: Sequence[int]) -> tuple[tuple[Ints, ...], Ints]:
-    """`distinct_rows` of columns below the given sizes, by the number of each row among all that
-    there could be.
+    """Implement `distinct_rows` for columns below the given sizes, by the index of each row among
+    all combinations.
     """
     keys, position = _numbered(np.ravel_multi_index(tuple(columns), sizes), math.prod(sizes))
     return np.unravel_index(keys, sizes), position
 
 
 def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
-    """The distinct values of a column below `size` in rising order, and the number of each entry
-    among them.
+    """Return the distinct values of a column below `size` in rising order, and the index of each
+    entry among them.
     """
     if not _may_fill(size, len(column)):
         values, position = np.unique(column, return_inverse=True)
@@ -276,18 +274,17 @@ def _numbered(column: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 def _may_fill(size: int, count: int) -> bool:
-    """Whether to fill a table of that size costs less than to sort so many rows."""
+    """Whether filling a table of that size is cheaper than sorting that many rows."""
     return size <= max(SMALL_TABLE, TABLE_PER_ROW * count)
 
 
 def representatives(*columns: Ints) -> tuple[Ints, Ints]:
-    """One row for each distinct combination of some columns.
+    """Select one row for each distinct combination of columns.
 
     Returns
     -------
     rows, position
-        What is computed for `rows` and then indexed by `position` is what all rows would have
-        computed.
+        Indexing the results for `rows` by `position` gives the results of all rows.
     """
     combinations, position = distinct_rows(*columns)
     rows = np.empty(len(combinations[0]), dtype=np.int64)
@@ -296,8 +293,8 @@ def representatives(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def rows_to_time(*columns: Ints) -> tuple[Ints, Ints]:
-    """`representatives`, or every row where they are so few that each is timed sooner than the same
-    ones are found.
+    """`representatives`, or every row where there are so few that timing each is faster than
+    finding equal ones.
     """
     count = len(columns[0])
     if count > FEW_TO_TIME:

@@ -1,6 +1,7 @@
-"""Bytes a mapping needs on the fullest GPU.
+"""Memory (bytes) that a mapping needs on the fullest GPU.
 
-Equations of arXiv 2205.05198, section 4, widened to grouped-query, latent, gated and expert layers.
+The equations are those of arXiv 2205.05198, section 4, extended to grouped-query, latent, gated and
+expert layers.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ LOGIT_BYTES = 4.0  # of a logit in fp32
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes on the fullest GPU: of the first, second or last stage; shape (n,)."""
+    """Bytes on the fullest GPU, which holds the first, the second or the last stage; shape (n,)."""
     m, model = mappings, workload.model
     sequence = m.sequence_parallel.astype(np.int64)
     rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
@@ -88,8 +89,10 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any) -> Any:
-    """Layers times micro-batches whose activations the GPU has; of those that the host keeps, the
-    layer at work, one on its way, and those whose gradients of weights are still to come.
+    """Layers times micro-batches whose activations are in GPU memory.
+
+    Of offloaded activations these are the layer in work, one in transfer, and those whose gradients
+    of weights are still to be computed.
     """
     if not mappings.offload_percent.any():
         return activation_layers
@@ -99,7 +102,7 @@ def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any
 
 
 def checkpoint_bytes(workload: Workload) -> float:
-    """Parameters and optimizer states of the whole model, each once: what a checkpoint holds."""
+    """Bytes of a checkpoint: the parameters and optimizer states of the whole model."""
     model, options = workload.model, workload.options
     layer = layer_parameters(model, 1)
     if model.experts:
@@ -113,26 +116,27 @@ StageLoad = tuple[Ints, Any, Ints, Any]
 
 
 def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
-    """What the first, the second and the last stage hold, any of which may be the fullest.
+    """Contents of the first, second and last stage, each of which can be the fullest.
 
-    The first keeps most micro-batches and has an embedding, the second may have a layer more, the
-    last has the logits and the further predictions. A pipeline of one stage is the last; one of two
-    has no second. Under ZB-H1 the second stands for all middle ones; under DualPipe the last is the
-    GPU with both ends, and the others are the middle one, as the pipeline drains and before.
+    The first keeps the most micro-batches and has an embedding, the second can have one more layer,
+    and the last has the logits and further predictions. A pipeline of one stage counts as the last
+    stage; one of two has no second stage. Under ZB-H1 the second stands for all middle stages.
+    Under DualPipe the last is the GPU with both ends of the model, and the other two are the middle
+    GPU, while the pipeline drains and before.
 
     Returns
     -------
     layers, tables, activation_layers, put_off_layers
-        Layers of the stage, tables of the vocabulary, layers times micro-batches whose activations
-        it keeps, and those of them that have gone backward but for gradients of weights.
+        Layers of the stage; vocabulary tables; layers times micro-batches whose activations it
+        keeps; and those of them that only wait for gradients of weights.
     """
     m, model, j = mappings, workload.model, workload.model.extra_predictions
     p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
     full_layers, short_last = stage_layers(model, m)
     short_first = p * full_layers - model.layers - short_last
     first_chunks, second_chunks, last_chunks = chunks_in_flight(m, workload.global_batch)
-    # the first chunk lacks the layers that the first stage lacks; p of it in turn, and less than
-    # two turns in flight
+    # the first chunk lacks the layers that the first stage lacks; it recurs p times per round of
+    # chunks, and fewer than two rounds are in flight
     of_first_chunk = np.minimum(first_chunks, p) + np.maximum(first_chunks - p * v, 0)
     has_second = p > 2
     tables = np.where((p == 1) & (not model.tied_embeddings), 2, 1)
@@ -150,8 +154,10 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
 def _put_off(
     workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]
 ) -> tuple[StageLoad, ...]:
-    """Under ZB-H1 every stage keeps as many micro-batches as the first, one more of them for
-    gradients of weights alone with each stage; of middle stages the last keeps most.
+    """Stage contents under ZB-H1.
+
+    Every stage keeps as many micro-batches as the first one; from stage to stage one more of them
+    is kept only for gradients of weights, so that the last middle stage keeps the most.
     """
     p, batches = (
         mappings.pp,
@@ -167,9 +173,11 @@ def _put_off(
 def _two_way(
     workload: Workload, mappings: Mappings, loads: tuple[StageLoad, ...]
 ) -> tuple[StageLoad, ...]:
-    """Under DualPipe two stages and p + 1 micro-batches (arXiv 2412.19437, Table 2), of which at
-    the ends of a pipeline one has come all the way; as it drains, a middle GPU has half of its
-    gradients of weights to take.
+    """Stage contents under DualPipe: two stages and p + 1 micro-batches (arXiv 2412.19437, Table
+    2).
+
+    On the GPUs with the ends of a pipeline one of these micro-batches has passed all stages. While
+    the pipeline drains, a middle GPU still has to compute half of its gradients of weights.
     """
     p, (first_layers, _, last_layers) = mappings.pp, (layers for layers, *_ in loads)
     middle_layers = loads[1][0]
@@ -191,9 +199,7 @@ def _two_way(
 
 
 def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[StageLoad]:
-    """`stages` of all mappings, worked out once for those alike in pipeline, chunks and
-    micro-batches.
-    """
+    """`stages` of all mappings, computed once for equal pipeline, chunks and micro-batches."""
     m = mappings
     rows, position = rows_to_time(m.pp, m.interleave, micro_batches(m, workload.global_batch))
     for load in stages(workload, m.take(rows)):
@@ -204,13 +210,17 @@ def _every_stage(workload: Workload, mappings: Mappings) -> Iterator[StageLoad]:
 
 
 def stage_copies(mappings: Mappings) -> Ints:
-    """GPUs of a pipeline that hold the same stage under DualPipe; shape (n,)."""
+    """Number of GPUs per pipeline that hold the same stage under DualPipe; shape (n,)."""
     return 1 + (mappings.pp > 1)
 
 
 def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats, Floats]:
-    """Parameters, gradients and optimizer of a layer, of an embedding, and of shards what is whole;
-    each (n,).
+    """Bytes of parameters, gradients and optimizer states; shape (n,) each.
+
+    Returns
+    -------
+    of_layer, of_table, gathered
+        Bytes of a layer, of a vocabulary table, and of sharded tensors while they are gathered.
     """
     m, model, options = mappings, workload.model, workload.options
     stage = m.zero
@@ -222,8 +232,8 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
         gradients * options.software.gradient_bytes,
         options.software.state_bytes,
     )
-    # ZeRO 3 spreads parameters, gradients and optimizer over the replicas, ZeRO 2 the latter two,
-    # ZeRO 1 the last
+    # ZeRO 3 shards parameters, gradients and optimizer states over the replicas, ZeRO 2 the latter
+    # two, ZeRO 1 the last
     spread_bytes: Any = sum(
         size * (stage >= from_stage) for size, from_stage in zip(sizes, (3, 2, 1), strict=True)
     )
@@ -241,7 +251,7 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
             + (whole_bytes + spread_bytes / expert_copies(m, expert_tp=options.expert_tp)) * experts
         )
         gathered_parameters = gathered_parameters + experts
-    # ZeRO 3 gathers the layer at work and the next
+    # ZeRO 3 gathers the current layer and the next one
     at_once = 2.0 * PARAMETER_BYTES * (stage == 3)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
@@ -252,8 +262,8 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
 
 
 def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
-    """How often an iteration reduces shards of gradients, and in each pass gathers those of
-    parameters; (n,).
+    """Number of times that an iteration reduces gradient shards, and gathers parameter shards in
+    each pass; shape (n,).
     """
     times = micro_batches(mappings, workload.global_batch)
     if not workload.options.software.shards_in_rounds:
@@ -262,32 +272,31 @@ def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
 
 
 def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:
-    """y_x: GPUs that hold the same experts; shape (n,)."""
+    """y_x: number of GPUs that hold the same experts; shape (n,)."""
     ranks = mappings.cp * mappings.dp * (1 if expert_tp else mappings.tp)
     return np.asarray(ranks // mappings.ep, dtype=np.float64)
 
 
 def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes one layer keeps for its backward pass, for one micro-batch; shape (n,)."""
+    """Bytes that a layer keeps for its backward pass, per micro-batch; shape (n,)."""
     return _Kept(workload, mappings).activations
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """Bytes of a layer for one micro-batch, each worked out once; shape (n,)."""
+    """Activation bytes of a layer for one micro-batch, each computed once; shape (n,)."""
 
     workload: Workload
     mappings: Mappings
 
     @cached_property
     def full(self) -> Floats:
-        """Everything but attention scores: s·b·h·34/t for a plain layer with dropout and sequence
-        parallelism.
+        """All activations but attention scores: s·b·h·34/t for a plain layer with dropout and
+        sequence parallelism.
         """
         workload, mappings = self.workload, self.mappings
         model, t, width = workload.model, mappings.tp, input_bytes(workload)
-        # of an element of the residual stream: what goes into two norms, and what comes out; masks
-        # of two dropouts
+        # per element of the residual stream: inputs and outputs of two norms, masks of two dropouts
         norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
         narrow = 2 - width  # the output projection has its input in 8 bits beside that of the core
         heads = (
@@ -295,7 +304,7 @@ class _Kept:
             + (2 + narrow) * value_width(model) / t
         )
         if model.mamba_layers:
-            # results of its input projection and of its scan, and the input of its output
+            # outputs of its input projection and of its scan, and the input of its output
             # projection
             mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
             heads = attention_share(model) * heads + mamba_share(model) * mixed
@@ -310,7 +319,7 @@ class _Kept:
 
     @cached_property
     def scores(self) -> Floats:
-        """Attention scores."""
+        """Bytes of the attention scores."""
         workload, mappings = self.workload, self.mappings
         if workload.options.attention == "flash":
             return np.zeros(len(mappings))
@@ -329,7 +338,7 @@ class _Kept:
 
     @cached_property
     def repeated(self) -> Floats:
-        """What `norm+act` or `norm+ffn` does not keep; 0 for other kinds of recomputation."""
+        """Bytes that `norm+act` or `norm+ffn` recomputes; 0 for other kinds of recomputation."""
         workload, mappings = self.workload, self.mappings
         kind, model, t, width = (
             mappings.recompute,
@@ -368,7 +377,7 @@ class _Kept:
 
     @cached_property
     def activations(self) -> Floats:
-        """What is kept for the backward pass."""
+        """Bytes kept for the backward pass."""
         kind, inputs = (
             self.mappings.recompute,
             2.0 * _rows(self.workload, self.mappings) * self.workload.model.hidden,
@@ -381,20 +390,20 @@ class _Kept:
 
     @property
     def brought_back(self) -> Floats:
-        """What more is kept once recomputation brings back what products read, until gradients of
-        weights are taken.
+        """Bytes kept in addition after recomputation, until the gradients of weights are
+        computed.
         """
         return np.maximum(self.full - self.activations, 0.0)
 
     @property
     def working(self) -> Floats:
-        """What recomputation brings back at a time, but for attention scores."""
+        """Bytes that recomputation restores at a time, without attention scores."""
         return np.where(self.mappings.recompute == FULL, self.full + self.scores, self.repeated)
 
 
 def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes that a layer sends to the host's memory in its pass forward, and has back for backward;
-    shape (n,).
+    """Bytes that a layer sends to the host in its forward pass, and reads back in its backward
+    pass; shape (n,).
     """
     m, sequence = mappings, mappings.sequence_parallel.astype(np.int64)
     rows, position = rows_to_time(
@@ -410,15 +419,15 @@ def offloaded_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints, Ints]:
-    """Model chunks whose activations the first, second and last stage hold at their fullest moment;
-    shape (n,).
+    """Maximum number of model chunks whose activations the first, second and last stage hold; shape
+    (n,) each.
     """
     p, v = mappings.pp, mappings.interleave
     all_chunks = micro_batches(mappings, global_batch) * v
     first_chunks = np.where(v > 1, p * v + p - 1, p)
     second_chunks = np.where(v > 1, first_chunks - 2, p - 1)
-    # the last stage goes backward as soon as its last chunk has gone forward, so that only earlier
-    # chunks pile up
+    # the last stage starts its backward pass right after its last chunk, so that only earlier
+    # chunks accumulate
     last_chunks = np.where(v > 1, (v - 1) * p + 1, 1)
     return (
         np.minimum(all_chunks, first_chunks),
@@ -436,7 +445,7 @@ def _norm_split(mappings: Mappings) -> Floats:
 
 
 def input_bytes(workload: Workload) -> float:
-    """Bytes kept for each element that goes into a matrix product, the mean over all layers."""
+    """Bytes kept per element of the inputs of matrix products, averaged over all layers."""
     narrow = workload.precision in ("fp8", "fp4") and workload.options.software.narrow_inputs
     return 1.0 + wide_share(workload) if narrow else 2.0
 

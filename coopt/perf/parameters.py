@@ -1,6 +1,4 @@
-"""Widths of a transformer as one rank sees them, parameters that a GPU holds, FLOPs of a token,
-utilisation.
-"""
+"""Widths of a transformer on one rank, parameters of a GPU, FLOPs per token, and utilisation."""
 
 from __future__ import annotations
 
@@ -32,12 +30,12 @@ def query_width(model: Transformer) -> int:
 
 
 def value_width(model: Transformer) -> int:
-    """n_v: columns that the attention hands to the output projection, over all heads."""
+    """n_v: columns of the attention output, which enter the output projection, over all heads."""
     return model.heads * model.value_size
 
 
 def kv_width(model: Transformer, t: Any) -> Any:
-    """n_kv: key and value columns one TP rank holds; a head is repeated where t exceeds the KV
+    """n_kv: key and value columns of one TP rank; heads are replicated where t exceeds the KV
     heads.
     """
     return np.maximum(model.kv_heads / t, 1) * (model.head_dim + model.value_size)
@@ -49,12 +47,12 @@ def latent_width(model: Transformer) -> int:
 
 
 def vocab_share(model: Transformer, t: Any) -> Any:
-    """ceil(V/t): rows of the embedding one TP rank holds."""
+    """ceil(V/t): rows of the embedding on one TP rank."""
     return -(-model.vocab // t)
 
 
 def ffn_matrices(model: Transformer) -> int:
-    """Matrices of a feed-forward layer."""
+    """Number of matrices in a feed-forward layer."""
     return 3 if model.gated else 2
 
 
@@ -79,22 +77,23 @@ def ffn_share(model: Transformer) -> float:
 
 
 def with_bits(precision: Precision, bits: int) -> Precision:
-    """A precision, or that of so many bits where it has fewer."""
+    """Return the precision if it has at least that many bits, else the one with that many."""
     if BITS[precision] >= bits:
         return precision
     return "fp8" if bits == 8 else "bf16"
 
 
 def wide_share(workload: Workload) -> float:
-    """Share of the layers that stay in 16 bits where others do not."""
+    """Share of the layers that stay in 16 bits when the others use 8 or 4."""
     if workload.precision not in ("fp8", "fp4"):
         return 0.0
     return min(workload.options.software.wide_layers / workload.model.layers, 1.0)
 
 
 def prediction_of(workload: Workload) -> Workload:
-    """The workload whose mean layer is one that predicts a further token; in a hybrid none of
-    `wide_layers` is.
+    """Return the workload whose mean layer is one that predicts a further token.
+
+    In a hybrid model none of these layers counts among `wide_layers`.
     """
     model, options, software = (
         workload.model.prediction,
@@ -112,14 +111,14 @@ def prediction_of(workload: Workload) -> Workload:
 
 
 def further_exchanges(model: Transformer) -> float:
-    """Layers of the mean kind that have as much expert traffic as all further predictions."""
+    """Number of mean layers with as much expert traffic as all further predictions together."""
     share = expert_layers(model)
     return model.extra_predictions * expert_layers(model.prediction) / share if share else 0.0
 
 
 def block_share(model: Transformer) -> float:
-    """Mixers and feed-forward parts of the mean layer, each with a norm, over the two of a plain
-    one.
+    """Mixers and feed-forward parts of the mean layer, each with a norm, relative to the two of a
+    plain layer.
     """
     return (model.with_attention + model.mamba_layers + model.with_ffn) / (2 * model.layers)
 
@@ -130,8 +129,8 @@ def mamba_width(model: Transformer) -> int:
 
 
 def mamba_columns(model: Transformer, t: Any) -> Any:
-    """Columns of the input projection of a Mamba-2 mixer on one TP rank: gate, input, B and C, and
-    a step a head.
+    """Columns of the input projection of a Mamba-2 mixer on one TP rank: gate, input, B, C, and one
+    step size per head.
     """
     return (
         2 * mamba_width(model) + 2 * model.mamba_groups * model.mamba_state + model.mamba_heads
@@ -139,7 +138,7 @@ def mamba_columns(model: Transformer, t: Any) -> Any:
 
 
 def mamba_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of a Mamba-2 mixer on one TP rank, those of its convolution left out."""
+    """Parameters of a Mamba-2 mixer on one TP rank, without its convolution."""
     return model.hidden * (mamba_columns(model, t) + mamba_width(model) / t)
 
 
@@ -149,7 +148,7 @@ def expert_width(model: Transformer) -> int:
 
 
 def attended_share(model: Transformer) -> float:
-    r"""Mean share of the sequence a token looks at under flash attention, over its layers:
+    r"""Mean share of the sequence that a token attends to under flash attention, over all layers:
     :math:`\rho`.
     """
     full_share = 0.5 if model.causal else 1.0
@@ -163,7 +162,7 @@ def attended_share(model: Transformer) -> float:
 
 
 def expert_rows(model: Transformer, rows: Any, t: Any, expert_split: Any) -> Any:
-    """n_E: rows all experts of a GPU work on together, for n rows of a GPU."""
+    """n_E: rows that all experts of a GPU process together, for `rows` tokens on a GPU."""
     return model.capacity * (rows * expert_split / t) * model.top_k
 
 
@@ -182,9 +181,7 @@ def attention_parameters(model: Transformer, t: Any) -> Any:
 
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of a layer on one TP rank without its experts, the mean over all layers; norms
-    left out.
-    """
+    """Parameters of a layer on one TP rank, without experts and norms, averaged over all layers."""
     mixers, per_column = mixer_parameters(model, t), model.hidden * ffn_matrices(model) / t
     if not model.experts:
         return mixers + ffn_share(model) * (per_column * model.ffn)
@@ -196,9 +193,7 @@ def layer_parameters(model: Transformer, t: Any) -> Any:
 
 
 def mixer_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of attention, or of Mamba-2, of a layer on one TP rank, the mean over all
-    layers.
-    """
+    """Parameters of attention or Mamba-2 in a layer on one TP rank, averaged over all layers."""
     attention = attention_share(model) * attention_parameters(model, t)
     return (
         attention + mamba_share(model) * mamba_parameters(model, t)
@@ -208,7 +203,7 @@ def mixer_parameters(model: Transformer, t: Any) -> Any:
 
 
 def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
-    """Parameters of the experts of a layer on one GPU, the mean over all layers."""
+    """Expert parameters of a layer on one GPU, averaged over all layers."""
     if not model.experts:
         return np.zeros(np.shape(t))
     split = t if expert_tp else 1
@@ -223,15 +218,16 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: b
 
 
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
-    """Layers of the last stage beyond those of a full one: further predictions that find no missing
-    layer; (n,).
+    """Layers of the last stage beyond those of a full stage; shape (n,).
+
+    These are further predictions that do not take the place of missing layers.
     """
     _, fewer = stage_layers(model, mappings)
     return np.maximum(model.extra_predictions - fewer, 0)
 
 
 def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
-    """P: parameters of the fullest GPU without its experts, an embedding among them; shape (n,)."""
+    """P: parameters on the fullest GPU, including an embedding, without experts; shape (n,)."""
     rows, position = rows_to_time(mappings.tp, mappings.pp, mappings.interleave)
     distinct_mappings = mappings.take(rows)
     holds_both_tables = (distinct_mappings.pp == 1) & (not model.tied_embeddings)
@@ -246,7 +242,7 @@ def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
 
 
 def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: bool) -> Floats:
-    """P_x: parameters in the experts of the fullest GPU; shape (n,)."""
+    """P_x: expert parameters on the fullest GPU; shape (n,)."""
     if not model.experts:
         return np.zeros(len(mappings))
     fullest = _held_layers(model, mappings)
@@ -255,13 +251,13 @@ def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp:
 
 
 def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
-    """Layers of the fullest GPU; shape (n,)."""
+    """Layers on the fullest GPU; shape (n,)."""
     fullest, _ = stage_layers(model, mappings)
     return fullest + further_layers(model, mappings) if model.extra_predictions else fullest
 
 
 def model_flop_per_token(model: Transformer) -> float:
-    """M: FLOPs of a token forward and backward, attention counted in full."""
+    """M: forward and backward FLOPs per token, with attention counted in full."""
     j, prediction = model.extra_predictions, model.prediction
     products = model.layers * _active_parameters(model) + j * _active_parameters(prediction)
     products += (1 + j) * model.vocab * model.hidden
@@ -271,7 +267,7 @@ def model_flop_per_token(model: Transformer) -> float:
 
 
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
-    """R: FLOPs of a token with what is recomputed, in the convention of arXiv 2205.05198; shape of
+    """R: FLOPs per token including recomputation, in the convention of arXiv 2205.05198; shape of
     `recompute`.
     """
     full_flop = model.layers * (2.0 * _active_parameters(model) + _mixing_flop(model))
@@ -287,7 +283,7 @@ def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) 
 
 
 def _active_parameters(model: Transformer) -> float:
-    """A: parameters of a layer that a token meets, the mean over all layers."""
+    """A: active parameters of a layer per token, averaged over all layers."""
     if not model.experts:
         return float(layer_parameters(model, 1))
     routed_parameters = (
@@ -297,24 +293,24 @@ def _active_parameters(model: Transformer) -> float:
 
 
 def _layer_attention_flop(model: Transformer) -> float:
-    """FLOPs of scores and context of a token in the mean layer, forward."""
+    """Forward FLOPs per token of attention scores and context in the mean layer."""
     return attention_share(model) * (
         2.0 * model.heads * (model.head_dim + model.value_size) * model.seq
     )
 
 
 def _mixing_flop(model: Transformer) -> float:
-    """FLOPs with which tokens of the mean layer see others, forward: of attention, and of Mamba-2's
-    scan, as Megatron Bridge counts it (src/megatron/bridge/training/utils/flop_utils.py).
+    """Forward FLOPs per token in the mean layer that combine tokens: of attention and of the
+    Mamba-2 scan.
+
+    The latter are counted as in Megatron Bridge (src/megatron/bridge/training/utils/flop_utils.py).
     """
     scan_flop = mamba_share(model) * SCAN_FLOP * mamba_width(model) * model.mamba_state
     return _layer_attention_flop(model) + scan_flop
 
 
 def model_parameters(model: Transformer) -> tuple[float, float]:
-    """Parameters of a whole model, and those of them that a token meets; norms and further
-    predictions left out.
-    """
+    """Total and active parameters of a whole model, without norms and further predictions."""
     embeddings = model.vocab * model.hidden * (1 if model.tied_embeddings else 2)
     experts = float(layer_expert_parameters(model, 1, 1, expert_tp=True))
     total = model.layers * (float(layer_parameters(model, 1)) + experts) + embeddings
@@ -324,8 +320,8 @@ def model_parameters(model: Transformer) -> tuple[float, float]:
 def utilisation(
     workload: Workload, gpu: Gpu, gpus: int, recompute: Any, time_s: Any
 ) -> tuple[Floats, Floats]:
-    """MFU and HFU (shares of the peak of the workload's precision) of an iteration of `time_s` on
-    `gpus` GPUs.
+    """MFU and HFU of an iteration of `time_s` seconds on `gpus` GPUs, as shares of the peak of the
+    workload's precision.
     """
     tokens_per_peak = workload.tokens_per_iteration / (
         time_s * gpus * gpu.peak_flop_s(workload.precision)

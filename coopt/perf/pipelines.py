@@ -1,7 +1,7 @@
-"""What stages of a pipeline wait for: hops from stage to stage, and the last one with its logits.
+"""Idle times of pipeline stages: sends between stages ("hops"), and waiting for the last stage.
 
 The counts reproduce a simulation of 1F1B and interleaved 1F1B with rendezvous sends, one message at
-a time on each port and direction; docs/model.md has the rules.
+a time on each port and direction; docs/model.md states the rules.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from coopt.perf.mapping import Floats, Ints
 
 
 class EndWait(NamedTuple):
-    """How a middle stage waits for the last one: of how many micro-batches, and the layers, with
-    their traffic and forward alone, by which the chain of passes is shorter for waiting no more
-    often; each of shape (n,) or a number.
+    """How a middle stage waits for the last stage, which also computes the logits.
+
+    `passes` is the number of micro-batches for which it waits. `layers` (with their traffic) and
+    `forward_layers` (forward only) are what the chain of passes saves by not waiting more often.
+    Arrays of shape (n,) or numbers.
     """
 
     passes: Any
@@ -27,13 +29,14 @@ class EndWait(NamedTuple):
 
 
 class PipelineWaits(NamedTuple):
-    """What stages wait for beside passes, as numbers of hops; each of the shape of p, v and m.
+    """Waits of pipeline stages besides their own passes, counted in hops (sends between stages).
 
-    `hops` of a middle stage for a micro-batch, of which the last one is spared `spared_hops`;
-    `bubble_hops` of the iteration while the pipeline fills and drains, and `late_hops` more where
-    the last stage sets the pace. Where it does not, a middle stage still waits for its logits
-    `end_passes` times; `few_passes` times where it is lighter. Where two stages interleave they go
-    in step, and both are lighter at different steps, `in_step` of them.
+    All have the shape of p, v and m. `hops` is the number per micro-batch on a middle stage, of
+    which the last stage saves `spared_hops`. `bubble_hops` are added per iteration while the
+    pipeline fills and drains, and `late_hops` more where the last stage is the slowest. Where it is
+    not, a middle stage still waits `end_passes` times for the logits of the last stage, or
+    `few_passes` times where the last stage has less work. Two interleaved stages advance in
+    lock-step and have less work at different steps; `in_step` counts these steps.
     """
 
     hops: Floats
@@ -46,16 +49,17 @@ class PipelineWaits(NamedTuple):
 
 
 def pipeline_waits(p: Ints, v: Ints, m: Ints) -> PipelineWaits:
-    r"""The hops of 1F1B (v = 1) and interleaved 1F1B; docs/model.md, The iteration.
+    r"""Count the hops of 1F1B (v = 1) and interleaved 1F1B; docs/model.md, The iteration.
 
     .. math::
         H = \begin{cases} 1 & p = 2, v = 1 \\ 2v - 1/2 & p = 2, v > 1, m > p \\
             2v + (1 - p/m)(2v/(p-1) - 2/p) & p \text{ odd}, v > 1 \\
             2v & \text{otherwise} \end{cases}
 
-    Two stages have one neighbour each. The sends of an interleaved schedule run round the ring of
-    stages in both directions; an odd ring cannot pair all its members at once, but in the first p
-    micro-batches. Where there are no more than these, all passes forward go ahead of all backward.
+    With two stages each has one neighbour. The sends of an interleaved schedule run round the ring
+    of stages in both directions; an odd ring cannot pair all its members at once, except in the
+    first p micro-batches. Where there are only p micro-batches, all forward passes precede all
+    backward passes.
     """
     rings, odd, ahead = v > 1, p % 2 == 1, (v > 1) & (m == p)
     # H, Q, spared, late, E, E' and K of docs/model.md, The pipeline, in this order
@@ -84,13 +88,12 @@ def pipeline_waits(p: Ints, v: Ints, m: Ints) -> PipelineWaits:
 
 
 class PassChain(NamedTuple):
-    """A chain of passes of an iteration, each of which waits for the one before; shape (n,) or a
-    number each.
+    """A chain of dependent passes in an iteration; each value has shape (n,) or is a number.
 
-    It is as long as a full stage takes for all micro-batches and for `stages` more, `forwards`
-    passes forward of such a stage, `fixed_s`, and what the last one takes longer for `visits`
-    micro-batches, less the layers that the first one lacks for `firsts` of them; and as `hops` from
-    stage to stage.
+    Its length is the time of a full stage for all micro-batches and for `stages` more, plus
+    `forwards` forward passes of such a stage, plus `fixed_s` seconds, plus `hops` sends between
+    stages. To this come the extra work of the last stage for `visits` micro-batches, and,
+    subtracted, the layers that the first stage lacks for `firsts` micro-batches.
     """
 
     fixed_s: Any
@@ -102,12 +105,13 @@ class PassChain(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Passes (n,) of a schedule that splits the backward pass, without traffic.
+    """Passes (n,) of a schedule that splits the backward pass, without communication.
 
-    `weights_s` of a micro-batch on a full stage give gradients of weights, and `hidden_s` is the
-    least of these, the other backward seconds and the pass forward. `last_s` is what the last stage
-    has more of the former; its logits have all their gradients at once. The first stage lacks
-    `first_share` of its layers, of which `light_s` shorten no chain.
+    `weights_s` are the seconds per micro-batch on a full stage for gradients of weights, and
+    `hidden_s` is the minimum of these, of the other backward seconds and of the forward pass.
+    `last_s` is the additional time for gradients of weights on the last stage; its logits compute
+    all their gradients at once. The first stage lacks `first_share` of its layers; `light_s` of the
+    time saved by that shortens no chain.
     """
 
     weights_s: Any
@@ -118,15 +122,14 @@ class Split(NamedTuple):
 
 
 def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
-    r"""The chains of ZB-H1, the longest of which is the time of the pipeline; docs/model.md,
-    Schedules.
+    r"""The chains of ZB-H1; the longest one is the time of the pipeline (docs/model.md, Schedules).
 
-    With F, B and W for the pass forward, for gradients of inputs and for those of weights a bubble
-    is left of
+    With F, B and W for the forward pass and the gradients of inputs and of weights, the remaining
+    bubble is
 
     .. math:: (p-1)(F + B) - (\min(m, p) - 1) \min(F, B, W)
 
-    as where a middle stage binds, or seen from the last one (p - 1) F.
+    where a middle stage is the bottleneck, and (p - 1) F where the last one is.
     """
     filled, twice, late_s, weights_s = (
         np.minimum(m, p),
@@ -135,23 +138,23 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
         split.weights_s,
     )
     left_s = split.light_s - (p - 1) * weights_s - (filled - 1) * split.hidden_s
-    loop, turns = 2 * (p - 1), np.maximum(m - 2, 0)
-    # visits where each round trip of hops is for p micro-batches
-    fewest_visits = np.minimum(m, turns // p + np.minimum(m, 2))
-    fewer = np.maximum(fewest_visits, m - p + 1)  # where there is one round trip
+    loop, returns = 2 * (p - 1), np.maximum(m - 2, 0)
+    # visits where each round trip serves p micro-batches
+    min_visits = np.minimum(m, returns // p + np.minimum(m, 2))
+    fewer = np.maximum(min_visits, m - p + 1)  # where there is one round trip
     again_s = (
-        fewer - fewest_visits
+        fewer - min_visits
     ) * weights_s  # gradients of weights that are not waited for in further ones
-    once, spared_s = loop + 2 * np.minimum(p - 2, turns), split.hidden_s * (m > 1)
+    once, spared_s = loop + 2 * np.minimum(p - 2, returns), split.hidden_s * (m > 1)
     seldom = (
         PassChain(
-            left_s - twice * late_s, p - 1, 0.0, twice, 1, loop + 2 * np.minimum(p - 1, turns)
+            left_s - twice * late_s, p - 1, 0.0, twice, 1, loop + 2 * np.minimum(p - 1, returns)
         ),
         PassChain(left_s - late_s + spared_s, p - 1, -1.0, 1.0, 1, once),
         PassChain(left_s + weights_s + spared_s, p - 2, 0.0, 0.0, 1, once - 2),
     )
-    # round trips that turn before the last stage, or at both ends before it
-    inner_visits = turns // np.maximum(p - 1, 1) + 2
+    # round trips that turn one stage before the last one, or one stage before both ends
+    inner_visits = returns // np.maximum(p - 1, 1) + 2
     trips, middle_trips = (
         np.where(p > skipped + 1, np.maximum(m - visits - p + 1, 0), 0)
         for skipped, visits in (
@@ -166,9 +169,9 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
             left_s - twice * late_s - again_s,
             p - 1,
             0.0,
-            fewest_visits,
+            min_visits,
             1,
-            loop + 2 * (m - fewest_visits),
+            loop + 2 * (m - min_visits),
         ),
         PassChain(left_s - filled * late_s, p - 1, 0.0, filled, 1, loop + 2 * (m > p)),
         *seldom,
@@ -191,11 +194,12 @@ def zero_bubble_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
 
 
 class TwoWayRow(NamedTuple):
-    """A chain of passes of DualPipe: F and B of a full stage beyond those of all micro-batches, and
-    visits of the ends.
+    """A chain of passes of DualPipe, as multiples of F and B of a full stage beyond those of all
+    micro-batches.
 
-    Of the last stage `late_visits` leave out gradients of weights, of the first one `ahead_visits`
-    leave out the pass forward.
+    `visits` and `firsts` count the passes through the last and the first stage. `late_visits` of
+    the former omit the gradients of weights, and `ahead_visits` of the latter omit the forward
+    pass.
     """
 
     forwards: Any
@@ -208,12 +212,12 @@ class TwoWayRow(NamedTuple):
 
 
 def two_way_rows(p: Ints, m: Ints) -> tuple[TwoWayRow, ...]:
-    """The longest chains of DualPipe with p > 2 stages; docs/model.md, Schedules, derives their
-    hops and visits.
+    """Return the longest chains of DualPipe with p > 2 stages (derived in docs/model.md,
+    Schedules).
 
-    The middle, or the GPUs with the ends of the model, have passes all along, or hops do: in round
-    trips between both ends, which take 2 p - 2 hops for p micro-batches, or between the GPUs beside
-    these.
+    Either the GPUs in the middle, or those with the ends of the model, are busy all the time, or
+    sends are the bottleneck: in round trips between both ends, which take 2 p - 2 hops for p
+    micro-batches, or between the GPUs next to the ends.
     """
     n, each_way, beyond = p // 2 - 1, m // 2, m - 2 * p
     trips = (
@@ -224,7 +228,7 @@ def two_way_rows(p: Ints, m: Ints) -> tuple[TwoWayRow, ...]:
     several = 5 * p - 5 + (2 * p - 2) * trips, each_way - p + 1 - n * trips
     sooner = partial[0] - 2, partial[1] + (beyond - 2 > p * trips)
     within = 5 * p - 9 + 2 * (p - 3) * inner_trips + np.maximum(2 * remainder - 2, 0)
-    # of rows that four stages have with gradients of weights, and all of the first stage
+    # for four stages these rows include gradients of weights, and the whole first stage
     late_visits = np.minimum(n - 1, 1)
     last_row = TwoWayRow(
         n,
@@ -271,19 +275,19 @@ def _rows_where(holds: Any, row: TwoWayRow, alternative: TwoWayRow) -> TwoWayRow
 
 
 def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
-    r"""The chains of DualPipe, the longest of which is the time of the pipeline; docs/model.md,
-    Schedules.
+    r"""The chains of DualPipe; the longest one is the time of the pipeline (docs/model.md,
+    Schedules).
 
-    Stages i and p + 1 - i share a GPU, n = p/2 - 1 of such pairs away from the middle one, and m/2
-    micro-batches go either way. Without hops a bubble is left of
+    Stages i and p + 1 - i share a GPU, with n = p/2 - 1 such pairs besides the middle one, and m/2
+    micro-batches go in each direction. Without sends the remaining bubble is
 
     .. math:: \max\bigl((n-1) F + 2 n B, \; 2 n F + n B\bigr) - n W
 
-    as where the middle binds, which is at most that of the authors, :math:`n (F + 2 B - W)`; or
-    seen from the GPU with both ends of the model n(B - W). Messages wait for each other at ports in
-    orders that change with every length of a pass: `port_waits` hops are added. With stages of as
-    many layers each and hops of up to a fifth of a pass no random pipeline was charged too little;
-    docs/model.md says by how much others are.
+    where the middle is the bottleneck, which is at most the bubble of the authors, :math:`n (F + 2
+    B - W)`, and n(B - W) where the GPU with both ends of the model is. Messages wait for each other
+    at ports in an order that changes with every length of a pass, so `port_waits` hops are added.
+    For stages with equally many layers and hops of up to a fifth of a pass, no random pipeline took
+    longer than predicted; docs/model.md states the deviations of others.
     """
     n, w, share = p // 2 - 1, split.hidden_s, split.first_share
     of_two = PassChain(0.0, 0.0, 0.0, np.where(p > 1, m // 2, m), np.where(p > 1, m // 2, m), m - 1)
@@ -301,15 +305,16 @@ def two_way_chains(p: Ints, m: Ints, split: Split) -> tuple[PassChain, ...]:
 
 
 def port_waits(p: Ints) -> Floats:
-    """Hops that DualPipe waits at ports, added to its chains: with hops of up to a fifth of a pass
-    none needed more.
+    """Hops added to the chains of DualPipe for waits at ports.
+
+    With hops of up to a fifth of a pass, no simulated pipeline needed more.
     """
     return np.where(p > 6, p / 4 + 2.25, 2.0 * (p > 2))
 
 
 class StageLayers(NamedTuple):
-    """Layers (n,) of a full stage, and how many the first and the last one lack; seconds in which
-    the layers of further predictions give gradients of weights.
+    """Layers (n,) of a full stage, how many of them the first and the last stage lack, and the
+    seconds for gradients of weights of further prediction layers.
     """
 
     layers: Ints
@@ -321,12 +326,12 @@ class StageLayers(NamedTuple):
 def schedule_chains(
     schedule: str, p: Ints, m: Ints, layer: Passes, added_s: Any, layers: StageLayers
 ) -> tuple[PassChain, ...]:
-    """The chains of passes of a schedule that splits the backward pass of a layer.
+    """Return the chains of passes of a schedule that splits the backward pass of a layer.
 
     Parameters
     ----------
     added_s
-        Seconds of a layer in which gradients of weights are added up by kernels of their own.
+        Seconds per layer of separate kernels that accumulate gradients of weights.
     """
     full_layers, first_lacks, last_lacks, further_s = layers
     weights, inputs = layer.weights + added_s, layer.backward - layer.weights
@@ -345,12 +350,12 @@ def schedule_chains(
 
 
 def met_hops(dp_mode: str, zero: Ints, m: Ints, hops: Floats, bubble_hops: Floats) -> Floats:
-    """Hops of a stage that are under way at the same time as gradients.
+    """Count the hops of a stage that share the links with gradients at the same time.
 
-    Gradients one step late are there all along. Those that hide set out when hops forward are over:
-    they meet half the hops of one micro-batch, or all hops of all where shards are reduced with
-    each, half of those that fill and drain the pipeline, and one that is on its way when they set
-    out.
+    Gradients that are one step late overlap with all hops. Gradients that hide behind compute start
+    once the forward hops are over: they overlap with half the hops of one micro-batch, or with
+    those of all micro-batches where shards are reduced in each; with half of the hops that fill and
+    drain the pipeline; and with one hop that is in flight when they start.
     """
     if dp_mode == "sync":
         return np.zeros(len(zero))

@@ -1,5 +1,5 @@
-"""Communication of a stage: of a micro-batch, of the hop to the next stage, and of its replicas
-once an iteration.
+"""Communication of a stage: per micro-batch, of the send to the next stage, and of its replicas
+once per iteration.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ from coopt.perf.parameters import (
 # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 OVERLAP_COST = 0.33
 FULL_REPEATS, FFN_REPEATS, EXCHANGES, RING_PASSES = 4, 2, 4, 3
-# of HBM traffic for each parameter updated: 30 by Adam, as much by norm, clipping and copies
+# HBM traffic per updated parameter: 30 bytes by Adam, as much by norm, clipping and copies
 # (judgement)
 OPTIMIZER_BYTES = 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageTraffic:
-    """Mappings of a workload on placements; every property holds seconds of shape (n,), of a layer
-    where not said.
-    """
+    """Communication times of placed mappings; shape (n,), per layer unless stated otherwise."""
 
     workload: Workload
     links: LinkRates
@@ -57,12 +55,12 @@ class StageTraffic:
 
     @property
     def rows(self) -> Floats:
-        """n: tokens of a GPU in a micro-batch."""
+        """n: tokens per GPU and micro-batch."""
         return self.mappings.micro_batch * float(self.workload.model.seq) / self.mappings.cp
 
     @cached_property
     def activation(self) -> Floats:
-        """D_a: bytes between two layers."""
+        """D_a: bytes passed between two layers."""
         return BYTES * self.rows * self.workload.model.hidden
 
     @cached_property
@@ -80,11 +78,11 @@ class StageTraffic:
 
     @cached_property
     def tp_sum(self) -> AffineSeconds:
-        """Half of an all-reduce of them over the TP group; with sequence parallelism a gather or a
-        scatter.
+        """Half of an all-reduce of the activations over the TP group; with sequence parallelism an
+        all-gather or reduce-scatter.
         """
         if self.workload.options.collectives == "levels":
-            # no switch adds up then, so that half of a sum takes as long as a gather
+            # no switch sums then, so that half of an all-reduce takes as long as a gather
             return self.tp_gather
         inside, summed, sized = (
             self.placements.tp,
@@ -103,8 +101,8 @@ class StageTraffic:
 
     @property
     def tp_is_sized(self) -> bool:
-        """Whether TP groups choose their way by the size of messages, which are of one size but for
-        experts' rows.
+        """Whether TP groups choose their algorithm by message size: all their messages have the
+        same size, unless TP splits experts.
         """
         options = self.workload.options
         return options.collectives != "levels" and not (
@@ -113,18 +111,18 @@ class StageTraffic:
 
     @cached_property
     def repeats_forward(self) -> Any:
-        """Whether each mapping repeats the forward pass (full recomputation)."""
+        """Whether each mapping recomputes the forward pass (full recomputation)."""
         return self.mappings.recompute == FULL
 
     @cached_property
     def repeats_experts(self) -> Any:
-        """Whether each mapping repeats the forward pass of its experts."""
+        """Whether each mapping recomputes the forward pass of its experts."""
         return self.repeats_forward | (self.mappings.recompute == NORM_FFN)
 
     @property
     def repeated_gathers(self) -> Any:
-        """TP all-gathers of a layer that are repeated: all of the forward pass, or those of the
-        feed-forward layer.
+        """Number of TP all-gathers per layer that recomputation repeats: those of the forward pass,
+        or of the feed-forward part.
         """
         model = self.workload.model
         feed_forward = FFN_REPEATS * ffn_share(model) * (self.mappings.recompute == NORM_FFN)
@@ -132,12 +130,12 @@ class StageTraffic:
 
     @property
     def tp(self) -> AffineSeconds:
-        """All TP collectives of a layer, forward and backward."""
+        """Time of all TP collectives of a layer, forward and backward."""
         return self.tp_sum * self._tp_passes
 
     @cached_property
     def _tp_passes(self) -> Floats:
-        """How many TP collectives the seconds of those of a layer are."""
+        """Number of TP collectives per layer, weighted by the share of each that is not hidden."""
         # n_AG of docs/model.md, Traffic of a mapping
         options, m, forward = self.workload.options, self.mappings, self._forward_cost
         blocks = block_share(self.workload.model)
@@ -150,7 +148,7 @@ class StageTraffic:
 
     @property
     def _forward_cost(self) -> Floats:
-        """The share of a forward TP collective that costs time."""
+        """Share of a forward TP collective that is not hidden."""
         pipelined = (
             self.mappings.sequence_parallel & self.workload.options.software.tp_forward_overlap
         )
@@ -158,7 +156,7 @@ class StageTraffic:
 
     @property
     def forward_shares(self) -> tuple[Floats, Floats, Floats]:
-        """What of TP, CP and EP traffic of a layer belongs to its pass forward; (n,) each."""
+        """Shares of the TP, CP and EP traffic of a layer in its forward pass; shape (n,) each."""
         gathers_ahead = (
             4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
         )
@@ -171,8 +169,8 @@ class StageTraffic:
 
     @property
     def ring(self) -> AffineSeconds:
-        """Keys and values go round the ring of context ranks in every pass of the attention
-        core.
+        """Exchange of keys and values round the ring of context ranks, in every pass of the
+        attention core.
         """
         c, inside = self.mappings.cp, self.placements.cp
         if not (c > 1).any():
@@ -190,7 +188,7 @@ class StageTraffic:
 
     @property
     def exchange(self) -> AffineSeconds:
-        """Tokens go to their experts and back by all-to-alls; the mean over all layers."""
+        """All-to-alls that send tokens to their experts and back, averaged over all layers."""
         model = self.workload.model
         if not model.experts:
             return AffineSeconds()
@@ -207,7 +205,7 @@ class StageTraffic:
 
     @property
     def expert_gather(self) -> AffineSeconds:
-        """Rows of experts gathered where TP splits these; the mean over all layers."""
+        """All-gathers of expert inputs where TP splits the experts, averaged over all layers."""
         if not self.workload.model.experts or not self.workload.options.expert_tp:
             return AffineSeconds()
         inside = self.placements.tp
@@ -232,11 +230,11 @@ class StageTraffic:
         )
 
     def hidden_exchanges(self, behind_s: Floats, m: Ints) -> tuple[AffineSeconds, AffineSeconds]:
-        """Expert traffic of a layer if its all-to-alls hide behind another micro-batch, and if that
-        is too short.
+        """Expert traffic of a layer if its all-to-alls are hidden behind another micro-batch, and
+        if that is too short.
 
-        The second is zero where nothing hides. Where a pipeline has one micro-batch there is no
-        other.
+        The second is zero where nothing is hidden. In a pipeline with one micro-batch there is no
+        other one.
         """
         exchange, rows_gather = self.exchange, self.expert_gather
         if exchange.is_zero or not self.workload.options.ep_overlap:
@@ -262,9 +260,7 @@ class StageTraffic:
 
 @dataclass(frozen=True, kw_only=True)
 class Replicas:
-    """Mappings of a workload on placements, with the parameters their fullest GPUs hold; arrays of
-    shape (n,).
-    """
+    """Placed mappings with the parameters on their fullest GPUs; arrays of shape (n,)."""
 
     workload: Workload
     links: LinkRates
@@ -274,17 +270,19 @@ class Replicas:
     expert_parameters: Floats
 
     def data_parallel(self) -> AffineSeconds:
-        """T_dp: gradients reduced and scattered, then gradients (ZeRO 0) or 16-bit parameters
-        gathered.
+        """T_dp: reduce-scatter of gradients, then all-gather of gradients (ZeRO 0) or of 16-bit
+        parameters.
         """
         scatter, gather_back = self.shared_exchange()
         experts_scatter, experts_gather_back = self.expert_exchange()
         return scatter + gather_back + experts_scatter + experts_gather_back + self._twins()
 
     def _twins(self) -> AffineSeconds:
-        """What two GPUs that hold the same two stages of a pipeline send each other: before
-        replicas reduce gradients those of one stage, and what then comes of the other, gradients or
-        parameters. All send at once, to whom the pair that ties an embedding is of other schedules.
+        """Exchange between the two GPUs of a DualPipe pipeline that hold the same two stages.
+
+        Each sends its gradients of one stage before replicas reduce them, and receives the
+        resulting gradients or parameters of the other stage. All of them send at the same time, in
+        place of the exchange of a tied embedding in other schedules.
         """
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
@@ -293,13 +291,14 @@ class Replicas:
         first_send = send(self.links, gradient * parameters, crosses)
         return_send = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
         sends = (first_send + return_send) * (m.pp > 1)
-        # under this schedule no embedding is tied between GPUs, so that twins have the kind `tied`
-        # to themselves
+        # under this schedule no embedding is tied between GPUs, so that the kind `tied` is free
         return AffineSeconds(sends.fixed, tied=sends.pp)
 
     def inside_s(self) -> Floats:
-        """What data-parallel traffic keeps links of a domain busy at most: once with all that is
-        exchanged, but for what each rank has where everything goes level by level.
+        """Upper bound on the time that data-parallel traffic occupies the links inside a domain.
+
+        With `collectives = "levels"` each rank already has its own share; otherwise all data count
+        once.
         """
         m, place, scatters_and_returns = self.mappings, self.placements, self._times
         groups = [(self.parameters, place.dp * place.cp)]
@@ -322,14 +321,14 @@ class Replicas:
         return np.asarray(busy / self.links.hb_byte_s, dtype=np.float64)
 
     def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
-        """Scatter and gather of all but the experts."""
+        """Reduce-scatter and all-gather of all parameters but the experts."""
         m, place = self.mappings, self.placements
         return self._exchange(
             self.parameters, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp"
         )
 
     def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
-        """Scatter and gather among the GPUs that hold the same experts."""
+        """Reduce-scatter and all-gather among the GPUs that hold the same experts."""
         if not self.workload.model.experts:
             return AffineSeconds(), AffineSeconds()
         *_, inside, across = expert_ranks(
@@ -354,8 +353,8 @@ class Replicas:
         return rates.of(scattered_bytes) * scatters, rates.of(returned_bytes) * returns
 
     def _sent_bytes(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """Bytes of one scatter of gradients, and of what is gathered: gradients (ZeRO 0) or 16-bit
-        parameters.
+        """Bytes of one reduce-scatter of gradients, and of the all-gather of gradients (ZeRO 0) or
+        16-bit parameters.
         """
         gradient = self.workload.options.software.gradient_bytes
         return (
@@ -365,18 +364,18 @@ class Replicas:
 
     @property
     def _times(self) -> tuple[Ints, Ints]:
-        """How often an iteration scatters, and gathers."""
+        """Number of reduce-scatters and of all-gathers per iteration."""
         zero, times = self.mappings.zero, shard_rounds(self.workload, self.mappings)
         return np.where(zero >= 2, times, 1), np.where(zero == 3, 2 * times, 1)
 
     @property
     def exchanges(self) -> Ints:
-        """Scatters and gathers of an iteration."""
+        """Total number of reduce-scatters and all-gathers per iteration."""
         scatters, returns = self._times
         return scatters + returns
 
     def embedding(self) -> AffineSeconds:
-        """First and last stage add their gradients of a tied embedding."""
+        """Sum of the gradients of a tied embedding between the first and the last stage."""
         model = self.workload.model
         if (
             not model.tied_embeddings or self.workload.options.schedule == "dualpipe"
@@ -388,7 +387,7 @@ class Replicas:
             * model.hidden
         )
         crosses = self.mappings.pp > self.placements.pp
-        # two ranks: one in each of two domains, or both in one
+        # two ranks: in two domains, or in the same one
         across, inside = (gather(self.links, size, x, 2 // x, "tied", summed=True) for x in (1, 2))
         times = 2 * (self.mappings.pp > 1)
         return AffineSeconds(
@@ -397,7 +396,7 @@ class Replicas:
         )
 
     def optimizer(self, device: Device) -> AffineSeconds:
-        """The step over the parameters this GPU updates."""
+        """Optimizer step over the parameters that a GPU updates."""
         m = self.mappings
         own_shard, all_parameters = self.parameters / (m.dp * m.cp), self.parameters
         if self.workload.model.experts:
@@ -415,7 +414,7 @@ class Replicas:
 def replicas_of(
     workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements
 ) -> Replicas:
-    """The replicas of every mapping."""
+    """Return the replicas of every mapping."""
     expert_tp = workload.options.expert_tp
     return Replicas(
         workload=workload,
@@ -430,10 +429,11 @@ def replicas_of(
 def layers_behind(
     workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], m: Any
 ) -> Floats:
-    """Layers that data-parallel traffic can hide behind: one micro-batch's, or all of them where
-    shards are reduced; none unless it is asked to.
+    """Number of layers that data-parallel traffic can overlap with; shape (n,).
 
-    Every stage reduces shards behind its own layers, the last one behind fewer.
+    These are the layers of one micro-batch, or of all micro-batches where shards are reduced in
+    each; none unless overlap is enabled. Every stage overlaps with its own layers, of which the
+    last stage has fewer.
     """
     if workload.options.dp_mode != "overlap":
         return np.zeros(len(mappings))
@@ -447,14 +447,16 @@ def layers_behind(
 def window_of(
     behind: Floats, layer_s: Any, free_share: Floats, traffic: Iterable[AffineSeconds]
 ) -> AffineSeconds:
-    """What data-parallel traffic can hide behind: compute of so many layers, but for the attention
-    core that a context ring has to itself, and the free share of their traffic, as far as that
-    stays inside domains and leaves NICs idle.
+    """Time that data-parallel traffic can overlap with.
 
-    It is not free where gradients take the same links. Nor is it of passes forward in whose place
-    logits, and gradients that are added up, take compute: these have up to half of the traffic, in
-    a fourth of the compute or more. Schedules that split the backward pass end with passes that
-    have none.
+    This is the compute of `behind` layers, without the attention core that overlaps with a context
+    ring, plus the free share of their communication where it stays inside domains and leaves NICs
+    idle.
+
+    Communication is not free where gradients use the same links, nor is that of forward passes in
+    whose place logits or the accumulation of gradients run: forward passes have up to half of the
+    communication in a fourth of the compute or more. Schedules that split the backward pass end
+    with passes without communication.
     """
     inside_s = sum(
         (np.where(_crosses(part), 0.0, part.fixed) for part in traffic), np.zeros(len(behind))
@@ -463,12 +465,12 @@ def window_of(
 
 
 def share_left(taken_s: Any, whole_s: Any) -> Floats:
-    """What is left of some time of which so much is taken, as a share; none of no time."""
+    """Share of `whole_s` that remains after `taken_s`; 0 where `whole_s` is 0."""
     duration_s = np.asarray(whole_s, dtype=np.float64)
     share: Floats = np.maximum(0.0, 1.0 - taken_s / np.where(duration_s > 0, duration_s, 1.0))
     return share * (duration_s > 0)
 
 
 def _crosses(part: AffineSeconds) -> Any:
-    """Whether any of it goes between domains."""
+    """Whether any of the traffic crosses domains."""
     return sum((np.abs(kind_bytes) for kind_bytes in part.parts[1:]), 0.0) > 0

@@ -121,7 +121,7 @@ def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
             pp=_row(inside["pp"]),
             dp=_row(inside["dp"]),
             dp_domains=None if is_even else _row(count),
-            dp_fewest=None if is_even else _row(fewest),
+            dp_min=None if is_even else _row(fewest),
         ),
         names=names,
         extents=extents,
