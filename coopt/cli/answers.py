@@ -22,6 +22,7 @@ from coopt.cli.terminal import (
     check_folder,
     check_place,
     note,
+    write_file,
 )
 
 if TYPE_CHECKING:
@@ -98,7 +99,6 @@ def solve(
     refuted by the witness.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, holds_better, plan_json, with_replaced
     from coopt.report.plan import plan_report, plan_screen
@@ -115,11 +115,12 @@ def solve(
         (question, plan) if plan.cost is None else decided(question, plan)
     )
     try:
+        what = "plan" if plan.parts else "answer, which holds no plan,"
         if output is not None and holds_better(output, plan):
             note(f"{output} keeps its plan, as the search ended early without a better one")
-        elif output is not None:
-            write_text(output, plan_json(plan) + "\n")
-            note(f"{'plan' if plan.parts else 'answer, which holds no plan,'} written to {output}")
+        else:
+            write_file(output, lambda: plan_json(plan) + "
+", what)
     finally:
         # printed even where the file cannot be written: hours of search are not lost to a full disk
         text = (

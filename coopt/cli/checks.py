@@ -17,7 +17,7 @@ from coopt.cli.arguments import (
     parts_asked,
     plan_argument,
 )
-from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, note
+from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, write_file
 
 if TYPE_CHECKING:
     from coopt.verifier.simulation.plans import TraceRecord
@@ -111,7 +111,6 @@ def prove(
     one of a lower bound, which it names; so it is with a gap, which takes fewer cases.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import proof_json
     from coopt.solving.proofs.search import prove
 
@@ -122,9 +121,7 @@ def prove(
     )
     if output is None:
         answer(text)
-    else:
-        write_text(output, text + "\n")
-        note(f"proof written to {output}")
+    write_file(output, lambda: text + "\n", "proof")
 
 
 @click.command()
@@ -203,7 +200,6 @@ def simulate(
     Exit codes: 0 every bound is met, 5 one is missed.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import decided, read_plan
     from coopt.report.tables import rendered
     from coopt.report.traffic import simulation_report
@@ -218,9 +214,8 @@ def simulate(
     simulation = simulate(
         question, decided_plan, part=part, trace=None if trace is None else records
     )
-    if trace is not None:
-        write_text(trace, chrome_trace(records))
-        note(f"{sum(len(record.events) for record in records):,} events written to {trace}")
+    count = sum(len(record.events) for record in records)
+    write_file(trace, lambda: chrome_trace(records), f"{count:,} events")
     if as_json:
         answer(simulation.model_dump_json(by_alias=True, indent=2))
     else:

@@ -15,7 +15,15 @@ import click
 
 from coopt.cli.arguments import Settings, instance_argument, plan_argument
 from coopt.cli.checks import REJECTED
-from coopt.cli.terminal import POINTS, TIME_LIMIT, answer, check_place, command_line, note
+from coopt.cli.terminal import (
+    POINTS,
+    TIME_LIMIT,
+    answer,
+    check_place,
+    command_line,
+    note,
+    write_file,
+)
 from coopt.instance.errors import InstanceError, alternatives, both
 from coopt.instance.texts import write_new_text, write_text
 
@@ -219,7 +227,6 @@ def report(
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import decided, read_plan
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
@@ -248,8 +255,7 @@ def report(
     is_explained = case.stands_alone or (case.answered and given_plan.cost is None)
     if is_explained and not without["no_sensitivity"]:
         case = replace(case, explanation=explain(question, given_plan))
-    write_text(output, page_html(case))
-    note(f"page written to {output}")
+    write_file(output, lambda: page_html(case), "page")
     answer(rendered(page_report(case)))
     ctx.exit(0 if case.verdict.accepted else REJECTED)
 

@@ -15,7 +15,7 @@ from coopt.cli.arguments import (
     parts_asked,
     plan_argument,
 )
-from coopt.cli.terminal import TIME_LIMIT, check_place, check_places, note
+from coopt.cli.terminal import TIME_LIMIT, check_place, check_places, note, write_file
 
 ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
 
@@ -56,7 +56,6 @@ def traffic(
     several.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import decided, read_plan
     from coopt.report.pictures import check_picture, draw_heat_map
     from coopt.report.tables import rendered
@@ -80,9 +79,12 @@ def traffic(
         )
         reports.append((name, traffic_figures(question, family, sent_demands)))
     (_, figures), *_ = reports
-    if matrix is not None:
-        write_text(matrix, matrix_csv(single_demand(sent_demands, "--matrix")))
-        note(f"bytes of {figures.workloads[0].talking_pairs:,} pairs written to {matrix}")
+    talking = sum(workload.talking_pairs for workload in figures.workloads[:1])
+    write_file(
+        matrix,
+        lambda: matrix_csv(single_demand(sent_demands, "--matrix")),
+        f"bytes of {talking:,} pairs",
+    )
     if heat_map is not None:
         draw_heat_map(
             cells_of(single_demand(sent_demands, "--heat-map")),
@@ -143,7 +145,6 @@ def route(
     the iteration time with these routes. Goes part by part, where the plan has several.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import decided, read_plan
     from coopt.report.csv_files import links_csv
     from coopt.report.tables import rendered
@@ -171,10 +172,9 @@ def route(
         )
         for name in names
     ]
-    if links is not None:
-        (_, routing), *_ = routings
-        write_text(links, links_csv(routing))
-        note(f"loads of {len(routing.links):,} bundles written to {links}")
+    (_, routing), *_ = routings
+    loads = f"loads of {len(routing.links):,} bundles"
+    write_file(links, lambda: links_csv(routing), loads)
     answer_parts(routings, lambda routing: rendered(routing_report(routing)), as_json=as_json)
 
 

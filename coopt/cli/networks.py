@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coopt.cli.arguments import Settings, a_file, catalog_kind, catalog_name, settings_option
-from coopt.cli.terminal import BYTES, LATENCY, RATE, SEED, answer, check_place, check_places, note
+from coopt.cli.terminal import (
+    BYTES,
+    LATENCY,
+    RATE,
+    SEED,
+    answer,
+    check_place,
+    check_places,
+    note,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from coopt.network.schedules.board import Board
@@ -94,7 +104,6 @@ def collective(
     clos:4x8:2, fattree:4) or a .graphml file. The schedule is replayed on the graph before anything
     is said about it.
     """
-    from coopt.instance.texts import write_text
     from coopt.network.direct_graphs import catalog_parts, fabric_bill
     from coopt.network.direct_shapes import fabric
     from coopt.network.graph_files import graph_text
@@ -111,18 +120,14 @@ def collective(
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None
     check_places((schedule, export), graph, *(train or ()))
-    if export is not None:
-        write_text(export, graph_text(wires, export))
-        note(f"graph written to {export}")
+    write_file(export, lambda: graph_text(wires, str(export)), "graph")
     outcome, plan = collective(wires, **options, free_roots=roots == "free")
     trained = (
         None
         if train is None
         else _trained(train, part, board_of(wires), plan, options["latency_s"])
     )
-    if schedule is not None:
-        write_text(schedule, schedule_json(board_of(wires), plan))
-        note(f"schedule written to {schedule}")
+    write_file(schedule, lambda: schedule_json(board_of(wires), plan), "schedule")
     answer(
         collective_json(outcome, bill, trained)
         if as_json
@@ -180,7 +185,6 @@ def bom(
     have the lengths of cables, too.
     """
     from coopt.instance.files import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import read_plan
     from coopt.report.csv_files import procurement_csv
     from coopt.report.networks import bill_report
@@ -201,9 +205,7 @@ def bom(
         beside=beside,
         against=against,
     )
-    if table is not None:
-        write_text(table, procurement_csv(bill))
-        note(f"bill written to {table}")
+    write_file(table, lambda: procurement_csv(bill), "bill")
     answer(
         bill.model_dump_json(by_alias=True, indent=2) if as_json else rendered(bill_report(bill))
     )

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from coopt.cli.arguments import a_file
-from coopt.cli.terminal import PERCENT, answer, check_folder, check_place, check_places, note
+from coopt.cli.terminal import (
+    PERCENT,
+    answer,
+    check_folder,
+    check_place,
+    check_places,
+    note,
+    write_file,
+)
 from coopt.instance.errors import counted
 
 if TYPE_CHECKING:
@@ -219,7 +227,6 @@ def calibrate(
     or a trace, values are held to the catalog's, and intervals and the mapping to run next are
     printed.
     """
-    from coopt.instance.texts import write_text
     from coopt.validation.own_runs import measurements_of, table_of
     from coopt.validation.settings import check_globs, sets_asked
 
@@ -227,15 +234,12 @@ def calibrate(
     measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
-    if table is not None:
-        write_text(table, table_of(log_rows))
-        note(f"{counted(len(log_rows), 'row')} read from logs written to {table}")
+    read = f"{counted(len(log_rows), 'row')} read from logs"
+    write_file(table, lambda: table_of(log_rows), read)
     report, lines, document = (_fitted_to_prior if posterior or log_rows else _fitted)(
         measured, sets
     )
-    if output is not None:
-        write_text(output, lines + "\n")
-        note(f"catalog lines written to {output}")
+    write_file(output, lambda: lines + "\n", "catalog lines")
     answer(document if as_json else report + lines)
 
 

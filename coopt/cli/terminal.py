@@ -11,7 +11,7 @@ import shlex
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from coopt.instance.errors import InstanceError
-from coopt.instance.texts import check_digits, toml_text
+from coopt.instance.texts import check_digits, toml_text, write_text
 
 TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of a text, so that a terminal shows something else than what
@@ -48,6 +48,13 @@ def note(text: str) -> None:
         _write(sys.stderr, f"coopt: {text}")
     except OSError:
         _hush(sys.stderr)
+
+
+def write_file(file: str | None, content: Callable[[], str], what: str) -> None:
+    """Write a file where one is named, and tell what it holds; `content` is made only then."""
+    if file is not None:
+        write_text(file, content())
+        note(f"{what} written to {file}")
 
 
 def command_line(ctx: click.Context) -> str:

@@ -188,7 +188,7 @@ def read_graphml(path: str | Path) -> nx.Graph:
 
 def graphml_text(graph: nx.Graph) -> str:
     """The graph as GraphML; `read_graphml` gives it back."""
-    return f"{_GraphmlWriter(graph=graph, prettyprint=True)}\n"
+    return f"{str(_GraphmlWriter(graph=graph, prettyprint=True)).rstrip()}\n"
 
 
 class _GraphmlWriter(GraphMLWriter):  # type: ignore[misc]  # networkx is untyped

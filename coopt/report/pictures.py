@@ -132,6 +132,13 @@ def plain_ticks(axis: Axis, ends: tuple[float, float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def plain_axes(axes: Axes) -> None:
+    """A pale grid behind, and no frame above and to the right."""
+    axes.grid(which="major", color="#e6e6e6", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def draw_scatter(comparison: Comparison, path: str) -> None:
     """Write the picture: times against each other, and their ratio over the measured time.
 
@@ -221,9 +228,7 @@ def _dress_scatter(axes: Axes, ends: tuple[float, float]) -> None:
     """Measured times below, a grid behind."""
     axes.set(xscale="log", xlim=ends, xlabel="measured iteration time (s)")
     plain_ticks(axes.xaxis, ends)
-    axes.grid(which="major", color="#e6e6e6", lw=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes)
 
 
 def draw_heat_map(cells: Cells, title: str, path: str) -> None:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from coopt.instance.errors import InstanceError
 from coopt.report import words
-from coopt.report.pictures import COLOURS, check_picture, made_folder, save_picture
+from coopt.report.pictures import COLOURS, check_picture, made_folder, plain_axes, save_picture
 from coopt.report.tables import PIPED_WIDTH, facts, figures
 from coopt.suite.driver import Summary
 from coopt.suite.form import CaseGrid, FigureView, PublishedRow, Study, TableView, View
@@ -448,6 +448,4 @@ def _style(axes: Axes, view: FigureView, curves: Sequence[Curve]) -> None:
         axes.xaxis.set_major_formatter(lambda value, place: f"{value:,.10g}")
     if view.share_of or view.y in SHARES:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes.grid(which="major", color="#e6e6e6", lw=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes)

@@ -36,7 +36,7 @@ from coopt.report.fronts.text import (
     value_of,
     value_scale,
 )
-from coopt.report.pictures import INSTALL, made_folder, save_picture
+from coopt.report.pictures import INSTALL, made_folder, plain_axes, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,9 +71,7 @@ def draw_front(front: Front, instance: Instance, path: str) -> None:
     _points(axes, front, instance, size)
     axes.set(xlabel=time_label(instance), ylabel=label)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.6g}"))
-    axes.grid(color="#e6e6e6", lw=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes)
     save_picture(figure, path, about=f"{instance.name}. {headline}")
 
 

@@ -41,11 +41,9 @@ def in_seconds(instance: Instance) -> bool:
     Where a choice is open and no bound is given, their paces are seconds
     (`coopt.solving.fronts.sweep`).
     """
-    if len(instance.workload) != 1:
-        return False
-    return instance.problem == "shared" or (
-        instance.problem == "choice" and not instance.workload[0].bounded
-    )
+    compares_seconds = bool(instance.open_keys) and not instance.workload[0].bounded
+    placed = not instance.beyond_one_network or compares_seconds
+    return placed and len(instance.workload) == 1
 
 
 def in_days(instance: Instance) -> bool:
