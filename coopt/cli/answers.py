@@ -119,8 +119,7 @@ def solve(
         if output is not None and holds_better(output, plan):
             note(f"{output} keeps its plan, as the search ended early without a better one")
         else:
-            write_file(output, lambda: plan_json(plan) + "
-", what)
+            write_file(output, lambda: plan_json(plan) + "\n", what)
     finally:
         # printed even where the file cannot be written: hours of search are not lost to a full disk
         text = (
