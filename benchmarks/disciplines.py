@@ -20,7 +20,7 @@ from typing import Any
 from rows import csv_text
 
 import coopt
-from coopt.columns.pace import paces, unbounded
+from coopt.columns.times import paces, unbounded
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.family import Family

@@ -343,7 +343,7 @@ class Groups(NamedTuple):
         return np.asarray((self.stages == 2) & (self.closes == 0))
 
     @property
-    def may_turn(self) -> Bools:
+    def stages_can_adjoin(self) -> Bools:
         """Whether stages can lie side by side: one in each domain, all filled alike, and no group
         parted by TP.
         """

@@ -13,7 +13,7 @@ import numpy as np
 
 from coopt.columns.context import Context, DomainSet, groups_of
 from coopt.columns.dominance import undominated
-from coopt.columns.fittings import Fitting, timely
+from coopt.columns.feasible import FeasibleMappings, possibly_in_time
 from coopt.columns.flows import Groups
 from coopt.columns.grid import degrees, placed_on
 from coopt.columns.layouts import NicLayout, stacked
@@ -98,14 +98,14 @@ class Pool:
         shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
         return np.broadcast_to(self.pieces.at(r), shape)
 
-    def undisturbed_s(self, byte_s: float) -> Floats:
+    def contention_free_s(self, byte_s: float) -> Floats:
         """Iteration time of every row (n,) where all traffic between domains has that rate; kept
         for each rate.
         """
-        if byte_s not in self._undisturbed_s:
+        if byte_s not in self._contention_free_s:
             r = self.charged(Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s)))
-            self._undisturbed_s[byte_s] = self.pieces.at(r)
-        return self._undisturbed_s[byte_s]
+            self._contention_free_s[byte_s] = self.pieces.at(r)
+        return self._contention_free_s[byte_s]
 
     def take(self, rows: Ints) -> Pool:
         """The chosen rows."""
@@ -212,7 +212,7 @@ class Pool:
         return {}
 
     @cached_property
-    def _undisturbed_s(self) -> dict[float, Floats]:
+    def _contention_free_s(self) -> dict[float, Floats]:
         return {}
 
     def charged(self, r: Reciprocals) -> Reciprocals:
@@ -234,7 +234,7 @@ class Pool:
 
 
 def pool(
-    source: Fitting,
+    source: FeasibleMappings,
     gpu: Gpu,
     hb: HbDomain,
     site: DomainSet,
@@ -274,7 +274,7 @@ def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:
 
 
 def in_time(
-    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
 ) -> tuple[Pool, Counter[str]]:
     """The rows that meet their bound on the best network, and how many were dropped by cause."""
     quick, gated = _quick(source, site)
@@ -288,7 +288,7 @@ def in_time(
 
 
 def meeting(
-    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints
 ) -> Pool:
     """Some of the mappings that fit, in all the places in which they meet their bound on the best
     network.
@@ -300,7 +300,7 @@ def meeting(
 
 
 def promising(
-    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet
 ) -> tuple[Pool, Counter[str]]:
     """The rows that fit and whose compute alone meets their bound, and how many were dropped by
     cause.
@@ -309,7 +309,7 @@ def promising(
     return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
 
 
-def _quick(source: Fitting, site: DomainSet) -> tuple[Bools, Counter[str]]:
+def _quick(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[str]]:
     """Which mappings that fit meet their bound by compute alone, and how many placements were
     dropped by cause.
     """
@@ -325,7 +325,7 @@ def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) ->
     others.
     """
     quadruples = degrees(workload, context.site.gpus)
-    timely_mappings = timely(
+    timely_mappings = possibly_in_time(
         workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s
     )
     return in_orders(place(workload, gpu, hb, context.site, timely_mappings), context.discipline)
@@ -349,7 +349,7 @@ def in_orders(pool: Pool, discipline: Discipline) -> Pool:
     orders = pool.workload.mapping.outermost
     stages_apart = np.arange(len(pool) if "pp" in orders else 0)
     turns = "dp" in orders and discipline.charge == "loads"
-    stages_together = np.flatnonzero(pool.groups.may_turn) if turns else stages_apart[:0]
+    stages_together = np.flatnonzero(pool.groups.stages_can_adjoin) if turns else stages_apart[:0]
     if len(stages_apart) == len(pool) and not len(stages_together):
         return pool
     both_orders = pool.take(np.concatenate([stages_apart, stages_together]))

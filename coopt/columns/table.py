@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.fittings import Fitting, fitting
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.layouts import NicLayout
 from coopt.columns.least_uplinks import Trials
 from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, pool
@@ -48,7 +48,7 @@ class Columns:
     contexts: tuple[Context, ...]
     columns: tuple[Column, ...]
     pools: dict[tuple[int, DomainSet], Pool]
-    fittings: dict[tuple[int, int], Fitting]
+    feasible: dict[tuple[int, int], FeasibleMappings]
     enumerated: int
     kept: int
     gated: dict[str, int]
@@ -93,14 +93,14 @@ def columns(
         cheapest network.
     """
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
-    fittings = fitted(instance, contexts)
+    feasible = feasible_by_size(instance, contexts)
     pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
     all_columns: list[Column] = []
     for site_contexts in by_site(contexts, ceiling):
         site = contexts[site_contexts[0]].site
         on_site(site)
-        site_pools = pools_of(instance, [contexts[k] for k in site_contexts], fittings)
+        site_pools = pools_of(instance, [contexts[k] for k in site_contexts], feasible)
         site_columns: list[Column] = []
         for batch in _in_turn(contexts, site_contexts, ceiling):
             batch_columns = [
@@ -124,7 +124,7 @@ def columns(
         contexts=contexts,
         columns=tuple(all_columns),
         pools=pools,
-        fittings=fittings,
+        feasible=feasible,
         enumerated=sum(gated.values()) + mapping_count,
         kept=mapping_count,
         gated=dict(gated),
@@ -173,17 +173,19 @@ def _in_turn(
         start, count = start + count, 2 * count
 
 
-def fitted(instance: Instance, contexts: tuple[Context, ...]) -> dict[tuple[int, int], Fitting]:
+def feasible_by_size(
+    instance: Instance, contexts: tuple[Context, ...]
+) -> dict[tuple[int, int], FeasibleMappings]:
     """The mappings of every workload that fit into memory, for every number of GPUs."""
     return {
-        (w, gpus): fitting(workload, instance.cluster.gpu, gpus)
+        (w, gpus): feasible_mappings(workload, instance.cluster.gpu, gpus)
         for w, workload in enumerate(instance.workload)
         for gpus in dict.fromkeys(context.site.gpus for context in contexts)
     }
 
 
 def pools_of(
-    instance: Instance, contexts: list[Context], fittings: dict[tuple[int, int], Fitting]
+    instance: Instance, contexts: list[Context], feasible: dict[tuple[int, int], FeasibleMappings]
 ) -> list[tuple[Pool, Counter[str]]]:
     """The pool of every workload on the contexts of a site, and how many rows were dropped by
     cause.
@@ -191,7 +193,7 @@ def pools_of(
     site, best_case = contexts[0].site, full_bandwidth(contexts)
     domain = next(domain for domain in instance.network.hb_domains if domain.name == site.hb)
     return [
-        pool(fittings[w, site.gpus], instance.cluster.gpu, domain, site, best_case)
+        pool(feasible[w, site.gpus], instance.cluster.gpu, domain, site, best_case)
         for w in range(len(instance.workload))
     ]
 
@@ -218,7 +220,7 @@ def best_rows(
     if not len(candidates):
         return best_columns
     for (k, context), least in zip(
-        contexts, borne(candidates, [context for _, context in contexts]), strict=True
+        contexts, minimum_uplinks(candidates, [context for _, context in contexts]), strict=True
     ):
         on_context()
         if least is not None:
@@ -230,7 +232,7 @@ def best_rows(
     return best_columns
 
 
-def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
+def minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
     """The least uplinks of each context; None where no row is ever in time. The pool keeps what was
     found.
     """
@@ -238,11 +240,11 @@ def borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | 
     unknown = [context for context in contexts if context not in known]
     for start in range(0, len(unknown), batch_size):
         batch = unknown[start : start + batch_size]
-        known.update(zip(batch, _borne(candidates, batch), strict=True))
+        known.update(zip(batch, _minimum_uplinks(candidates, batch), strict=True))
     return [known[context] for context in contexts]
 
 
-def _borne(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
+def _minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
     groups, place = candidates.distinct_groups
     m, layouts = len(groups.tp), list(dict.fromkeys(context.layout for context in contexts))
     loads = candidates.stacked(layouts, contexts[0].discipline)

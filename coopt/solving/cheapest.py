@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.layouts import NicLayout
-from coopt.columns.table import Columns, columns, fitted, pools_of
+from coopt.columns.table import Columns, columns, feasible_by_size, pools_of
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.numerics import EQUAL
@@ -120,10 +120,11 @@ def _floor(
     """
     kind = instance.objective.minimize
     domain_bill = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
-    fitting = [gear for gear in gears if gear.fits(hb.size, gpus, domains)] if domains > 1 else []
+    suitable = [gear for gear in gears if gear.fits(hb.size, gpus, domains)] if domains > 1 else []
     # idle GPUs of a domain have their NICs as well: a box is bought with all of them
     nics = (
-        (gear.nic, domains * (hb.size * gear.nics_per_gpu // gear.gpus_per_nic)) for gear in fitting
+        (gear.nic, domains * (hb.size * gear.nics_per_gpu // gear.gpus_per_nic))
+        for gear in suitable
     )
     with_nics = [
         [*domain_bill, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics
@@ -139,11 +140,11 @@ def _is_quick(
     """Whether every workload has a mapping that is in time where each GPU has all that NICs can
     give it.
     """
-    fitting = [gear for gear in gears if gear.fits(hb.size, gpus, domains)]
-    for gpus_per_nic in sorted({gear.gpus_per_nic for gear in fitting} if domains > 1 else {1}):
+    suitable = [gear for gear in gears if gear.fits(hb.size, gpus, domains)]
+    for gpus_per_nic in sorted({gear.gpus_per_nic for gear in suitable} if domains > 1 else {1}):
         site = domains_filled(gpus, hb, domains, gpus_per_nic)
         byte_s = max(
-            (gear.byte_s for gear in fitting if domains == 1 or gear.gpus_per_nic == gpus_per_nic),
+            (gear.byte_s for gear in suitable if domains == 1 or gear.gpus_per_nic == gpus_per_nic),
             default=0.0,
         )
         flat = NicLayout(domains=site.domains, span=site.domains)
@@ -151,7 +152,8 @@ def _is_quick(
             site=site, byte_s=byte_s, layout=flat, discipline=instance.network.discipline
         )
         if byte_s and all(
-            len(pool) for pool, _ in pools_of(instance, [context], fitted(instance, (context,)))
+            len(pool)
+            for pool, _ in pools_of(instance, [context], feasible_by_size(instance, (context,)))
         ):
             return True
     return False
@@ -184,7 +186,7 @@ def _joint_table(tables: Sequence[Columns]) -> Columns:
             for column in table.columns
         ),
         pools={site: pool for table in tables for site, pool in table.pools.items()},
-        fittings={gpus: fitting for table in tables for gpus, fitting in table.fittings.items()},
+        feasible={size: source for table in tables for size, source in table.feasible.items()},
         enumerated=sum(table.enumerated for table in tables),
         kept=sum(table.kept for table in tables),
         gated=dict(sum((Counter(table.gated) for table in tables), Counter[str]())),

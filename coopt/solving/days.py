@@ -32,9 +32,9 @@ from coopt.availability.uptime import (
     waiting_variance_s,
 )
 from coopt.columns.context import Context, context_of
-from coopt.columns.pace import of_family, table_times_s, uplinks_asked
 from coopt.columns.pools import Pool, timely_pool
 from coopt.columns.table import Columns
+from coopt.columns.times import of_family, table_times_s, uplinks_by_context
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
@@ -276,7 +276,7 @@ def _times_s(
     instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> Iterator[list[Floats]]:
     """The least times of every workload (s), by number of uplinks, for every family."""
-    choices = uplinks_asked(families)
+    choices = uplinks_by_context(families)
     times = [table_times_s(table, w, choices, check) for w in range(len(instance.workload))]
     for family in families:
         yield [of_family(family, choices, seconds) for seconds in times]

@@ -131,10 +131,10 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
     """Why no optic joins links of a length, and what would."""
     gears, optics = Space(instance=instance).gears, instance.network.optics
     rates = sorted({gear.nic.gbit_s / gear.nic_planes for gear in gears})
-    fitting = [optic for optic in optics if any(map(optic.links_of, rates))]
-    reaching = [optic for optic in fitting if optic.reach_m >= length_m]
+    suitable = [optic for optic in optics if any(map(optic.links_of, rates))]
+    reaching = [optic for optic in suitable if optic.reach_m >= length_m]
     if not reaching:
-        farthest = max(fitting, key=lambda optic: optic.reach_m)
+        farthest = max(suitable, key=lambda optic: optic.reach_m)
         return (
             f"no optic of network.optics that fits reaches the {length_m:g} m {ends}"
             f" (network.link_reach_m): {farthest.name} reaches {farthest.reach_m:g} m; needs optics"
@@ -286,7 +286,7 @@ def _workload(
 ) -> Iterator[str]:
     workload, gpu = instance.workload[w], instance.cluster.gpu
     sources = [
-        table.fittings[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)
+        table.feasible[w, gpus] for gpus in dict.fromkeys(family.gpus for family in families)
     ]
     place_of = f"workload {workload.name!r}"
     if not any(len(source.fit) + len(source.too_large) for source in sources):
@@ -465,7 +465,7 @@ def _fastest_time(
             for context, family in widest.items()
             if context.site == site
         }
-        source, ideal = table.fittings[w, site.gpus], full_bandwidth(list(ends))
+        source, ideal = table.feasible[w, site.gpus], full_bandwidth(list(ends))
         bound_s = source.least_s(gpu, hb.gbyte_s, ideal.byte_s)
         promising = source.fit.take(np.argsort(bound_s, kind="stable")[:PROMISING])
         record = timed(in_orders(place(workload, gpu, hb, site, promising), discipline), hb, ends)

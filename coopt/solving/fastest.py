@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.fittings import Fitting, fitting
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.table import columns
 from coopt.instance.requirements import require_billed, require_no_failures, require_one_network
@@ -70,7 +70,7 @@ def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
     if not networks:
         return ("no network keeps the limits even at its fewest uplinks: needs looser [limits]",)
     fits = {
-        (w, gpus): fitting(workload, instance.cluster.gpu, gpus)
+        (w, gpus): feasible_mappings(workload, instance.cluster.gpu, gpus)
         for w, workload in enumerate(instance.workload)
         for gpus in dict.fromkeys(network.family.gpus for network in networks)
     }
@@ -102,7 +102,7 @@ def _on_site(
     instance: Instance,
     site: DomainSet,
     networks: tuple[_Network, ...],
-    fits: dict[tuple[int, int], Fitting],
+    fits: dict[tuple[int, int], FeasibleMappings],
 ) -> Iterator[tuple[float, float, _Network, tuple[Pool, ...]]]:
     """The largest share of a bound, the cost and the rows of every network of one site."""
     site_networks = [network for network in networks if context_of(network.family).site == site]
@@ -127,7 +127,7 @@ def _quick(
     instance: Instance,
     family: Family,
     site: DomainSet,
-    source: Fitting,
+    source: FeasibleMappings,
     seen: list[tuple[Context, int]],
 ) -> Pool:
     """Placed mappings among which is the fastest on each of the networks.

@@ -18,7 +18,7 @@ import numpy as np
 from coopt.columns.algorithm_loads import algorithm_patterns
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import crossings
-from coopt.columns.pace import delayed
+from coopt.columns.times import delayed
 from coopt.instance.errors import InstanceError
 from coopt.instance.network import Discipline, Network
 from coopt.instance.numerics import REORDERED

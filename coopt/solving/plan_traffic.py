@@ -16,8 +16,8 @@ import numpy as np
 
 from coopt.columns.context import DomainSet, context_of
 from coopt.columns.grid import mappings as every_mapping
-from coopt.columns.pace import waiting
 from coopt.columns.pools import Pool, in_orders, place
+from coopt.columns.times import waiting
 from coopt.instance.errors import InstanceError, both
 from coopt.instance.files import instance_of
 from coopt.instance.hardware import HbDomain

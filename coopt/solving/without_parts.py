@@ -12,7 +12,7 @@ import numpy as np
 from coopt.availability.uptime import throughput_without
 from coopt.columns.context import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
-from coopt.columns.pace import delayed
+from coopt.columns.times import delayed
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import both, counted
 from coopt.instance.requirements import require_decided

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.dominance import undominated
-from coopt.columns.fittings import fastest_s
+from coopt.columns.feasible import fastest_s
 from coopt.columns.grid import mappings
 from coopt.columns.islands import needs, options
 from coopt.columns.islands.coupling import Coupling, Usage

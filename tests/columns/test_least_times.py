@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import DomainSet
-from coopt.columns.fittings import _fitting, compute_s, fitting, least_time_s, timely
+from coopt.columns.feasible import _feasible_mappings, compute_s, feasible_mappings, least_time_s, possibly_in_time
 from coopt.columns.grid import degrees, split_counts
-from coopt.columns.pace import FEW, table_times_s, unbounded, uplinks_asked
 from coopt.columns.pools import in_orders, in_time, place
 from coopt.columns.table import full_bandwidth
+from coopt.columns.times import FEW, table_times_s, unbounded, uplinks_by_context
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
@@ -32,7 +32,7 @@ HB_GBYTE_S = 900.0
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([5e10, 5e11, 5e12]))
 def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byte_s: float) -> None:
     workload, device, gpus = asked
-    whole = fitting(workload, device, gpus).fit
+    whole = feasible_mappings(workload, device, gpus).fit
     rows = whole.take(np.sort(np.random.default_rng(seed).permutation(len(whole))[:200]))
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
     for active in (1, 4, 8, 16):
@@ -50,12 +50,12 @@ def test_mappings_that_may_be_in_time_are_those_of_the_whole_list(
 ) -> None:
     """That layers take too long is known before memory is, and of all stages of ZeRO at once: nothing else is lost."""
     workload, device, gpus = asked
-    source = fitting(workload, device, gpus)
+    source = feasible_mappings(workload, device, gpus)
     least_s = least_time_s(workload, device, source.fit, hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
     assert (compute_s(workload, device, source.fit) <= least_s).all()
     bound_s = share * float(np.median(least_s)) if len(least_s) else 1.0
     tight = workload.model_copy(update={"max_iteration_time_s": bound_s})
-    found = timely(tight, device, degrees(workload, gpus), hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
+    found = possibly_in_time(tight, device, degrees(workload, gpus), hb_gbyte_s=HB_GBYTE_S, byte_s=byte_s)
     expected = source.fit.take(least_s <= tight.bound_s)
     for name in vars(expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
@@ -125,7 +125,7 @@ def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
     """Where nothing has a choice, the bound gives nothing away."""
     instance = ask(workload__0__mapping={"micro_batch": 1, "cp": [1, 2]})
     (workload,), device = instance.workload, gpu(step_s=0.0)
-    rows = fitting(workload, device, 16).fit
+    rows = feasible_mappings(workload, device, 16).fit
     hb = HbDomain(name="hb", size=1, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
     site = DomainSet(gpus=16, hb="hb", domains=16)
     best = flat(site, 5e12)
@@ -141,11 +141,11 @@ def test_the_fastest_row_is_found_among_those_that_are_looked_at(dp_mode: str) -
     instance = ask(**tapered, workload__0__mapping=mapping, workload__0__options={"dp_mode": dp_mode})
     every = tuple(families(instance))
     table = unbounded(instance, every, lambda site: None)
-    asked = uplinks_asked(every)
+    asked = uplinks_by_context(every)
     found = table_times_s(table, 0, asked)
     assert found.keys() == asked.keys()
     (workload,), device = at_pace(instance, math.inf).workload, instance.cluster.gpu
-    source, domains = fitting(workload, device, 64), {family.hb.name: family.hb for family in every}
+    source, domains = feasible_mappings(workload, device, 64), {family.hb.name: family.hb for family in every}
     for context, uplinks in asked.items():
         rows, _ = in_time(source, device, domains[context.site.hb], context.site, full_bandwidth([context]))
         assert len(rows) > max(FEW, len(table.pools[0, context.site]))
@@ -164,13 +164,13 @@ def test_times_that_are_kept_are_those_worked_out_anew() -> None:
     kept = [_seconds(one, tuple(families(one)))[0].tolist() for one in (*questions, *questions)]
     assert kept[:4] == kept[4:]
     for one, seconds in zip(questions, kept, strict=False):
-        _fitting.cache_clear()
+        _feasible_mappings.cache_clear()
         assert _seconds(one, tuple(families(one)))[0].tolist() == seconds
 
 
 def test_mappings_are_listed_once_for_all_prices_and_anew_where_memory_is_kept_free() -> None:
     (workload,), gpu = ask().workload, ask().cluster.gpu
     dearer = gpu.model_copy(update={"usd": 2.0 * gpu.usd, "w": 2.0 * gpu.w})
-    fit = fitting(workload, gpu, 64).fit
-    assert fitting(workload, dearer, 64).fit is fit
-    assert len(fitting(workload, dearer.with_memory_margin(0.95), 64).fit) < len(fit)
+    fit = feasible_mappings(workload, gpu, 64).fit
+    assert feasible_mappings(workload, dearer, 64).fit is fit
+    assert len(feasible_mappings(workload, dearer.with_memory_margin(0.95), 64).fit) < len(fit)

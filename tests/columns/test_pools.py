@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.columns.context import Context, DomainSet
-from coopt.columns.fittings import fitting, saves_needlessly
+from coopt.columns.feasible import feasible_mappings, saves_needlessly
 from coopt.columns.grid import STYLES, interleaves, mappings, splits
 from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import place, timed
@@ -70,7 +70,7 @@ def test_no_placement_on_any_network_is_faster_than_the_bound(
     asked: tuple[Workload, Gpu, int], seed: int, down: int, pod_ratio: float
 ) -> None:
     workload, device, gpus = asked
-    found = fitting(workload, device, gpus)
+    found = feasible_mappings(workload, device, gpus)
     some = np.sort(np.random.default_rng(seed).permutation(len(found.fit))[:200])
     rows, fastest_s = found.fit.take(some), found.fastest_s[some]
     for active in (4, 8, 16):
@@ -143,7 +143,11 @@ def test_rows_that_are_taken_are_what_they_would_be_alone(
     workload, device, gpus = asked
     hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
     whole = place(
-        workload, device, hb, DomainSet(gpus=gpus, hb="hb", domains=gpus // 8), fitting(workload, device, gpus).fit
+        workload,
+        device,
+        hb,
+        DomainSet(gpus=gpus, hb="hb", domains=gpus // 8),
+        feasible_mappings(workload, device, gpus).fit,
     )
     some = np.sort(np.random.default_rng(seed).permutation(len(whole))[:count])
     taken = whole.take(some)
@@ -211,7 +215,7 @@ def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(
 def test_nothing_saves_memory_where_there_is_enough_unless_more_compute_hides_more() -> None:
     for mode, zeros in (("sync", {0, 1}), ("overlap", {0, 1, 2, 3})):
         instance = ask(workload__0__mapping={}, workload__0__options={"dp_mode": mode}, cluster__gpus=16)
-        found = fitting(instance.workload[0], instance.cluster.gpu, 16)
+        found = feasible_mappings(instance.workload[0], instance.cluster.gpu, 16)
         assert set(found.fit.zero.tolist()) == zeros
         assert len(set(found.fit.recompute.tolist())) == (1 if mode == "sync" else 4)
         assert bool(len(found.needless)) == (mode == "sync")

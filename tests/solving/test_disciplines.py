@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.columns.pace import paces, unbounded
+from coopt.columns.times import paces, unbounded
 from coopt.network.space import families
 from coopt.plan.store import read_plan
 from coopt.verifier.training.iteration import model_flop_per_token

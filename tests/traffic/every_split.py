@@ -21,7 +21,7 @@ def every_split(
     """Mappings with their placements, or one in `every`, in every order; times and memory mean nothing."""
     whole, _ = mappings(workload, gpus)
     rows, places = placements_of(whole, active)
-    turns = groups_of(workload, whole.take(rows), places).may_turn
+    turns = groups_of(workload, whole.take(rows), places).stages_can_adjoin
     listed = [(row, order) for row in range(0, len(rows), every) for order in range(1 + turns[row])]
     for i, outermost in listed:
         mapping, placement = whole.take(rows[[i]]), places.take(np.array([i]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from coopt.columns.context import groups_of
 from coopt.columns.dominance import undominated
-from coopt.columns.fittings import timely
+from coopt.columns.feasible import possibly_in_time
 from coopt.columns.grid import placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.layouts import NicLayout
@@ -47,7 +47,7 @@ def quick_mappings(
     `byte_s`.
     """
     fastest_gbyte_s = max(hb.gbyte_s for hb in network.hb_domains)
-    return timely(
+    return possibly_in_time(
         workload, gpu, map(tuple, degrees.tolist()), hb_gbyte_s=fastest_gbyte_s, byte_s=byte_s
     )
 
@@ -221,7 +221,7 @@ def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limi
         return uplinks
     goal = np.where(uplinks > 0, np.minimum(uplinks - 1, limit), limit)
     pairs = np.flatnonzero(
-        (goal >= fewest)[stages_apart.view] & rows.groups.may_turn[stages_apart.row]
+        (goal >= fewest)[stages_apart.view] & rows.groups.stages_can_adjoin[stages_apart.row]
     )
     pairs = pairs[stages_apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
     if not len(pairs):

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from coopt.columns.fittings import SHORT
+from coopt.columns.feasible import SHORT
 from coopt.columns.grid import degrees_up_to, divisors
 from coopt.columns.layouts import NicLayout
 from coopt.instance.hardware import Gpu, HbDomain

@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from coopt.columns.fittings import fitting
+from coopt.columns.feasible import feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
 from coopt.plan.couplings import one_network
@@ -110,7 +110,7 @@ def listed_rows(run: Run) -> list[Row]:
     workload, started_s = instance.workload[0], run.elapsed_s()
     places = [place for place in every_place(instance) if place.most_links() >= 0]
     sources = {
-        gpus: fitting(workload, instance.cluster.gpu, gpus)
+        gpus: feasible_mappings(workload, instance.cluster.gpu, gpus)
         for gpus in {place.gpus for place in places}
     }
     for place in places:

@@ -16,7 +16,7 @@ import numpy as np
 
 from coopt.columns.context import DomainSet, groups_of
 from coopt.columns.dominance import undominated
-from coopt.columns.fittings import Fitting
+from coopt.columns.feasible import FeasibleMappings
 from coopt.columns.pools import Pool, promising, timed
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
@@ -151,7 +151,7 @@ class Row:
         return self.demands.grid.reciprocals(dict(zip(self.phases, s_byte.tolist(), strict=True)))
 
 
-def worthwhile(place: DirectPlace, source: Fitting) -> tuple[list[Row], Counter[str]]:
+def worthwhile(place: DirectPlace, source: FeasibleMappings) -> tuple[list[Row], Counter[str]]:
     """The mappings at a place that may be in time and are not beaten by others on the same grid.
 
     Returns

@@ -22,7 +22,7 @@ import numpy as np
 
 from coopt.columns.context import DomainSet
 from coopt.columns.dominance import beaten_options
-from coopt.columns.fittings import timely
+from coopt.columns.feasible import possibly_in_time
 from coopt.columns.grid import degrees
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Market
@@ -287,10 +287,12 @@ class _IslandSearch:
             self.question.cluster.gpu,
             fastest_byte_s(self.question.network),
         )
-        mine = timely(workload, gpu, degrees(workload, gpus), hb_gbyte_s=hb.gbyte_s, byte_s=byte_s)
+        mine = possibly_in_time(
+            workload, gpu, degrees(workload, gpus), hb_gbyte_s=hb.gbyte_s, byte_s=byte_s
+        )
         there = DomainSet(gpus=gpus, hb=hb.name, domains=domains, size=hb.size)
         placed = place(workload, gpu, hb, there, mine)
-        return bool(placed.undisturbed_s(byte_s).min(initial=np.inf) > workload.bound_s)
+        return bool(placed.contention_free_s(byte_s).min(initial=np.inf) > workload.bound_s)
 
     def look_at(self, site: Sites, losses: Losses) -> None:
         """Keep what serves on a site and nothing kept dominates."""

@@ -25,8 +25,8 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.availability.uptime import HOUR_S
-from coopt.columns.pace import paces, unbounded
 from coopt.columns.table import Columns
+from coopt.columns.times import paces, unbounded
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.network.family import Family

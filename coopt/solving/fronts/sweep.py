@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from coopt.columns.context import DomainSet
-from coopt.columns.pace import unbounded
 from coopt.columns.table import Columns
+from coopt.columns.times import unbounded
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.requirements import require_billed, require_one_network

@@ -20,10 +20,10 @@ from operator import itemgetter
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of, domains_filled
-from coopt.columns.fittings import Fitting, fitting
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.layouts import NicLayout
-from coopt.columns.pace import least_times_s
 from coopt.columns.pools import Pool, in_orders, meeting, pool
+from coopt.columns.times import least_times_s
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.numerics import REORDERED
@@ -196,7 +196,10 @@ def feasible(instance: Instance) -> bool:
     space = _space_within_limits(instance)
     # sites of one number of GPUs follow each other, so that their mappings are listed once
     for gpus, of_size in groupby(space.all_sites(), key=itemgetter(0)):
-        sources = [fitting(workload, instance.cluster.gpu, gpus) for workload in instance.workload]
+        sources = [
+            feasible_mappings(workload, instance.cluster.gpu, gpus)
+            for workload in instance.workload
+        ]
         if not all(map(_quick, sources)):
             continue
         sources.sort(key=_quick)  # the workload with fewest mappings rules out a site soonest
@@ -270,7 +273,11 @@ def _least_of_an_end(instance: Instance, gbit_s: float) -> tuple[float, float]:
 
 
 def _any_in_time(
-    space: Space, sources: Sequence[Fitting], hb: HbDomain, site: DomainSet, gears: Sequence[Gear]
+    space: Space,
+    sources: Sequence[FeasibleMappings],
+    hb: HbDomain,
+    site: DomainSet,
+    gears: Sequence[Gear],
 ) -> bool:
     """Whether a family that some gears join serves: on the mappings of each workload that may be
     fastest, which do more often than not, or else on all that dominance, which takes longest,
@@ -301,7 +308,7 @@ def _any_in_time(
     return all(map(len, pools)) and serve(pools)
 
 
-def _may_be_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context) -> Ints:
+def _may_be_in_time(source: FeasibleMappings, gpu: Gpu, hb: HbDomain, best: Context) -> Ints:
     """Rows of the mappings that may meet their bound on the best network, first those that may be
     the fastest.
     """
@@ -310,7 +317,7 @@ def _may_be_in_time(source: Fitting, gpu: Gpu, hb: HbDomain, best: Context) -> I
     return rows[np.argsort(floor_s[rows], kind="stable")]
 
 
-def _quick(source: Fitting) -> int:
+def _quick(source: FeasibleMappings) -> int:
     """Mappings that could meet the bound; the fewer, the sooner a site is out."""
     return int((source.fastest_s <= source.workload.bound_s).sum())
 
@@ -340,7 +347,8 @@ def _may_train(instance: Instance, family: Family, pools: list[Pool]) -> bool:
         return True
     byte_s = context_of(family).byte_s
     times = [
-        (mappings.workload, mappings.undisturbed_s(byte_s).min(keepdims=True)) for mappings in pools
+        (mappings.workload, mappings.contention_free_s(byte_s).min(keepdims=True))
+        for mappings in pools
     ]
     return _trains(instance, family, family.uplink_choices[:1], times)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.context import Context
-from coopt.columns.fittings import Fitting, fitting
-from coopt.columns.pace import fastest_rows, least_times_s, of_family, of_sites, uplinks_asked
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings
+from coopt.columns.times import fastest_rows, least_times_s, of_family, of_sites, uplinks_by_context
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
@@ -280,13 +280,13 @@ def _sums(counts: Ints, units: list[float]) -> Floats:
 
 def _seconds(instance: Instance, families: tuple[Family, ...]) -> list[Floats]:
     """The least iteration time of each workload on every design; infinite where no mapping fits."""
-    choices = uplinks_asked(families)
+    choices = uplinks_by_context(families)
     domains = {family.hb.name: family.hb for family in families}
     seconds = []
     for w in range(len(instance.workload)):
         workload, gpu = without_bound(instance, w).workload[w], instance.cluster.gpu
-        sources: dict[int, Fitting] = {
-            n: fitting(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in families)
+        sources: dict[int, FeasibleMappings] = {
+            n: feasible_mappings(workload, gpu, n) for n in dict.fromkeys(f.gpus for f in families)
         }
         times: dict[Context, Floats] = {}
         for site, site_choices in of_sites(choices).items():

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from coopt.columns.context import Context, context_of
-from coopt.columns.fittings import least_time_s
+from coopt.columns.feasible import least_time_s
 from coopt.columns.grid import mappings
 from coopt.columns.pools import in_orders, place
 from coopt.columns.table import full_bandwidth

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_left, context_of
-from coopt.columns.fittings import Fitting, fitting
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
@@ -89,7 +89,7 @@ def runs_without(
         return None
     context, runs = context_of(weak), []
     for workload in longer.workload:
-        source = fitting(workload, gpu, family.gpus)
+        source = feasible_mappings(workload, gpu, family.gpus)
         found, _ = pool(source, gpu, family.hb, context.site, full_bandwidth([context]))
         row, time_s = fastest_row(found, context, uplinks) if len(found) else (0, math.inf)
         if time_s > workload.bound_s:
@@ -238,7 +238,7 @@ class Jobs:
     def __init__(self, instance: Instance) -> None:
         self.instance, self.gpu = instance, instance.cluster.gpu
         self._places: dict[tuple[int, str], tuple[JobPlace, ...]] = {}
-        self._sources: dict[tuple[int, int], Fitting] = {}
+        self._sources: dict[tuple[int, int], FeasibleMappings] = {}
 
     def places(self, w: int, hb: HbDomain) -> tuple[JobPlace, ...]:
         """Where a workload could run in time on domains of a kind, the most promising place
@@ -250,11 +250,13 @@ class Jobs:
             )
         return self._places[w, hb.name]
 
-    def source(self, w: int, place: JobPlace) -> Fitting:
+    def source(self, w: int, place: JobPlace) -> FeasibleMappings:
         """The mappings of a workload on the GPUs of a place that fit into memory."""
         key = w, place.site.gpus
         if key not in self._sources:
-            self._sources[key] = fitting(self.instance.workload[w], self.gpu, place.site.gpus)
+            self._sources[key] = feasible_mappings(
+                self.instance.workload[w], self.gpu, place.site.gpus
+            )
         return self._sources[key]
 
     def fastest(

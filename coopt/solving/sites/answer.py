@@ -17,8 +17,8 @@ from functools import partial
 import pyomo.core as pyo
 from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
-from coopt.columns.pace import waiting
 from coopt.columns.table import columns
+from coopt.columns.times import waiting
 from coopt.instance.couplings import Site
 from coopt.instance.schema import Instance
 from coopt.instance.variants import local_question

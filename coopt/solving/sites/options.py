@@ -14,10 +14,16 @@ from functools import cache
 import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.fittings import fitting
-from coopt.columns.pace import Patience, of_sites, patient, uplinks_asked, waiting
+from coopt.columns.feasible import feasible_mappings
 from coopt.columns.pools import Pool
 from coopt.columns.table import full_bandwidth
+from coopt.columns.times import (
+    DelayTolerance,
+    delay_tolerance,
+    of_sites,
+    uplinks_by_context,
+    waiting,
+)
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import local_question
 from coopt.instance.workload import Workload
@@ -100,7 +106,7 @@ class _SitePlace:
 
     pools: tuple[Pool, ...]
     gated: Counter[str]
-    patience: tuple[Patience, ...]
+    patience: tuple[DelayTolerance, ...]
     roof_s: tuple[float, ...]
 
 
@@ -140,7 +146,7 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
     """
     local, all_families = networks.local, networks.families
     options, frontier = [], _Frontier(len(local.workload))
-    uplinks_of = uplinks_asked(all_families)
+    uplinks_of = uplinks_by_context(all_families)
     contexts_of = of_sites(uplinks_of)
     places = _places(local, contexts_of, check)
 
@@ -197,14 +203,15 @@ def _places(
     domains = {domain.name: domain for domain in local.network.hb_domains}
     sizes = {site.gpus for site in contexts}
     sources = {
-        gpus: [fitting(workload, gpu, gpus) for workload in local.workload] for gpus in sizes
+        gpus: [feasible_mappings(workload, gpu, gpus) for workload in local.workload]
+        for gpus in sizes
     }
     places = {}
     for site, site_contexts in contexts.items():
         check()
         ideal_context = full_bandwidth(list(site_contexts))
         rows = [
-            patient(source, gpu, domains[site.hb], site, ideal_context)
+            delay_tolerance(source, gpu, domains[site.hb], site, ideal_context)
             for source in sources[site.gpus]
         ]
         patience = tuple(workload_waits for workload_waits, _ in rows)

@@ -80,7 +80,7 @@ SHORT = 1e-9  # by this share bounds on time are short, so that sums of other te
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitting:
+class FeasibleMappings:
     """Mappings of a workload on N GPUs that fit into memory, with a bound below their time on any
     network.
 
@@ -143,25 +143,26 @@ class Fitting:
         self.pools[key] = answer
 
 
-def fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
+def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappings:
     """Enumerate a workload's mappings and keep those that fit into memory; kept for questions with
     other bounds, or with other prices.
     """
     unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
     return replace(
-        _fitting(workload.model_copy(update=unbound), gpu.unpriced, gpus), workload=workload
+        _feasible_mappings(workload.model_copy(update=unbound), gpu.unpriced, gpus),
+        workload=workload,
     )
 
 
 @lru_cache(maxsize=KEPT)
-def _fitting(workload: Workload, gpu: Gpu, gpus: int) -> Fitting:
+def _feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappings:
     even_mappings, uneven = mappings(workload, gpus)
     needed_bytes = memory_bytes(workload, even_mappings)
     fits = needed_bytes <= gpu.usable_bytes
     fit = even_mappings.take(fits)
     saves = saves_needlessly(workload, gpu, fit)
     needless, fit = fit.take(saves), fit.take(~saves)
-    return Fitting(
+    return FeasibleMappings(
         workload=workload,
         gpus=gpus,
         fit=fit,
@@ -217,7 +218,7 @@ def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     )
 
 
-def timely(
+def possibly_in_time(
     workload: Workload,
     gpu: Gpu,
     quadruples: Iterable[tuple[int, int, int, int]],

@@ -18,9 +18,9 @@ import numpy as np
 
 from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.dominance import undominated
-from coopt.columns.fittings import Fitting
+from coopt.columns.feasible import FeasibleMappings
 from coopt.columns.pools import Pool, in_orders, in_time, undominated_rows
-from coopt.columns.table import Columns, fitted, full_bandwidth
+from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
@@ -42,16 +42,16 @@ def unbounded(
 
     What is dropped is the fastest nowhere, so these pools serve every pace.
     """
-    patient = at_pace(instance, math.inf)
-    choices = uplinks_asked(families)
-    fittings = fitted(patient, tuple(choices))
+    without_bound = at_pace(instance, math.inf)
+    choices = uplinks_by_context(families)
+    feasible = feasible_by_size(without_bound, tuple(choices))
     domains = {domain.name: domain for domain in instance.network.hb_domains}
     pools: dict[tuple[int, DomainSet], Pool] = {}
     gated: Counter[str] = Counter()
     for site, site_choices in of_sites(choices).items():
         on_site(site)
         for w in range(len(instance.workload)):
-            source = fittings[w, site.gpus]
+            source = feasible[w, site.gpus]
             pools[w, site], dropped = fastest_rows(
                 source, instance.cluster.gpu, domains[site.hb], site_choices
             )
@@ -61,7 +61,7 @@ def unbounded(
         contexts=tuple(choices),
         columns=(),
         pools=pools,
-        fittings=fittings,
+        feasible=feasible,
         enumerated=sum(gated.values()) + row_count,
         kept=row_count,
         gated=dict(gated),
@@ -69,7 +69,7 @@ def unbounded(
 
 
 def fastest_rows(
-    source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
 ) -> tuple[Pool, Counter[str]]:
     """The rows of which one is the fastest for every number of uplinks in contexts of a site, and
     how many were dropped by cause; kept for the next question with this bound, such as that of why
@@ -91,14 +91,14 @@ def fastest_rows(
 
 
 def _fastest_rows(
-    source: Fitting, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
 ) -> tuple[Pool, Counter[str]]:
     contexts = list(choices)
     best_case = full_bandwidth(contexts)
     rows_in_time, gated = in_time(source, gpu, hb, contexts[0].site, best_case)
     is_near = np.zeros(len(rows_in_time), dtype=np.bool_)
     for byte_s, rate_choices in _of_rates(choices):
-        floors_s = rows_in_time.undisturbed_s(byte_s)
+        floors_s = rows_in_time.contention_free_s(byte_s)
         sample_s = _fastest_s(
             rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None
         )
@@ -127,7 +127,7 @@ def paces(
     uplinks. Where `over` names workloads, theirs alone count, and paces are infinite where another
     one breaks its bound.
     """
-    choices = uplinks_asked(families)
+    choices = uplinks_by_context(families)
     worst = {context: np.zeros(len(uplinks)) for context, uplinks in choices.items()}
     for w, workload in enumerate(instance.workload):
         moves = over is None or workload.name in over
@@ -141,7 +141,7 @@ def paces(
     return tuple(of_family(family, choices, worst) for family in families)
 
 
-def uplinks_asked(families: Iterable[Family]) -> dict[Context, Ints]:
+def uplinks_by_context(families: Iterable[Family]) -> dict[Context, Ints]:
     """The numbers of uplinks of the families of each context, rising."""
     numbers: dict[Context, set[int]] = {}
     for family in families:
@@ -201,7 +201,7 @@ def least_times_s(
         if (context, uplinks.tobytes()) not in pool.least_s
     }
     for byte_s, rate_choices in _of_rates(unknown):
-        floors_s = pool.undisturbed_s(byte_s)
+        floors_s = pool.contention_free_s(byte_s)
         order = np.argsort(floors_s, kind="stable")
         sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
         slowest_s = np.array([times.max(initial=0.0) for times in sample_s.values()])
@@ -258,9 +258,9 @@ def delayed(iteration: Iteration, wait_s: float) -> Iteration:
     return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
 
 
-def patient(
-    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
-) -> tuple[Patience, Counter[str]]:
+def delay_tolerance(
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
+) -> tuple[DelayTolerance, Counter[str]]:
     """Place the fitting mappings on one kind of HB domain and keep those that may be in time,
     however long they wait; kept for the next question with this bound.
 
@@ -279,7 +279,7 @@ def patient(
         How long the rows left can wait, and how many were dropped by cause.
     """
     key = (
-        "patient",
+        "delay tolerance",
         source.workload.bound_s,
         hb.gbyte_s,
         site,
@@ -287,14 +287,14 @@ def patient(
         best_case.discipline,
     )
     if (answer := source.pools.get(key)) is None:
-        pool, gated = _patient_pool(source, gpu, hb, site, best_case)
-        answer = Patience(undelayed=pool, delayed=waiting(pool, 1.0)), gated
+        pool, gated = _delay_pool(source, gpu, hb, site, best_case)
+        answer = DelayTolerance(undelayed=pool, delayed=waiting(pool, 1.0)), gated
         source.keep(key, answer)
     return answer[0].of(source.workload), answer[1].copy()
 
 
-def _patient_pool(
-    source: Fitting, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
+def _delay_pool(
+    source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
 ) -> tuple[Pool, Counter[str]]:
     quick, gated = in_time(source, gpu, hb, site, best_case)
     ends = [
@@ -307,7 +307,7 @@ def _patient_pool(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Patience:
+class DelayTolerance:
     """Mappings without a wait and with one of a second, from which every other wait follows."""
 
     undelayed: Pool
@@ -316,7 +316,7 @@ class Patience:
         default_factory=dict, compare=False, repr=False
     )
 
-    def of(self, workload: Workload) -> Patience:
+    def of(self, workload: Workload) -> DelayTolerance:
         """The same of a workload of equal bound; what rows put on links is not kept, as it takes
         much memory.
         """
