@@ -11,9 +11,8 @@ speaks for all cheaper ones: where it is too slow, they are.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -43,33 +42,18 @@ from coopt.verifier.couplings.growth import grows_alone, growths_of, least_growt
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.parts.bills import (
-    CountedItem,
     bill,
     decimal,
-    exact_caps,
     exact_worth,
-    least_racks,
     levels,
 )
 from coopt.verifier.parts.enumeration import (
-    Condition,
     DesignChain,
-    design_chains,
+    FoundDesign,
+    cheapest_design,
     no_condition,
-    number_below,
 )
-from coopt.verifier.parts.layouts import Chain
-from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases, prove_without_multipliers
-
-DesignValue = Callable[[DesignChain, int], Fraction]
-"""What the design of a chain with so many uplinks is worth."""
-
-SLACK = Fraction(ROUNDING)
-"""By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are
-rounded.
-"""
 
 
 class Certificate(Record):
@@ -173,8 +157,8 @@ def _certified(
     if instance.asks("direct"):
         return _of_links(instance, plan, proof, kind)
     if grows_alone(instance, kind):
-        least_value = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
-        return _certificate(plan, least_value, Counter())
+        growth = least_growth_below(growths_of(instance, kind), ceiling, LENIENT)
+        return _certificate(plan, growth, Counter())
     if chooses_islands(instance):
         return (
             _of_islands(instance, plan, kind) if proof is None else _of_cases(instance, plan, proof)
@@ -182,10 +166,16 @@ def _certified(
     if instance.minimizes_regret and bound is not None:
         return _of_regret(instance, plan, kind)
     if instance.availability is not None:
-        return _certificate(plan, *_least_interrupted(instance, kind, ceiling))
-    question = certain_question(instance)
-    stands = loss_condition(question, LENIENT) if instance.losses else no_condition
-    return _certificate(plan, *least_design(question, kind, ceiling, stands))
+        design, reasons = _least_interrupted(instance, kind, ceiling)
+    else:
+        question = certain_question(instance)
+        stands = loss_condition(question, LENIENT) if instance.losses else no_condition
+        design, reasons = cheapest_design(question, kind, ceiling, stands, LENIENT)
+    return _certificate(plan, _value_of(design), reasons)
+
+
+def _value_of(design: FoundDesign | None) -> Fraction | None:
+    return None if design is None else Fraction(design.value)
 
 
 def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None) -> Certificate:
@@ -216,12 +206,12 @@ def _of_links(
     """What lengths prove of direct links, beside switches that are gone through."""
     ceiling = math.inf if plan.objective.bound is None else plan.objective.bound
     # Designs with switches compete with direct links, so that the bound is one on both.
-    switched, reasons = least_design(instance, kind, ceiling)
+    design, reasons = cheapest_design(instance, kind, ceiling, margin=LENIENT)
     rivals = plan.rivals
     lengths = proof.links if proof is not None else () if rivals is None else rivals.lengths
     links = LinksBound(instance, kind, ceiling, lengths)
     least_value = min(
-        (value for value in (switched, links.least) if value is not None), default=None
+        (value for value in (_value_of(design), links.least) if value is not None), default=None
     )
     certificate = _certificate(plan, least_value, reasons + links.tried)
     by = "lengths and cuts of direct links" if lengths else "whole links of each domain"
@@ -285,8 +275,10 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     for factors, best_value in turns:
         value_at = partial(exact_value, hopeful, kind=kind, factors=factors)
         # Regret is measured from the best value at each corner, which so has to be proven first.
-        least_value, _ = least_design(hopeful, kind, best_value * JUST_ABOVE, stands, value_at)
-        if least_value is None or not agree(float(least_value), best_value, ROUNDING):
+        design, _ = cheapest_design(
+            hopeful, kind, best_value * JUST_ABOVE, stands, LENIENT, value_at
+        )
+        if design is None or not agree(float(design.value), best_value, ROUNDING):
             return _unproven(
                 plan, f"the best design at other prices is not one of {best_value:,.2f}"
             )
@@ -300,8 +292,9 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         return max(Fraction(), *values)
 
     ceiling = bound - ROUNDING * max([bound, *(best_value for _, best_value in turns)])
-    rival = least_design(question, kind, ceiling, loss_condition(question, LENIENT), regret)
-    return _certificate(plan, *rival)
+    stands = loss_condition(question, LENIENT)
+    rival, reasons = cheapest_design(question, kind, ceiling, stands, LENIENT, regret)
+    return _certificate(plan, _value_of(rival), reasons)
 
 
 def _unproven(plan: Plan, missing: str) -> Certificate:
@@ -340,73 +333,13 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
     )
 
 
-def least_design(
-    instance: Instance,
-    kind: ObjectiveKind,
-    ceiling: float,
-    stands: Condition = no_condition,
-    value: DesignValue | None = None,
-) -> tuple[Fraction | None, Counter[str]]:
-    """The exact value of the cheapest design below a ceiling that may be feasible, and why the
-    others are not.
-
-    Parameters
-    ----------
-    stands
-        What else a design has to do; with more uplinks it does no less.
-    value
-        What a design is worth, no less with more uplinks; its objective where left out.
-    """
-    trainer, reasons, least_value = Trainer(instance, LENIENT), Counter[str](), None
-    worth: DesignValue = value or partial(exact_value, instance, kind=kind)
-    limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
-    for row in design_chains(instance, kind):
-        ups = row.chain.uplinks
-        dear = len(ups) if limit is None else number_below(ups, limit, partial(worth, row))
-        # price and power rise with uplinks and time falls: those too dear come last, those too slow
-        # first
-        inside = bisect_left(ups[:dear], True, key=lambda up: not _keeps_limits(instance, row, up))
-        reasons["cost no less"] += len(ups) - dear
-        reasons["over a limit"] += dear - inside
-
-        def trains(up: int, row: DesignChain = row) -> bool:
-            ports = row.chain.with_up(up)
-            return trainer.trains(row.family, reach_of(row.family, ports)) and stands(
-                row.family, ports
-            )
-
-        fitting = ups[:inside]
-        slow = (
-            inside
-            if not fitting or not trains(fitting[-1])
-            else bisect_left(fitting, True, key=trains)
-        )
-        reasons["too slow or too large"] += slow
-        if slow < inside:
-            reasons["may be feasible"] += inside - slow
-            limit = least_value = worth(row, fitting[slow])
-    # without the reasons that no design has
-    return least_value, +reasons
-
-
 def _least_interrupted(
     instance: Instance, kind: ObjectiveKind, ceiling: float
-) -> tuple[Fraction | None, Counter[str]]:
-    """The exact value of the cheapest design below a ceiling that may be in time with
-    interruptions.
-    """
-    limit = Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
-    values = [
-        exact_value(
-            instance,
-            DesignChain(design.family, Chain(design.ports, (design.ports.up,)), design.optics),
-            design.ports.up,
-            kind,
-        )
-        for design in interrupted_designs(instance, kind, ceiling, LENIENT)
-    ]
-    cheap_values = [value for value in values if limit is None or value < limit]
-    return min(cheap_values, default=None), Counter({"may be feasible": len(cheap_values)})
+) -> tuple[FoundDesign | None, Counter[str]]:
+    """The cheapest design below a ceiling that may be in time with interruptions."""
+    designs = list(interrupted_designs(instance, kind, ceiling, LENIENT))
+    least = min(designs, key=lambda design: design.value, default=None)
+    return least, Counter({"may be feasible": len(designs)})
 
 
 def exact_value(
@@ -417,25 +350,5 @@ def exact_value(
     factors: Mapping[str, float] | None = None,
 ) -> Fraction:
     """What a design is worth, with prices, their factors, watts and terms as they are written."""
-    return exact_worth(instance, _lines(instance, row, up), kind, factors)
-
-
-def _lines(instance: Instance, row: DesignChain, up: int) -> list[CountedItem]:
-    return bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-
-
-def _keeps_limits(instance: Instance, row: DesignChain, up: int) -> bool:
-    """Whether a design may keep the limits: sums that are over one by their rounding alone are not
-    held against it.
-    """
-    limits, hb = instance.limits, row.family.hb
-    if any(
-        exact_value(instance, row, up, kind) > cap * (1 + SLACK)
-        for kind, cap in exact_caps(instance)
-    ):
-        return False
-    return (
-        limits.racks is None
-        or hb.racks is None
-        or least_racks(row.family.domains, hb.racks, -LENIENT) <= limits.racks
-    )
+    lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+    return exact_worth(instance, lines, kind, factors)

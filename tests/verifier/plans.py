@@ -13,7 +13,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.couplings import NETWORK
 from coopt.plan.schema import Plan
 from coopt.verifier.parts.bills import bill, bill_total, least_racks, levels
-from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design_below
+from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design
 from coopt.verifier.parts.layouts import Ports, ceil_ratio
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of, speeds_of
@@ -34,7 +34,7 @@ from coopt.verifier.training.work import Clock
 def built(instance: Instance, kind: ObjectiveKind | None = None) -> Plan:
     """The plan of the cheapest design that the verifier's own enumeration finds."""
     kind = kind or instance.objective.minimize
-    found = cheapest_design_below(instance, kind, math.inf)
+    found, _ = cheapest_design(instance, kind, math.inf)
     if found is None:
         return Plan.model_validate(_frame(instance, kind, "infeasible"))
     return Plan.model_validate(plan_table(instance, kind, found))

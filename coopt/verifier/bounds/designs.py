@@ -13,7 +13,6 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (
     billed,
-    cheapest_interrupted,
     interrupted_designs,
     timed_designs,
 )
@@ -32,7 +31,7 @@ from coopt.verifier.couplings.outlooks import certain_question
 from coopt.verifier.parts.enumeration import (
     Condition,
     FoundDesign,
-    cheapest_design_below,
+    cheapest_design,
     designs_below,
     no_condition,
 )
@@ -98,13 +97,13 @@ def check_no_design(
         name,
         design is None,
         nothing if endless else bound,
-        nothing if design is None else design.value,
+        nothing if design is None else float(design.value),
         fault.format(design_text(design) if design else ""),
         None if endless else ROUNDING,
     )
     if lenient_design is not None and design is None:
         note_undecided(
-            ledger, plan, f"a design at {design_text(lenient_design)}", lenient_design.value
+            ledger, plan, f"a design at {design_text(lenient_design)}", float(lenient_design.value)
         )
 
 
@@ -124,8 +123,9 @@ def _cheapest_design(
             default=None,
         )
     if instance.availability is not None:
-        return cheapest_interrupted(instance, kind, bound, margin)
-    return cheapest_design_below(instance, kind, bound, stands(margin), margin)
+        designs = interrupted_designs(instance, kind, bound, margin)
+        return min(designs, key=lambda design: design.value, default=None)
+    return cheapest_design(instance, kind, bound, stands(margin), margin)[0]
 
 
 @lru_cache(maxsize=4)
@@ -149,15 +149,15 @@ def _feasible(
 
 def design_text(design: FoundDesign) -> str:
     """A design in a few words."""
-    family, ports = design.family, design.ports
+    family, ports, value = design.family, design.ports, float(design.value)
     fabric = (
         f"{family.gear.kind}, {counted(ports.tiers, 'tier')}, {counted(ports.up, 'uplink')} a leaf"
         if family.gear
         else "no network"
     )
     return (
-        f"{design.value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active"
-        f" GPUs each, {fabric}"
+        f"{value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs"
+        f" each, {fabric}"
     )
 
 
@@ -199,7 +199,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         designs = designs_below(
             instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT
         )
-        exists = any(agree(design.value, value) for design in designs)
+        exists = any(agree(float(design.value), value) for design in designs)
         fault = f"No feasible cluster with switches costs {value:,.2f}."
         ledger.holds("rival-value", exists, value, exists, fault, TOLERANCE)
 
@@ -299,7 +299,7 @@ def check_order(
     )  # all of them are near
     for rank, (bound, undecided) in enumerate(zip(proven, rivals, strict=True), start=1):
         cheaper = _unlisted(strict_designs, bound, names[:rank])
-        value = None if cheaper is None else cheaper.value
+        value = None if cheaper is None else float(cheaper.value)
         fault = (
             f"A feasible design that is not listed before runner-up {rank} costs {value}, less than"
             " its bound."
@@ -312,7 +312,7 @@ def check_order(
             )
     if plan.alternatives_stop == "no other design":
         unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
-        value = None if unlisted is None else unlisted.value
+        value = None if unlisted is None else float(unlisted.value)
         fault = f"A feasible design at {value} is not listed."
         ledger.holds("runner-up-none-left", unlisted is None, "no other design", value, fault)
 
@@ -321,7 +321,7 @@ def _unlisted(
     designs: Iterable[FoundDesign], bound: float, names: Sequence[tuple[object, ...]]
 ) -> FoundDesign | None:
     """A design that costs less than a bound and is none of those named."""
-    rivals = (design for design in designs if is_below(design.value, bound))
+    rivals = (design for design in designs if is_below(float(design.value), bound))
     return next(
         (design for design in rivals if built_alike(design.family, design.ports) not in names), None
     )

@@ -17,7 +17,7 @@ from coopt.instance.reserves import Availability
 from coopt.instance.schema import BillKind, Instance, ObjectiveKind
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree, is_below
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import (
     BillTotal,
     SwitchLevel,
@@ -28,9 +28,10 @@ from coopt.verifier.parts.bills import (
 )
 from coopt.verifier.parts.enumeration import (
     SURELY,
-    DesignChain,
+    ChainBills,
     FoundDesign,
     design_chains,
+    exact_limit,
     fewest_spares,
 )
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
@@ -242,40 +243,18 @@ def interrupted_designs(
     """
     availability, trainer = instance.availability, Trainer(instance, margin)
     assert availability is not None, "asked for with failures only"
+    limit = exact_limit(bound)
     for row in design_chains(instance, kind):
         for up in row.chain.uplinks:
-            switch_levels = levels(row.family, row.chain.with_up(up))
-            if not is_below(_value(instance, kind, row, row.family, switch_levels), bound):
+            if limit is not None and ChainBills(instance, kind, row).reaches(up, limit):
                 continue
-            reach = reach_of(row.family, row.chain.with_up(up))
-            spares = fewest_spares(availability, trainer, row.family, reach, switch_levels)
+            ports = row.chain.with_up(up)
+            network = row.family, reach_of(row.family, ports), levels(row.family, ports)
+            spares = fewest_spares(availability, trainer, *network)
             if spares is None:
                 continue
             family = row.family._replace(spares=spares)
-            value = _value(instance, kind, row, family, switch_levels)
-            sums = bill_total(bill(instance, family, switch_levels, row.optics), instance.objective)
-            if is_below(value, bound) and within_limits(instance, family, sums, margin):
-                yield FoundDesign(value, family, row.chain.with_up(up), row.optics)
-
-
-def cheapest_interrupted(
-    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
-) -> FoundDesign | None:
-    """The cheapest of them; None where there is none."""
-    return min(
-        interrupted_designs(instance, kind, bound, margin),
-        key=lambda design: design.value,
-        default=None,
-    )
-
-
-def _value(
-    instance: Instance,
-    kind: ObjectiveKind,
-    row: DesignChain,
-    family: DesignFamily,
-    switch_levels: Sequence[SwitchLevel],
-) -> float:
-    return bill_total(bill(instance, family, switch_levels, row.optics), instance.objective).of(
-        kind
-    )
+            bills = ChainBills(instance, kind, row._replace(family=family))
+            cheap = limit is None or not bills.reaches(up, limit)
+            if cheap and not bills.breaks_limits(up, margin):
+                yield bills.found(up)

@@ -6,7 +6,7 @@ Its ports count to switches, links and modules of each level, over all planes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -222,15 +222,6 @@ def within_limits(
     if limits.racks is None or family.hb.racks is None:
         return True
     return least_racks(family.bought, family.hb.racks, max(-margin, 0.0)) <= limits.racks
-
-
-def exact_caps(instance: Instance) -> Iterator[tuple[ObjectiveKind, Fraction]]:
-    """The limits on purchase (USD) and power (W) that are set, as they are written."""
-    limits = instance.limits
-    if limits.capex_usd is not None:
-        yield "capex", decimal(limits.capex_usd)
-    if limits.power_mw is not None:
-        yield "power", decimal(limits.power_mw) * 1_000_000
 
 
 def keeps(total: float, limit: float | None, margin: float) -> bool:

@@ -9,14 +9,25 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from coopt.instance.couplings import Limits
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.verifier.checks.verdict import STRICT, is_below
-from coopt.verifier.parts.bills import SwitchLevel, bill, bill_total, levels, within_limits
+from coopt.verifier.checks.verdict import ROUNDING, STRICT
+from coopt.verifier.parts.bills import (
+    BillTotal,
+    CountedItem,
+    SwitchLevel,
+    bill,
+    bill_total,
+    exact_worth,
+    levels,
+    within_limits,
+)
 from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
 from coopt.verifier.parts.optics import least_choices, optics_choices, spares_core
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
@@ -25,6 +36,12 @@ from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 
+NEAR = 1e-9
+"""Sums of floats that differ by a larger share do so as fractions: they are off by far less."""
+SLACK = Fraction(ROUNDING)
+"""By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are
+rounded.
+"""
 SURELY = (
     1 - 1e-12
 )  # where domains enough are whole for so much of the time, further spares change nothing
@@ -77,7 +94,7 @@ def fewest_spares(
 class FoundDesign(NamedTuple):
     """A feasible design, with its value in the unit of the objective."""
 
-    value: float
+    value: float | Fraction
     family: DesignFamily
     ports: Ports
     optics: tuple[OpticPair, ...]
@@ -99,41 +116,114 @@ def no_condition(family: DesignFamily, ports: Ports) -> bool:
     return True
 
 
-def cheapest_design_below(
+DesignValue = Callable[[DesignChain, int], Fraction]
+"""What the design of a chain with so many uplinks is worth."""
+
+
+class ChainBills(NamedTuple):
+    """The bills of the designs of a chain, by uplinks; `value` says what they are worth where that
+    is not the objective.
+    """
+
+    instance: Instance
+    kind: ObjectiveKind
+    row: DesignChain
+    value: DesignValue | None = None
+
+    def worth(self, up: int) -> Fraction:
+        """What a design is worth, in fractions."""
+        if self.value is not None:
+            return self.value(self.row, up)
+        return exact_worth(self.instance, self._lines(up), self.kind)
+
+    def reaches(self, up: int, limit: Fraction) -> bool:
+        """Whether a design is worth as much as a limit; fractions decide where sums of floats are
+        near it.
+        """
+        if self.value is None:
+            rough, near = self._total(up).of(self.kind), float(limit)
+            if abs(rough - near) > NEAR * near:
+                return rough > near
+        return self.worth(up) >= limit
+
+    def breaks_limits(self, up: int, margin: float) -> bool:
+        """Whether a design is over a limit."""
+        return not within_limits(self.instance, self.row.family, self._total(up), margin)
+
+    def admitted(self, limit: Fraction | None, margin: float) -> tuple[Sequence[int], int]:
+        """The uplinks with which a design is worth less and within the limits, and how many are
+        worth less: none that follows is.
+        """
+        ups = self.row.chain.uplinks
+        cheap = len(ups)
+        if limit is not None:
+            cheap = number_below(ups, True, lambda up: self.reaches(up, limit))
+        if self.instance.limits == Limits():
+            return ups[:cheap], cheap
+        over = number_below(ups[:cheap], True, lambda up: self.breaks_limits(up, margin))
+        return ups[:over], cheap
+
+    def found(self, up: int) -> FoundDesign:
+        """The design with so many uplinks."""
+        return FoundDesign(
+            self.worth(up), self.row.family, self.row.chain.with_up(up), self.row.optics
+        )
+
+    def _total(self, up: int) -> BillTotal:
+        return bill_total(self._lines(up), self.instance.objective)
+
+    def _lines(self, up: int) -> list[CountedItem]:
+        row = self.row
+        return bill(
+            self.instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics
+        )
+
+
+def cheapest_design(
     instance: Instance,
     kind: ObjectiveKind,
-    bound: float,
+    ceiling: float,
     stands: Condition = no_condition,
     margin: float = STRICT,
-) -> FoundDesign | None:
-    """The cheapest feasible design worth less than `bound` by more than rounding; None where there
-    is none.
+    value: DesignValue | None = None,
+) -> tuple[FoundDesign | None, Counter[str]]:
+    """The cheapest feasible design worth less than a ceiling by more than its rounding, and why the
+    others are not.
 
     Parameters
     ----------
+    ceiling
+        In the unit of the objective; infinite to ask for any feasible design.
     stands
         What else a design has to do; with more uplinks it does no less.
-    bound
-        In the unit of the objective; infinite to ask for any feasible design.
     margin
         By which share bounds of time and memory are taken short; negative to put rounding in favour
         of designs.
+    value
+        What a design is worth, no less with more uplinks; its objective where left out.
     """
-    trainer, best_design, ceiling = Trainer(instance, margin), None, bound
+    trainer, reasons, design = Trainer(instance, margin), Counter[str](), None
+    limit = exact_limit(ceiling)
     for row in design_chains(instance, kind):
-        # cost rises with uplinks and time falls: designs cheap enough come first, those in time
-        # last
-        ups = _admitted_uplinks(instance, kind, row, ceiling, margin)
-        if not ups or not _trains(trainer, row, ups[-1], stands):
-            continue  # the most uplinks are the fastest design of the chain
-        # the fewest uplinks in time are the cheapest of the chain
-        least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
-        ports = row.chain.with_up(ups[least_index])
-        best_design = FoundDesign(
-            _value(instance, kind, row, ups[least_index]), row.family, ports, row.optics
-        )
-        ceiling = best_design.value
-    return best_design
+        bills = ChainBills(instance, kind, row, value)
+        # price and power rise with uplinks and time falls: those too dear come last, those too slow
+        # first
+        ups, cheap = bills.admitted(limit, margin)
+        slow = _first_in_time(trainer, row, ups, stands)
+        reasons["cost no less"] += len(row.chain.uplinks) - cheap
+        reasons["over a limit"] += cheap - len(ups)
+        reasons["too slow or too large"] += slow
+        reasons["may be feasible"] += len(ups) - slow
+        if slow < len(ups):
+            design = bills.found(ups[slow])
+            limit = Fraction(design.value)
+    # without the reasons that no design has
+    return design, +reasons
+
+
+def exact_limit(ceiling: float) -> Fraction | None:
+    """What a design has to be worth less than, below the rounding of a ceiling."""
+    return Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
 
 
 def designs_below(
@@ -148,27 +238,23 @@ def designs_below(
     """
     trainer = Trainer(instance, margin)
     for row in design_chains(instance, kind):
-        ups = _admitted_uplinks(instance, kind, row, bound, margin)
-        if ups and _trains(trainer, row, ups[-1], stands):
-            least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up, stands))
-            for up in ups[least_index:]:
-                yield FoundDesign(
-                    _value(instance, kind, row, up), row.family, row.chain.with_up(up), row.optics
-                )
+        bills = ChainBills(instance, kind, row)
+        ups, _ = bills.admitted(exact_limit(bound), margin)
+        yield from map(bills.found, ups[_first_in_time(trainer, row, ups, stands) :])
 
 
-def least_designs(
-    instance: Instance, kind: ObjectiveKind, margin: float = STRICT
-) -> Iterator[tuple[DesignFamily, Ports, tuple[OpticPair, ...]]]:
-    """The feasible design of fewest uplinks of every chain with every choice of optics, whatever it
-    costs.
+def _first_in_time(
+    trainer: Trainer, row: DesignChain, ups: Sequence[int], stands: Condition
+) -> int:
+    """How many of these uplinks come before those in time; all where the most, which are the
+    fastest, are late.
     """
-    trainer = Trainer(instance, margin)
-    for row in design_chains(instance, kind):
-        ups = row.chain.uplinks
-        if ups and _trains(trainer, row, ups[-1]):
-            least_index = bisect_left(ups, True, key=lambda up: _trains(trainer, row, up))
-            yield row.family, row.chain.with_up(ups[least_index]), row.optics
+
+    def trains(up: int) -> bool:
+        ports = row.chain.with_up(up)
+        return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)
+
+    return bisect_left(ups, True, key=trains) if ups and trains(ups[-1]) else len(ups)
 
 
 def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignChain]:
@@ -231,24 +317,6 @@ def _chains_with(
         yield from (DesignChain(family, chain, optics) for optics in chain_choices)
 
 
-def _admitted_uplinks(
-    instance: Instance, kind: ObjectiveKind, row: DesignChain, ceiling: float, margin: float
-) -> Sequence[int]:
-    """The uplinks with which a design is cheap enough and within the limits, which no further one
-    mends.
-    """
-    ups = row.chain.uplinks
-
-    def is_excluded(up: int) -> bool:
-        lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-        sums = bill_total(lines, instance.objective)
-        return not (
-            is_below(sums.of(kind), ceiling) and within_limits(instance, row.family, sums, margin)
-        )
-
-    return ups[: number_below(ups, True, is_excluded)]
-
-
 def number_below(
     ups: Sequence[int], end: Fraction | bool, key: Callable[[int], Fraction | bool]
 ) -> int:
@@ -257,13 +325,3 @@ def number_below(
     """
     # most chains are too dear with the fewest already
     return bisect_left(ups, end, lo=1, key=key) if ups and key(ups[0]) < end else 0
-
-
-def _value(instance: Instance, kind: ObjectiveKind, row: DesignChain, up: int) -> float:
-    lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
-    return bill_total(lines, instance.objective).of(kind)
-
-
-def _trains(trainer: Trainer, row: DesignChain, up: int, stands: Condition = no_condition) -> bool:
-    ports = row.chain.with_up(up)
-    return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)
