@@ -90,10 +90,10 @@ def test_one_line_says_that_venv_is_missing(clone: Path, python: str | None) -> 
     assert not (clone / ".venv").exists()
 
 
-def pages_alone(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
-    """Run tests of pages where no browser is found."""
+def pages_alone(tmp_path: Path, processes: int, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run tests of pages where no browser is found; none but this process, or in others."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("COOPT_", "PYTEST_"))}
-    words = ["pytest", "-n", "2", "-p", "no:cacheprovider", "tests/pages/test_front_in_a_browser.py"]
+    words = ["pytest", "-n", str(processes), "-p", "no:cacheprovider", "tests/pages/test_front_in_a_browser.py"]
     environment = kept | {"PATH": str(tmp_path)} | changes
     return subprocess.run(
         [sys.executable, "-m", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
@@ -101,19 +101,20 @@ def pages_alone(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
-    [({}, NEEDED), ({"COOPT_NO_BROWSER": "1", "COOPT_BROWSER": "1"}, "COOPT_NO_BROWSER is set")],
+    ("processes", "changes", "why"),
+    [(1, {}, NEEDED), (0, {"COOPT_NO_BROWSER": "1", "COOPT_BROWSER": "1"}, "COOPT_NO_BROWSER is set")],
 )
-def test_the_last_line_says_how_many_tests_were_left_out(tmp_path: Path, changes: dict[str, str], why: str) -> None:
-    done = pages_alone(tmp_path, **changes)
+def test_the_last_line_says_how_many_tests_were_left_out(
+    tmp_path: Path, processes: int, changes: dict[str, str], why: str
+) -> None:
+    done = pages_alone(tmp_path, processes, **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     *_, summary, last = done.stdout.splitlines()
     skipped = re.match(r"(\d+) skipped in ", summary)
-    assert skipped is not None
     assert re.fullmatch(f"{skipped[1]} tests .*: {re.escape(why)}", last)
 
 
 def test_a_browser_that_is_missing_is_an_error_where_one_is_asked_for(tmp_path: Path) -> None:
-    done = pages_alone(tmp_path, COOPT_BROWSER="1")
+    done = pages_alone(tmp_path, 0, COOPT_BROWSER="1")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert PACKAGES in done.stderr

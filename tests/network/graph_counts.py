@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from coopt.network.graphs import PlaneGraph
+from coopt.network.family import Family, levels
+from coopt.network.graphs import PlaneGraph, plane_graph, whole_graph
 
 Graph = Any  # networkx is untyped
 
@@ -78,3 +79,15 @@ def counted_compressed(small: PlaneGraph) -> Counts:
         links=tuple(links[level] for level in order),
         ports=tuple(most[level] for level in order),
     )
+
+
+def check_counts(family: Family, uplinks: int) -> Graph:
+    """The whole graph, whose counts are those of the compressed one and of the tiers; switches have the ports."""
+    tiers, graph = levels(family, uplinks), whole_graph(family, uplinks)
+    whole, small = counted(graph), counted_compressed(plane_graph(family, uplinks))
+    assert (whole.gpus, whole.nics) == (family.installed_gpus, family.nic_count)
+    assert whole.switches == small.switches == tuple(tier.switches for tier in tiers)
+    assert whole.links == small.links == tuple(tier.links for tier in tiers)
+    assert whole.ports == small.ports
+    assert all(ports <= box.radix for ports, box in zip(whole.ports, family.switches, strict=True))
+    return graph

@@ -112,7 +112,6 @@ def _filled(
     for place, level, name in switches:
         box = family.switches[level]
         w = box.w + (above_w[level] + below_w[level]) / tiers[level].switches + (0.0 if level else leaf_w)
-        assert box.rack_units is not None
         if left[0] + 1e-6 < box.rack_units or left[1] + 1e-6 < w:
             held.append([])
             drawn_w.append(0.0)

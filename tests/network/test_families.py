@@ -115,7 +115,6 @@ def test_baseline_is_the_cheapest_full_bisection_clos() -> None:
     assert found is not None
     design, cost = found
     whole = ask(network__oversubscription=1.0, network__fabrics="clos")
-    assert plan.design is not None
     rivals = [
         cost_of(whole, family, uplinks).capex_usd
         for family in families(whole)
@@ -125,5 +124,4 @@ def test_baseline_is_the_cheapest_full_bisection_clos() -> None:
     assert cost.capex_usd == min(rivals)
     assert design.fabric.kind == "clos"
     assert design.fabric.oversubscription == 1.0
-    assert plan.cost is not None
     assert cost.capex_usd >= plan.cost.capex_usd

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -15,11 +14,10 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.graphs import whole_graph
 from coopt.network.growth import lines
 from coopt.network.halls import network_hall
 from coopt.network.part_networks import family_of_plan
-from coopt.network.racks import median_rack, sold_m
+from coopt.network.racks import sold_m
 from coopt.network.space import families
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv
@@ -30,33 +28,6 @@ from tests.network.hall_oracle import standing
 from tests.solving.oracle import instances
 
 
-@settings(max_examples=example_count(25))
-@given(instances())
-def test_cables_are_the_links_of_the_graph_at_lengths_of_the_hall(instance: Instance) -> None:
-    """Against the graph: a switch stands in the middle of the racks below it, weighted by the cables to them."""
-    rows = instance.network.hall.model_copy(update={"racks_per_row": 2})
-    instance = instance.model_copy(update={"network": instance.network.model_copy(update={"hall": rows})})
-    for family in list(families(instance))[::7]:
-        u = family.uplink_choices[-1] if family.tiers > 1 else 0
-        found = network_hall(instance, family, u)
-        if found is None:
-            assert not family.tiers or family.hb.racks is None
-            continue
-        assert [cables.total() for cables in found.cables] == [level.links for level in levels(family, u)]
-        graph = whole_graph(family, u)
-        near = [(a, b, edge) for a, b, edge in graph.edges(data=True) if edge["level"] == 1]
-        hung: dict[Any, Counter[int]] = {}
-        for a, b, edge in near:
-            nic, leaf = (a, b) if graph.nodes[b]["level"] else (b, a)
-            rack = found.hall.rack_of(graph.nodes[nic]["domain"])
-            hung.setdefault(leaf, Counter())[rack] += edge["links"]
-        lengths = Counter[int]()
-        for below in hung.values():
-            for rack, count in below.items():
-                lengths[sold_m(found.hall.cable_m(rack, median_rack(below)))] += count
-        assert found.cables[0] == lengths
-
-
 def test_the_hall_of_a_plan_holds_all_that_draws_power() -> None:
     everything = ["gpu", "hb", "host", "nic", "switch", "optics"]
     for include in (everything, ["switch"]):
@@ -64,10 +35,7 @@ def test_the_hall_of_a_plan_holds_all_that_draws_power() -> None:
         plan = coopt.solve(instance)
         family, uplinks = family_of_plan(instance, plan)
         found = network_hall(instance, family, uplinks)
-        assert found is not None
         full = coopt.solve(ask(network__hb_domains="hgx-h100-8", objective={"include": everything}))
-        assert full.cost is not None
-        assert full.design is not None
         assert found.w == pytest.approx(full.cost.power_w)
         assert found.racks == full.design.racks
         assert found.rack_w * found.racks < found.w
@@ -79,12 +47,10 @@ def test_no_plan_depends_on_how_racks_stand() -> None:
 
 @st.composite
 def racked(draw: st.DrawFn) -> tuple[Instance, Family, int]:
-    """A network whose switches have heights, in a hall that bounds what a rack holds."""
-    drawn = draw(instances())
+    """A network in a hall that bounds what a rack holds, whose switches have heights or none."""
+    drawn, units = draw(instances()), draw(st.sampled_from([[None], [1.0, 1.5, 2.0]]))
     ways = tuple(
-        one.model_copy(
-            update={"rack_units": draw(st.sampled_from([1.0, 1.5, 2.0])), "w": draw(st.sampled_from([0, 700]))}
-        )
+        one.model_copy(update={"rack_units": draw(st.sampled_from(units)), "w": draw(st.sampled_from([0, 700]))})
         for one in drawn.network.switches
     )
     own = {"racks_per_row": 3, "switch_rack_units": draw(st.sampled_from([2, 5, 42]))}
@@ -102,15 +68,19 @@ def racked(draw: st.DrawFn) -> tuple[Instance, Family, int]:
 def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_may(
     drawn: tuple[Instance, Family, int],
 ) -> None:
-    """One switch of the graph after the other, in the order of the racks amid which they stand."""
+    """One switch of the graph after the other, in the order of the racks amid which they stand; cables are the links
+    of the graph at lengths of the hall."""
     instance, family, u = drawn
-    found, expected = network_hall(instance, family, u), standing(instance, family, u)
-    assert found is not None
-    assert found.switch_racks == len(expected.drawn_w)
-    assert found.switch_rack_w == pytest.approx(max(expected.drawn_w))
+    found = network_hall(instance, family, u)
+    assert (found is None) == (family.hb.racks is None)
+    if found is None:
+        return
+    expected = standing(instance, family, u)
+    assert (found.switch_racks or 0) == len(expected.drawn_w)
+    assert (found.switch_rack_w or 0.0) == pytest.approx(max(expected.drawn_w, default=0.0))
     assert found.all_racks == expected.racks
     assert [cables.total() for cables in found.cables] == [level.links for level in levels(family, u)]
-    assert found.amid == expected.switch_spots
+    assert found.amid == expected.switch_spots or not expected.drawn_w
     lengths, graph = Counter[int](), expected.graph
     for a, b, edge in graph.edges(data=True):
         if edge["level"] == 1:
@@ -127,8 +97,6 @@ def test_racks_of_switches_are_told_and_billed_where_they_have_a_price() -> None
     hall = {"switch_rack_units": 4, "usd_per_switch_rack": 9000.0}
     instance = ask(**changes, network__hall=hall)
     plan = coopt.solve(instance)
-    assert plan.design is not None
-    assert plan.cost is not None
     switches = plan.design.fabric.switch_count
     found = coopt.bom(instance, plan)
     (racks,) = [item for item in found.items if item.kind == "rack"]
@@ -190,12 +158,10 @@ def test_a_network_that_grows_adds_cables_and_moves_none(radix: int) -> None:
         ends = [family.uplink_choices[-1] if family.tiers > 1 else 0 for family in line]
         last = line[-1], ends[-1]
         whole = network_hall(instance, *last)
-        assert whole is not None
         assert network_hall(instance, *last, last) == whole
         before: list[Counter[int]] = []
         for family, u in zip(line, ends, strict=True):
             found = network_hall(instance, family, u, last)
-            assert found is not None
             assert [cables.total() for cables in found.cables] == [level.links for level in levels(family, u)]
             assert all(set(now) <= set(end) for now, end in zip(found.cables, whole.cables, strict=False))
             if u == ends[-1]:  # no leaf gets further uplinks

@@ -110,7 +110,6 @@ def starts(plan: Plan, part: Part, now: Standing, end: Standing) -> Counter[int]
     (core,) = (one.core for one in plan.couplings.cores if (one.site, one.phase) == (part.site, part.phase))
     (joined,) = (one for one in core.islands if one.workload == part.slot)
     if not joined.per_leaf:
-        assert part.design is not None
         built = part.design.racks or 0
         return Counter({end.domains[(built - 1) // 2]: joined.links})
     becomes = leaf_in(now.graph, end.graph)
@@ -145,7 +144,6 @@ def check_bill(instance: Instance, plan: Plan, halls: list[CoreHall]) -> None:
     """Every cable is on the purchase list once: those that a phase adds, none of which an earlier one has."""
     bill = coopt.bom(instance, plan)
     cores = [network for network in bill.networks if network.fabric == "core"]
-    assert plan.cost is not None
     if not instance.phase and not instance.sharing.discount:
         assert math.fsum(network.usd for network in bill.networks) == pytest.approx(plan.cost.capex_usd)
     before: dict[str, Counter[int]] = {}

@@ -45,7 +45,6 @@ def test_with_the_ports_it_would_take_the_nearest_network_is_wired_and_with_one_
     found = nearest_shortfall(instance)
     assert (found is None) == (next(families(instance), None) is not None)
     assume(found is not None)
-    assert found is not None
     assert (found.fabric, found.tier, found.has) == (fabric, tiers, radix)
     assert found.takes > radix
     ends = EndPoints(fabric=found.fabric, domains=domains, rails=8)
@@ -81,5 +80,4 @@ def test_cages_that_are_kept_leave_the_ports_that_their_modules_serve() -> None:
     box = switch(64, 5000) | {"cages": 2}
     instance = ask(**PINNED, cluster__gpus=64, network__switches=box, network__switch_cages="kept")
     found = nearest_shortfall(instance)
-    assert found is not None
     assert found.has == 2

@@ -19,7 +19,6 @@ from tests.conftest import small_model
 def gpu(name: str = "h100-sxm", **efficiency: Any) -> Gpu:
     """A GPU of the catalog with other efficiencies."""
     found = find("gpu", name)
-    assert isinstance(found, Gpu)
     return found.model_copy(update={"efficiency": found.efficiency.model_copy(update=efficiency)})
 
 

@@ -50,7 +50,6 @@ def test_other_megatron_runs_on_a100_are_met_without_a_parameter_of_their_own(fo
 
 def test_most_published_rows_are_expressed_and_half_of_them_met_within_a_tenth(found: Comparison) -> None:
     assert found.evaluated >= 350
-    assert found.overall is not None
     assert found.overall.median_abs_error <= 0.10
 
 
@@ -58,7 +57,6 @@ def test_the_catalog_knows_how_far_the_model_is_off(found: Comparison) -> None:
     means = {group.name: group.mean_abs_error for group in found.hardware}
     checked = 0
     for gpu in entries("gpu").values():
-        assert isinstance(gpu, Gpu)
         for precision, kind in (("bf16", "16-bit"), ("fp8", "fp8"), ("fp4", "fp4")):
             error, mean = gpu.error(precision), means.get(f"{gpu.generation} {kind}")
             assert (error is None) == (mean is None), (gpu.name, kind)
@@ -82,8 +80,6 @@ def test_selective_recomputation_gains_what_was_published(
 ) -> None:
     """arXiv 2205.05198, Table 5: throughput gained over full recomputation, within two points."""
     full, selective = row(f"korth-t5-{model}-ful"), row(f"korth-t5-{model}-sel")
-    assert full.predicted_s is not None
-    assert selective.predicted_s is not None
     assert 100 * (full.predicted_s / selective.predicted_s - 1) == pytest.approx(percent, abs=2.0)
 
 
@@ -139,7 +135,6 @@ def test_deepseek_v3_trains_as_fast_as_published() -> None:
     """
     published_s = 2.664e6 * 3600 / 2048 / (14.8e12 / (15360 * 4096))
     gpu = find("gpu", "h100-sxm")
-    assert isinstance(gpu, Gpu)
     found = {schedule: deepseek_v3(gpu, schedule) for schedule in ("1f1b", "dualpipe")}
     errors = {schedule: time_s / published_s - 1 for schedule, (time_s, _) in found.items()}
     assert errors["dualpipe"] == pytest.approx(0.0, abs=0.05)

@@ -38,13 +38,11 @@ from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 )
 def test_the_reason_is_named(row, changes, why):
     outcome = outcome_of(row(**changes))
-    assert isinstance(outcome, SkippedRow)
     assert why in outcome.why
 
 
 def test_expert_groups_must_divide(row, experts):
     outcome = outcome_of(row(experts, ep=5))
-    assert isinstance(outcome, SkippedRow)
     assert outcome.why.startswith("EP 5 ")
 
 

@@ -114,109 +114,75 @@ def test_small_networks_of_rails_share_a_switch(written) -> None:
     assert (tier.switches, tier.down_ports * chain.networks_together) == (3, 60)
 
 
-REFUSED = {
+TWO, LAST = "[{ ports = 64 }, { ports = 64 }]", "{ ports = 64 }]"
+REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     "a tier lacks ports for the leaves": (
         ("domains = 64", "domains = 512"),
-        r"tiers\[1\].ports = 64: a switch of tier 2 would take 128 ports \(one for each leaf\) and has 64, needs",
+        r".*tiers\[1\].ports = 64: .* tier 2 .* 128 ports \(one for each leaf\) .* 64",
     ),
     "more cables than ports": (
         ("[{ ports = 64 }", "[{ ports = 64, down = 40, up = 32 }"),
-        r"tiers\[0\].ports = 64: a switch of tier 1 would take 72 ports \(for 40 cables down and 32 up\) and has 64",
+        r".*tiers\[0\].ports = 64: .* tier 1 .* 72 ports \(for 40 cables down and 32 up\) .* 64",
     ),
     "a unit that leaves do not divide": (
         ("domains = 64", "domains = 96\nunit_domains = 48"),
-        "unit_domains = 48: a leaf has ports for one rail of 32 domains, which do not divide a unit, needs a multiple",
+        ".*unit_domains = 48: .* one rail of 32 domains",
     ),
-    "uplinks on all ports": (
-        ("[{ ports = 64 }", "[{ ports = 64, up = 64 }"),
-        r"a switch of tier 1 would take 65 ports \(for 1 cable down and 64 up\) and has 64",
-    ),
+    "uplinks on all ports": (("[{ ports = 64 }", "[{ ports = 64, up = 64 }"), r".* tier 1 .* 65 ports \(.*1 .* 64 up"),
     "a leaf of too many domains": (
         ("domains = 64", "domains = 64\nleaf_domains = 64"),
-        r"a switch of tier 1 would take 128 ports \(for 64 cables down and 64 up\) and has 64",
+        r".* tier 1 .* 128 ports \(for 64 cables down and 64 up\) .* 64",
     ),
-    "a single tier": (
-        ("}, { ports = 64 }]", "}]"),
-        r"tier 1 would take 512 ports \(one for each end point, as no tier joins leaves\) and has 64",
-    ),
+    "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 ports \(one for each end point, .* 64"),
     "units of a single tier": (
-        (
-            '"rail-optimized"\ntiers = [{ ports = 64 }, { ports = 64 }]',
-            '"rail-only"\nunit_domains = 32\ntiers = [{ ports = 64 }]',
-        ),
-        r"tier 1 would take 128 ports \(for all domains, as no tier joins leaves\) and has 64",
+        (f'"rail-optimized"\ntiers = {TWO}', '"rail-only"\nunit_domains = 32\ntiers = [{ ports = 64 }]'),
+        r".*tier 1 .* 128 ports \(for all domains, .* 64",
     ),
     "ends of two rates": (
-        ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, up_gbit_s = 400 }, { ports = 64, down_gbit_s = 800 }]"),
-        r"tiers\[1\].down_gbit_s = 800: ports of switches below run at 400 Gbit/s, needs the same rate",
+        (TWO, "[{ ports = 64, up_gbit_s = 400 }, { ports = 64, down_gbit_s = 800 }]"),
+        r".*tiers\[1\].down_gbit_s = 800: .* 400 Gbit/s",
     ),
     "ports that do not break out": (
-        ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, gbit_s = 400 }, { ports = 64, gbit_s = 600 }]"),
-        r"tiers\[1\]: ports of 600 Gbit/s do not mate with cables of 400 Gbit/s",
+        (TWO, "[{ ports = 64, gbit_s = 400 }, { ports = 64, gbit_s = 600 }]"),
+        r".*tiers\[1\]: ports of 600 Gbit/s .* 400 Gbit/s",
     ),
     "ports of a rate mistyped": (
-        ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, gbit_s = 400e9, up_gbit_s = 400 }, { ports = 64 }]"),
-        r"tiers\[0\]: ports of 4e\+11 Gbit/s do not mate with cables of 400 Gbit/s.*at most 64 cables",
+        (TWO, "[{ ports = 64, gbit_s = 400e9, up_gbit_s = 400 }, { ports = 64 }]"),
+        r".*tiers\[0\]: ports of 4e\+11 Gbit/s .* 400 Gbit/s.* 64 cables",
     ),
     "an optic of another rate": (
-        ("{ ports = 64 }]", '{ ports = 64, gbit_s = 800, optic = "400g-dr4" }]'),
-        r"tiers\[1\].optic = '400g-dr4': has 400 Gbit/s and the cables below tier 2 800",
+        (LAST, '{ ports = 64, gbit_s = 800, optic = "400g-dr4" }]'),
+        r".*tiers\[1\].optic = '400g-dr4': .*400 Gbit/s .* tier 2 800",
     ),
-}
-CONTRADICTIONS = {
-    "planes": (
-        ("domains = 64", "domains = 64\nplanes = 2"),
-        "planes = 2: .* would take 0.5 ports of a NIC, which has 1, needs",
-    ),
-    "rails": (("domains = 64", "domains = 64\nrails = 3"), "rails = 3: needs a divisor of gpus_per_domain = 8"),
+    "planes": (("domains = 64", "domains = 64\nplanes = 2"), "planes = 2: .* 0.5 ports of a NIC"),
+    "rails": (("domains = 64", "domains = 64\nrails = 3"), "rails = 3: .*gpus_per_domain = 8"),
     "leaf over unit": (
         ("domains = 64", "domains = 64\nunit_domains = 8\nleaf_domains = 16"),
-        "leaf_domains = 16: a switch of tier 1 would take 16 ports for end points and its unit has 8: leaves serve",
+        "leaf_domains = 16: .* tier 1 .* 16 ports .* 8",
     ),
     "a switch of fewer ports": (
-        ("{ ports = 64 }]", '{ ports = 128, switch = "qm9700" }]'),
-        r"tiers\[1\].ports = 128: qm9700 has 64 of 400 Gbit/s, needs at most that, or gbit_s = 200 of ports that",
+        (LAST, '{ ports = 128, switch = "qm9700" }]'),
+        r"tiers\[1\].ports = 128: qm9700 has 64 of 400 Gbit/s.* gbit_s = 200",
     ),
     "a switch of another rate": (
-        ("{ ports = 64 }]", '{ ports = 64, gbit_s = 800, switch = "qm9700" }]'),
-        r"tiers\[1\].gbit_s = 800: ports of qm9700 have 400 Gbit/s",
+        (LAST, '{ ports = 64, gbit_s = 800, switch = "qm9700" }]'),
+        r"tiers\[1\].gbit_s = 800: .*qm9700 have 400 Gbit/s",
     ),
-    "pods of one tier": (
-        ("tiers = [{ ports = 64 }, { ports = 64 }]", "pod = 'unit'\ntiers = [{ ports = 64 }]"),
-        "pod = 'unit': a single tier has no pods",
-    ),
-    "rails of a clos": (('"rail-optimized"', '"clos"\npod = "rail"'), "pod = 'rail': leaves of a clos serve all rails"),
-}
-MISFORMED = {
-    "unknown key": (("domains = 64", "domains = 64\nunits = 2"), "units: unknown key, needs"),
-    "unknown key of a tier": (("{ ports = 64 }]", "{ ports = 64, radix = 64 }]"), r"tiers\[1\].radix: unknown key"),
-    "no ports": (("{ ports = 64 }]", "{ ports = 0 }]"), r"tiers\[1\].ports = 0: needs at least 2"),
-    "a port": (("{ ports = 64 }]", "{ ports = 1 }, { ports = 64 }]"), r"tiers\[1\].ports = 1: needs at least 2"),
-    "no such product": (("{ ports = 64 }]", '{ ports = 64, switch = "qm970" }]'), "closest: qm9700"),
+    "pods of one tier": ((f"tiers = {TWO}", "pod = 'unit'\ntiers = [{ ports = 64 }]"), "pod = 'unit': "),
+    "rails of a clos": (('"rail-optimized"', '"clos"\npod = "rail"'), "pod = 'rail': "),
+    "unknown key": (("domains = 64", "domains = 64\nunits = 2"), "units: unknown key"),
+    "unknown key of a tier": ((LAST, "{ ports = 64, radix = 64 }]"), r"tiers\[1\].radix: unknown key"),
+    "no ports": ((LAST, "{ ports = 0 }]"), r"tiers\[1\].ports = 0: "),
+    "a port": ((LAST, "{ ports = 1 }, { ports = 64 }]"), r"tiers\[1\].ports = 1: "),
+    "no such product": ((LAST, '{ ports = 64, switch = "qm970" }]'), ".*closest: qm9700"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_wired_names_tier_and_ports(written, case: str) -> None:
+def test_what_cannot_be_wired_or_read_names_file_design_key_and_ports(written, case: str) -> None:
     change, why = REFUSED[case]
-    (design,) = read_designs(written(change))
-    with pytest.raises(InstanceError, match=rf"^ours.toml: design 'plain': .*{why}"):
-        chain_of(design, "ours.toml")
-
-
-@pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_keys_that_contradict_each_other_are_named(written, case: str) -> None:
-    change, why = CONTRADICTIONS[case]
-    (design,) = read_designs(written(change))
     with pytest.raises(InstanceError, match=f"^ours.toml: design 'plain': {why}"):
-        chain_of(design, "ours.toml")
-
-
-@pytest.mark.parametrize("case", MISFORMED)
-def test_what_is_no_design_names_file_design_and_key(written, case: str) -> None:
-    change, why = MISFORMED[case]
-    with pytest.raises(InstanceError, match=rf"^ours.toml: design 'plain': {why}" if "closest" not in why else why):
-        read_designs(written(change))
+        _ = [chain_of(design, "ours.toml") for design in read_designs(written(change))]
 
 
 def test_an_id_stands_once(written) -> None:

@@ -11,7 +11,7 @@ from coopt.network.family import Family, levels
 from coopt.network.graphs import PlaneGraph, plane_graph, whole_graph
 from coopt.network.space import families
 from tests.conftest import ask, example_count, switch
-from tests.network.graph_counts import counted, counted_compressed
+from tests.network.graph_counts import check_counts, counted_compressed
 from tests.solving.oracle import instances
 
 
@@ -28,14 +28,7 @@ def wired(draw: st.DrawFn) -> tuple[Family, int]:
 @settings(max_examples=example_count(1000, 100))
 @given(wired())
 def test_graphs_hold_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
-    family, uplinks = chosen
-    tiers = levels(family, uplinks)
-    whole, small = counted(whole_graph(family, uplinks)), counted_compressed(plane_graph(family, uplinks))
-    assert (whole.gpus, whole.nics) == (family.installed_gpus, family.nic_count)
-    assert whole.switches == small.switches == tuple(level.switches for level in tiers)
-    assert whole.links == small.links == tuple(level.links for level in tiers)
-    assert whole.ports == small.ports
-    assert all(ports <= family.switch.radix for ports in whole.ports)
+    check_counts(*chosen)
 
 
 @settings(max_examples=example_count(300, 30))
