@@ -22,7 +22,7 @@ from coopt.instance.variants import of_phase
 from coopt.network.core import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows
-from coopt.network.island_bills import units_of
+from coopt.network.part_bills import units_of
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families

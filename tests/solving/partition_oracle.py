@@ -10,9 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import CostKind, Instance
 from coopt.network.family import Family
-from coopt.network.island_bills import Units, units_of
+from coopt.network.part_bills import units_of
 from coopt.network.parts import racks, weigh
 from coopt.network.space import families
 from tests.conftest import DISCIPLINES, question, small_model, switch
@@ -112,7 +112,7 @@ class Choice:
     """An island with its use of everything."""
 
     def __init__(self, instance: Instance, family: Family, uplinks: int) -> None:
-        self.units: Units = +units_of(instance, family, uplinks)
+        self.units = +Counter(units_of(instance, family, uplinks))
         self.links = family.core_links
         self.gpus, self.idle = family.gpus, family.installed_gpus - family.gpus
         self.racks = racks(family) or 0
@@ -187,7 +187,7 @@ def _enumerated(instance: Instance) -> float:
 def value(instance: Instance, chosen: tuple[Choice, ...]) -> float:
     """The objective of a choice, infinity beyond a limit."""
     limits, include, gpu = instance.limits, instance.objective.include, instance.cluster.gpu
-    units: Units = Counter()
+    units = Counter[tuple[CostKind, str]]()
     for one in chosen:
         units.update(one.units)
     if instance.sharing.core is not None:
