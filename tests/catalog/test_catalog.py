@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.catalog import KINDS, entries, find
-from coopt.perf.parameters import model_parameters
 
-RAIL_ONLY_USD_PER_PORT = 694
 WORDS_OF = {
     "D": ("derived", "assumed", "judgement", "judged", "fitted"),
     "M": ("recalled", "estimate", "assumed", "carried over"),
@@ -100,51 +98,6 @@ def test_a_figure_without_source_is_noticed() -> None:
     assert uncovered(row) == {"usd", "efficiency.hbm"}
     row["sources"] = [{"fields": ["usd", "efficiency"]}]
     assert uncovered(row) == set()
-
-
-@pytest.mark.parametrize("radix", [64, 128, 256])
-def test_400g_switch_class_costs_694_usd_a_port(radix: int) -> None:
-    switch = entries("switch")[f"{radix}x400g"]
-    assert switch.radix == radix
-    assert switch.port_gbit_s == 400
-    assert switch.usd == RAIL_ONLY_USD_PER_PORT * radix
-
-
-def test_400g_optic_of_the_rail_only_study_costs_199_usd() -> None:
-    assert entries("optic")["400g-199"].usd == 199
-
-
-@pytest.mark.parametrize(("name", "usd"), [("patch-panel", 100), ("ocs", 520)])
-def test_panel_ports_of_direct_links_cost_what_is_recalled_and_say_so(name: str, usd: float) -> None:
-    panel = entries("panel")[name]
-    assert panel.usd_per_port == usd
-    assert {field: source.tag for source in panel.sources for field in source.fields}["usd_per_port"] == "M"
-
-
-@pytest.mark.parametrize(("name", "tiers"), [("h100-hb64", 0), ("h100-hb128", 1), ("gh200-256", 1), ("h100-hb512", 2)])
-def test_study_domains_are_priced_by_their_tiers(name: str, tiers: int) -> None:
-    domain = entries("hb_domain")[name]
-    assert domain.usd_per_gpu == pytest.approx(10.63 * 450 + tiers * 7650 * 450 / 900)
-    assert domain.w_per_gpu == pytest.approx((75.95 + tiers * 270) * 450 / 900)
-
-
-@pytest.mark.parametrize(
-    ("name", "billions", "active"),
-    [
-        ("llama3-8b", 8.03, 8.03),
-        ("llama3-70b", 70.6, 70.6),
-        ("llama3-405b", 405.9, 405.9),
-        ("gpt-1t", 1008.0, 1008.0),
-        ("mixtral-8x7b", 46.7, 12.9),
-        ("deepseek-v3", 671.0, 37.0),
-        ("qwen3-30b-a3b", 30.5, 3.3),
-        ("qwen3-235b-a22b", 235.0, 22.0),
-    ],
-)
-def test_models_have_the_parameters_that_are_published(name: str, billions: float, active: float) -> None:
-    total, met = model_parameters(entries("model")[name])
-    assert total / 1e9 == pytest.approx(billions, rel=0.002)
-    assert met / 1e9 == pytest.approx(active, rel=0.002 if met == total else 0.02)
 
 
 @pytest.mark.parametrize(
