@@ -122,6 +122,10 @@ def list_paths(
     trained = {
         t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked
     }
+    # what is too small or too large for some phase need not be timed in others
+    whole = [n for n in range(len(lines)) if all(some[n] for some in trained.values())]
+    lines = [lines[n] for n in whole]
+    trained = {t: [some[n] for n in whole] for t, some in trained.items()}
     return paths_on(instance, asked, lines, trained, losses, check, prune)
 
 
@@ -162,11 +166,7 @@ def paths_on(
             ]
     phases = len(instance.years)
     labour = any(link_labour_usd(instance, t) for t in range(phases))
-    found.begun = [
-        {t: served[t][n][0] for t in asked if served[t][n]}
-        for n in range(len(lines))
-        if all(trained[t][n] for t in asked)
-    ]
+    found.begun = [{t: served[t][n][0] for t in asked if served[t][n]} for n in range(len(lines))]
     chains = [
         _standing_by(chosen)
         for n in range(len(lines))
