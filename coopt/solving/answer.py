@@ -22,7 +22,6 @@ from coopt.instance.schema import (
     Chosen,
     Instance,
     ObjectiveKind,
-    Problem,
     Solver,
     at_choice,
     choices_of,
@@ -139,7 +138,7 @@ def solve(
         reasons=reasons,
     )
     with interrupts_heard(cancel):
-        plan = _ended(run)
+        plan = answer(run)
         # whoever interrupted the first search waits for no second one
         if (
             witness is not None
@@ -151,7 +150,7 @@ def solve(
                 backend=backend_of(witness_question.solver, cancel),
                 on_progress=on_progress,
             )
-            plan = with_witness(plan, witness, lambda: _ended(second))
+            plan = with_witness(plan, witness, lambda: answer(second))
     return plan.model_copy(update={"overrides": overrides_of(instance, question)})
 
 
@@ -181,7 +180,7 @@ def solve_measured(
         least_costs=least_costs,
     )
     with interrupts_heard(backend.cancel):
-        return _ended(run)
+        return answer(run)
 
 
 QUICK_S = 5.0
@@ -205,10 +204,20 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
     return optimum.objective.value if optimum.status == "optimal" else None
 
 
-def _ended(run: Run) -> Plan:
-    """The answer, or that the run was stopped before there was one."""
+def answer(run: Run) -> Plan:
+    """The answer to a question, which may ask others on the way, or that the run was stopped before
+    there was one.
+    """
     try:
-        return _within_domains_first(run)
+        if leaves_tp_open(run.instance):
+            return _inside_first(run)
+        if run.instance.open_keys:
+            return best_choice(run)
+        if run.instance.network.discipline.routing == "pinned" and not run.is_routed:
+            from coopt.solving.plan_routes import with_routes
+
+            return with_routes(replace(run, is_routed=True), answer)
+        return method_of(run.instance).plan(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
         return unknown(run, "interrupted")
@@ -216,60 +225,35 @@ def _ended(run: Run) -> Plan:
         return unknown(run, str(stopped))
 
 
-def _within_domains_first(run: Run) -> Plan:
-    """The answer with TP groups inside HB domains where workloads leave that open, across where
-    there is none.
-    """
-    if not leaves_tp_open(run.instance):
-        return _answer(run)
+def method_of(instance: Instance) -> Method:
+    """How a question is answered, by what it has; what answers others is not loaded."""
+    if instance.objective.minimize != instance.objective.billed:
+        from coopt.solving.fronts.designs import TIMED as METHOD
+    elif instance.asks("ring"):
+        from coopt.solving.sites.answer import RING as METHOD
+    elif instance.sharing.mode == "partition" or instance.phase or instance.robust:
+        from coopt.solving.fleet.answer import CHOICE as METHOD
+    elif instance.asks("direct"):
+        from coopt.solving.direct.answer import LINKS as METHOD
+    else:
+        from coopt.solving.shared import NETWORK as METHOD
+    return METHOD
 
-    def answer(question: Instance) -> Plan:
+
+def _inside_first(run: Run) -> Plan:
+    """The answer with TP groups inside HB domains, across where there is none."""
+
+    def answer_to(question: Instance) -> Plan:
         inside = question == within
         if not inside:
             run.tell("tp", "nothing inside HB domains will do: TP groups may extend over several")
-        return _answer(replace(run, instance=question, reasons=run.reasons and not inside))
+        return answer(replace(run, instance=question, reasons=run.reasons and not inside))
 
     within = with_tp(run.instance, across=False)
     plan, across = inside_first(
-        run.instance, answer, lambda candidate: candidate.status != "infeasible"
+        run.instance, answer_to, lambda candidate: candidate.status != "infeasible"
     )
     return plan.model_copy(update={"instance": identity(run.instance), "tp_across": across})
-
-
-def _answer(run: Run) -> Plan:
-    """The answer to a problem of any kind, with routes where flows are pinned to paths."""
-    if run.instance.problem == "choice" or run.instance.network.discipline.routing != "pinned":
-        return _charged(run)
-    from coopt.solving.plan_routes import with_routes
-
-    return with_routes(run, _charged)
-
-
-def _charged(run: Run) -> Plan:
-    """The answer in times that traffic is charged."""
-    if run.instance.problem == "choice":
-        return best_choice(run, _answer)
-    if run.instance.objective.minimize != run.instance.objective.billed:
-        from coopt.solving.fronts.designs import timed_plan
-
-        return timed_plan(run)
-    return method_of(run.instance.problem).plan(run)
-
-
-def method_of(problem: Problem) -> Method:
-    """How a kind of question is answered; what answers other kinds is not loaded."""
-    match problem:
-        case "fleet" | "robust" | "partition" | "phased":
-            from coopt.solving.fleet.answer import FLEET as METHOD
-        case "sites":
-            from coopt.solving.sites.answer import SITES as METHOD
-        case "direct":
-            from coopt.solving.direct.answer import DIRECT as METHOD
-        case "shared":
-            from coopt.solving.shared import SHARED as METHOD
-        case "choice":
-            raise AssertionError("each choice is a question of another kind")
-    return METHOD
 
 
 def asking_witness(instance: Instance, name: str) -> Instance:
@@ -330,10 +314,10 @@ class AnswerOfChoice(NamedTuple):
     weight: float
 
 
-def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
+def best_choice(run: Run) -> Plan:
     """The best plan of all choices, with a bound below them all."""
     choices = list(choices_of(run.instance))
-    answers, stopped = _answered(run, answer, choices)
+    answers, stopped = _answered(run, choices)
     values = [
         math.inf if plan.objective.value is None else plan.objective.value for _, plan, _ in answers
     ]
@@ -369,9 +353,7 @@ def best_choice(run: Run, answer: Callable[[Run], Plan]) -> Plan:
     )
 
 
-def _answered(
-    run: Run, answer: Callable[[Run], Plan], choices: Sequence[Chosen]
-) -> tuple[list[AnswerOfChoice], str]:
+def _answered(run: Run, choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice], str]:
     """The plans of choices in turn, and why the search ended before all of them had one; nothing
     where they have.
     """
@@ -386,14 +368,8 @@ def _answered(
         is_told = len(answers) < TOLD and all(
             plan.objective.value is None for _, plan, _ in answers
         )
-        try:
-            question = at_choice(run.instance, choice)
-            plan = answer(replace(run, instance=question, reasons=run.reasons and is_told))
-        except KeyboardInterrupt:
-            run.on_progress = None
-            return answers, "interrupted"
-        except StoppedError as stop:
-            return answers, str(stop)
+        question = at_choice(run.instance, choice)
+        plan = answer(replace(run, instance=question, reasons=run.reasons and is_told))
         answers.append(AnswerOfChoice(choice, plan, seconds_weight(question, kind)))
         if plan.stop_reason in ("time limit", "interrupted"):
             return answers, plan.stop_reason

@@ -86,7 +86,7 @@ def model_mps(instance: Instance, plan: Plan, program: int | None = None) -> str
 
 def formulations_of(instance: Instance) -> tuple[str, ...]:
     """The names of the formulations of an instance."""
-    return method_of(instance.problem).formulations(instance)
+    return method_of(instance).formulations(instance)
 
 
 def programs_of(instance: Instance) -> NamedPrograms:
@@ -98,7 +98,7 @@ def programs_of(instance: Instance) -> NamedPrograms:
     unhurried = instance.solver.model_copy(update={"time_limit_s": UNHURRIED_S})
     instance = with_tp(instance, across=False).model_copy(update={"solver": unhurried})
     run = Run(instance=instance, backend=backend_of(instance.solver), on_progress=None)
-    return method_of(instance.problem).programs(run)
+    return method_of(instance).programs(run)
 
 
 def _program_file(
@@ -121,9 +121,8 @@ def _program_file(
         When the plan is of another instance, nothing serves every workload, so that there is no
         program, or there are several and none is named.
     """
-    if (
-        instance.problem == "shared"
-    ):  # days are counted before the search, and only islands are a table of options
+    # days are counted before the search, and only islands are a table of options
+    if not instance.beyond_one_network:
         require_no_failures(instance, "a file of the mixed-integer program")
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
@@ -135,7 +134,7 @@ def _program_file(
             f"{instance.name}: the plan's formulation {name!r} has no such file,"
             f" needs {alternatives(names)}"
         )
-    if question.problem == "shared":
+    if not question.beyond_one_network:
         problem, model = _model(question, plan)
         lines, programs = (
             list(_about_network(question, problem)),
@@ -203,11 +202,11 @@ def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[s
     )
     if count > 1:
         yield f"program {place + 1} of {count}; the answer is the best of them"
-    if instance.problem != "shared":
+    if instance.beyond_one_network:
         yield (
             "as the search begins, which may add cuts; variables have the names of the mathematics"
         )
-    if instance.problem == "direct":
+    if instance.asks("direct"):
         yield "direct links by one mapping; networks of switches are another problem"
 
 

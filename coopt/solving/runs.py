@@ -130,6 +130,7 @@ class Run:
     listed: ListedIslands | None = None
     reasons: bool = True
     least_costs: tuple[float, ...] | None = None
+    is_routed: bool = False
 
     @property
     def deadline(self) -> float:
@@ -220,7 +221,7 @@ def overridden(
             f"{caller}: {sentence}" for sentence in sentences(error, Solver)
         ) from None
     question = instance.model_copy(update=parts)
-    if instance.problem == "choice":
+    if instance.open_keys:
         if wrong := list(choice_complaints(question)):
             raise InstanceError(f"{caller}: {sentence}" for sentence in wrong)
         return question

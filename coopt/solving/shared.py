@@ -353,7 +353,7 @@ def field_programs(field: Field | Why) -> NamedPrograms:
     )
 
 
-SHARED = Method(
+NETWORK = Method(
     plan=shared_plan,
     programs=lambda run: field_programs(field_of(run, run.instance)),
     formulations=lambda _: tuple(FORMULATIONS),

@@ -360,7 +360,7 @@ def direct_programs(run: Run) -> NamedPrograms:
     return programs
 
 
-DIRECT = Method(
+LINKS = Method(
     plan=direct_plan,
     programs=direct_programs,
     formulations=lambda _: ("links", "averages"),  # `pace` is for links that are given

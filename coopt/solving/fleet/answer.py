@@ -324,7 +324,7 @@ def fleet_programs(run: Run) -> NamedPrograms:
     return lambda name: (Program(model=build(data, known[name]), unit=unit) for data, unit in small)
 
 
-FLEET = Method(
+CHOICE = Method(
     plan=fleet_plan,
     programs=fleet_programs,
     # `shares` is for products of one phase

@@ -39,7 +39,7 @@ from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import ROUNDED, allowed_s, interrupted_paces
 from coopt.solving.highs import QuietHighs, linear_program, options, run_apart
 from coopt.solving.outcome import answered, claim_of, infeasible, recomputed, written_out
-from coopt.solving.runs import Run
+from coopt.solving.runs import Method, Run, no_programs
 from coopt.solving.shared import shared_plan
 from formulations.shared import FRONT, build, spines_at
 
@@ -291,3 +291,6 @@ class Certifier:
         if f in self._spine_rows:
             spines = spines_at(self._problem.data, f, uplinks)
             self._highs.changeCoeff(self._spine_rows[f], column, float(spines))
+
+
+TIMED = Method(plan=timed_plan, programs=lambda _: no_programs, formulations=lambda _: ())

@@ -146,7 +146,7 @@ def pareto(
     if slowest is not None and not 0 < slowest < math.inf:
         raise InstanceError(f"pareto: slowest = {slowest}, needs a finite number above 0")
     movers, reading = _read(instance, over)
-    is_listed = instance.problem == "shared"
+    is_listed = not instance.beyond_one_network
     solver = {"time_limit_s": time_limit_s} | ({"name": BUILT_IN} if is_listed else {})
     question = overridden("pareto", instance, solver, objective)
     if has_front(question):
@@ -265,7 +265,7 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
             0,
             len(names),
         )
-        and instance.problem == "shared"
+        and not instance.beyond_one_network
         else moving
     ), reading
 

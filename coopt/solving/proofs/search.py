@@ -13,6 +13,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_best_efficiency, at_prices
+from coopt.network.growth import grows_alone
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, placed_as, read_plan
@@ -75,9 +76,9 @@ def prove(
     check_same_question(question, plan)
     instance, plan = placed_as(question, plan)
     bound = plan.objective.bound
-    if instance.problem not in ("partition", "fleet", "direct") or (
-        bound is None and plan.status != "infeasible"
-    ):
+    on_links = bool(instance.asks("direct"))
+    has_proof = on_links or _chooses_islands(instance)
+    if not has_proof or (bound is None and plan.status != "infeasible"):
         raise InstanceError(
             f"{instance.name}: needs a plan of islands or direct links with a bound; others are"
             " certified without proof"
@@ -89,7 +90,7 @@ def prove(
     run = Run(instance=local, backend=backend_of(local.solver), on_progress=None)
     # Infeasibility is proven as a bound that no finite value reaches.
     deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
-    if instance.problem == "direct":
+    if on_links:
         links = link_lengths(listed_rows(run), target * (1 - gap), deadline)
         return Proof(
             schema_="coopt-proof/1", instance=identity(question), objective=kind, links=links
@@ -107,6 +108,15 @@ def prove(
             tuple(_cases(*offer, best_value * JUST_ABOVE, deadline)[0] for offer in outlook_offers)
             for outlook_offers, best_value in outlooks
         ),
+    )
+
+
+def _chooses_islands(instance: Instance) -> bool:
+    """Whether its bound is one on choices of islands, which no enumeration goes through."""
+    return (
+        instance.sharing.mode == "partition"
+        or bool(instance.phase and not grows_alone(instance))
+        or bool(instance.robust and instance.availability)
     )
 
 

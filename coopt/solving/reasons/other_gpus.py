@@ -90,7 +90,7 @@ def possible_counts(instance: Instance) -> tuple[list[int], int]:
     """
     network, requests = instance.network, instance.cluster.gpus
     ceiling, unit = min(MOST_TIMES * max(requests), MOST_GPUS), 1
-    if instance.problem == "sites":
+    if instance.asks("ring"):
         unit = math.gcd(min(domain.size for domain in network.hb_domains), *requests)
         counts = set(range(unit, ceiling + 1, unit))
     else:
@@ -250,7 +250,7 @@ def settings_to_compare(instance: Instance) -> Iterator[tuple[str, dict[str, Any
     compare it.
     """
     gpus, cluster = instance.cluster.gpus, instance.cluster
-    if instance.problem != "shared":
+    if instance.beyond_one_network:
         return
     if kinds := [entry for entry in FABRICS if entry not in instance.network.fabrics]:
         yield (

@@ -88,7 +88,7 @@ def explain(
     limited = time_limit_s is not None or "time_limit_s" in question.solver.model_fields_set
     objective = None if plan is None else plan.overrides.objective
     instance = overridden("explain", question, {"time_limit_s": time_limit_s}, objective)
-    if instance.problem == "choice":
+    if instance.open_keys:
         explanation = _of_choices(
             instance, plan, on_progress, question.solver.time_limit_s if limited else None
         )
@@ -247,7 +247,7 @@ def _explained(
 
     The runner-up may be one of the `rivals`, the best of other choices.
     """
-    if instance.problem != "shared" or instance.availability is not None:
+    if instance.beyond_one_network or instance.availability is not None:
         if plan is not None:
             check_same_question(instance, plan)
         return explained(instance, plan, on_progress, ways_out_s=ways_out_s, asked=asked)

@@ -127,9 +127,10 @@ def _single_limits(
         asks[lighter[0][1].limit] = partial(_fewer_losses, resolver, instance, lighter)
     if instance.cluster.shares is not None:
         asks["cluster.shares"] = partial(_more_shares, resolver, instance)
-    if instance.problem in ("shared", "robust", "sites"):
+    parted = instance.sharing.mode == "partition" or instance.phase
+    if not (parted or instance.open_keys or instance.asks("direct")):
         asks["cluster.gpus"] = partial(_other_gpus, resolver, instance, in_vain)
-    if instance.problem == "shared":
+    if not instance.beyond_one_network:
         asks["cluster.gpu"] = partial(_another_gpu, resolver, instance, in_vain)
     yield from sorted(asks.items(), key=lambda ask: _turn(instance, ask[0]))
 
@@ -209,7 +210,7 @@ def _other_gpus(
     """Another number of GPUs: the most that keep the limits, or that sites feed, or else on one
     network the fewest.
     """
-    is_one_network = instance.problem == "shared"
+    is_one_network = not instance.beyond_one_network
 
     def is_enough(question: Instance) -> bool:
         resolver.check_clock()

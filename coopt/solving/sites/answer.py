@@ -382,4 +382,4 @@ def sites_programs(run: Run) -> NamedPrograms:
     )
 
 
-SITES = Method(plan=sites_plan, programs=sites_programs, formulations=lambda _: tuple(FORMULATIONS))
+RING = Method(plan=sites_plan, programs=sites_programs, formulations=lambda _: tuple(FORMULATIONS))
