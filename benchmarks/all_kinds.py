@@ -31,7 +31,7 @@ from coopt.instance.texts import write_text
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.highs import PROBING, QuietHighs, linear_program, options, solve, version
-from formulations.shared import FORMULATIONS, build, cheapest_design
+from formulations.network import FORMULATIONS, build, cheapest_design
 
 HERE = Path(__file__).parent
 LIMIT_S = 120.0

@@ -33,8 +33,8 @@ from coopt.solving.fleet.listing import StandingIslands, numbers_of
 from coopt.solving.fleet.parts import scaled, subset
 from coopt.solving.fleet.search import choice, search_partition, useful
 from coopt.solving.highs import options, solve, version
-from formulations.partition import FORMULATIONS, Equation, build
-from formulations.partition_data import PartitionData
+from formulations.choice import FORMULATIONS, Equation, build
+from formulations.choice_data import ChoiceData
 
 HERE = Path(__file__).parent
 RECORD = HERE / "partition.csv"
@@ -111,7 +111,7 @@ def _rows(case: str) -> list[Row]:
     return [{column: row[column] for column in COLUMNS} for row in rows]
 
 
-def _data(case: str) -> PartitionData:
+def _data(case: str) -> ChoiceData:
     """The numbers of an instance, or made-up ones for so many workloads."""
     name, _, workloads = case.removesuffix(ALL).partition(" ")
     if workloads:
@@ -125,11 +125,11 @@ def _data(case: str) -> PartitionData:
     return numbers_of(instance, islands)
 
 
-def _gap(data: PartitionData) -> float:
+def _gap(data: ChoiceData) -> float:
     return COARSE if data.workloads >= MANY else GAP
 
 
-def _solved(data: PartitionData, form: str, limit_s: float) -> Row:
+def _solved(data: ChoiceData, form: str, limit_s: float) -> Row:
     """What a formulation makes of some options."""
     gap = _gap(data)
     started = time.process_time()

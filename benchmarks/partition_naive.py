@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from formulations.partition import (
+from formulations.choice import (
     Equation,
     add_budget,
     add_core_ports,
@@ -14,10 +14,10 @@ from formulations.partition import (
     add_one_option,
     build,
 )
-from formulations.partition_data import PartitionData
+from formulations.choice_data import ChoiceData
 
 
-def build_naive(data: PartitionData) -> pyo.ConcreteModel:
+def build_naive(data: ChoiceData) -> pyo.ConcreteModel:
     """A model whose bills are variables of their own."""
     return build(data, NAIVE)
 

@@ -10,13 +10,13 @@ from itertools import combinations, product
 import numpy as np
 
 from coopt.solving.fleet.arrays import worth
-from formulations.partition_data import (
+from formulations.choice_data import (
+    ChoiceData,
     CoreLayer,
     Floats,
     Ints,
     Kind,
     LimitedUse,
-    PartitionData,
     Product,
 )
 
@@ -130,7 +130,7 @@ def _parts(h, i, s, far, domains, g, radix, taper, joins):
     return u, (up * (1 << i) // 4 if joins else 0)
 
 
-def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01) -> PartitionData:
+def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01) -> ChoiceData:
     """A partition problem with all couplings; caps leave `slack` to a choice of few dollars, watts
     and GPUs.
     """
@@ -139,7 +139,7 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
     talks = rng.uniform(0.05, 0.5, size=workloads)
     found = [workload_options(rng, g, t, mappings) for g, t in zip(sizes, talks, strict=True)]
     units, uses = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    free = PartitionData(
+    free = ChoiceData(
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), [len(u) for u, _ in found]),
         usd=np.zeros(len(units)),
@@ -176,7 +176,7 @@ def partition(workloads: int, seed: int, mappings: int = 24, slack: float = 0.01
     return replace(free, limits=limits, budget=float(round(spent.capex_usd * (1 + slack))))
 
 
-def _thrifty(data: PartitionData) -> Ints:
+def _thrifty(data: ChoiceData) -> Ints:
     """The options of least dollars, watts and GPUs together among the products allowed, the core's
     switch included.
     """

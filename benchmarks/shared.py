@@ -31,7 +31,7 @@ from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.highs import SolverAnswer, options, solve, version
 from coopt.solving.outcome import recomputed
-from formulations.shared import FORMULATIONS, Equation, build, cheapest_design, set_design
+from formulations.network import FORMULATIONS, Equation, build, cheapest_design, set_design
 
 HERE = Path(__file__).parent
 CASES = [  # instance file, bound in seconds in place of its own

@@ -14,11 +14,11 @@ import pyomo.environ as pyo
 from coopt.columns.context import Context, context_of
 from coopt.columns.table import Columns
 from coopt.solving.arrays import SharedProblem
-from formulations.shared import (
+from formulations.network import (
     Equation,
     Floats,
     Ints,
-    SharedData,
+    NetworkData,
     add_cost,
     add_limits,
     add_one_family,
@@ -30,7 +30,7 @@ USUAL_M = 1e7
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlowdownData(SharedData):
+class SlowdownData(NetworkData):
     """A shared network with what its slowdown is computed from.
 
     `down` holds the down-ports of each family's leaf (F,), 0 where no uplinks exist; `reach` the

@@ -19,29 +19,29 @@ import pyomo.environ as pyo
 
 import formulations
 from docs.regions import filled, write_or_check
-from formulations import direct, partition, routing, shared, sites
-from formulations.direct_data import DirectData, on_orbits
-from formulations.partition_data import (
+from formulations import choice, links, network, ring, routing
+from formulations.choice_data import (
+    ChoiceData,
     CoreLayer,
     Kind,
     LimitedUse,
-    PartitionData,
     PriceOutlook,
     Product,
 )
+from formulations.links_data import LinksData, on_orbits
+from formulations.network import NetworkData
+from formulations.ring import RingData, SiteLimit
 from formulations.routing import RoutingData
-from formulations.shared import SharedData
-from formulations.sites import SiteLimit, SitesData
 
 PLACE = Path(__file__).parent / "mathematics.md"
 ROUTES = {"routes": routing.ROUTES}
 Formulations = dict[str, tuple[Callable[[pyo.ConcreteModel], None], ...]]
 SUBJECTS: dict[str, tuple[Any, Formulations]] = {
-    "SHARED": (shared, {**shared.FORMULATIONS, "front": shared.FRONT}),
+    "SHARED": (network, {**network.FORMULATIONS, "front": network.FRONT}),
     "ROUTING": (routing, ROUTES),
-    "PARTITION": (partition, {**partition.FORMULATIONS, "regret": partition.REGRET}),
-    "SITES": (sites, sites.FORMULATIONS),
-    "DIRECT": (direct, direct.FORMULATIONS),
+    "PARTITION": (choice, {**choice.FORMULATIONS, "regret": choice.REGRET}),
+    "SITES": (ring, ring.FORMULATIONS),
+    "DIRECT": (links, links.FORMULATIONS),
 }
 
 
@@ -64,7 +64,7 @@ def page() -> str:
     }
     values["FORMULATIONS"] = "\n".join(
         f"- `{name}`: {', '.join(label(function) for function in chosen)}"
-        for name, chosen in shared.FORMULATIONS.items()
+        for name, chosen in network.FORMULATIONS.items()
     )
     return filled(PLACE.read_text("utf-8"), values)
 
@@ -181,7 +181,7 @@ def _cells(line: str, starts: list[int]) -> list[str]:
     return [inline(cell.strip()) for cell in cells]
 
 
-def _network() -> SharedData:
+def _network() -> NetworkData:
     """A family with uplinks and one without, a column on each."""
     numbers: dict[str, Any] = {name: np.array([1.0, 1.0]) for name in ("fixed", "uplink", "spine")}
     whole = {
@@ -192,7 +192,7 @@ def _network() -> SharedData:
         "context": (0, 1),
     }
     whole |= {"column_workload": (0, 0), "column_context": (0, 1), "need": (1, 0)}
-    return SharedData(
+    return NetworkData(
         workloads=1, contexts=2, **numbers, **{name: np.array(row) for name, row in whole.items()}
     )
 
@@ -205,11 +205,11 @@ def _flows() -> RoutingData:
     )
 
 
-def _islands() -> PartitionData:
+def _islands() -> ChoiceData:
     """Two workloads with an option each, one product with a discount, and every coupling."""
     both = np.array([1.0, 1.0])
     discounted = Product(name="a", start=np.array([0.0, 2.0]), usd=np.array([2.0, 1.0]))
-    return PartitionData(
+    return ChoiceData(
         workloads=2,
         workload=np.array([0, 1]),
         usd=both,
@@ -231,10 +231,10 @@ def _islands() -> PartitionData:
     )
 
 
-def _sites() -> SitesData:
+def _sites() -> RingData:
     """Two sites with an option each, one link and one limit."""
     one, both = np.array([1.0]), np.array([1.0, 1.0])
-    return SitesData(
+    return RingData(
         sites=2,
         shares=2,
         site=np.array([0, 1]),
@@ -247,7 +247,7 @@ def _sites() -> SitesData:
     )
 
 
-def _links() -> DirectData:
+def _links() -> LinksData:
     """Two domains that send to each other."""
     demand = np.array([[[0.0, 1.0], [1.0, 0.0]]])
     return on_orbits(np.array([[0, 1]]), np.array([2, 2]), demand, np.array([[1.0]]))

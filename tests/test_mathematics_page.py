@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import formulations
-from formulations import direct, partition, routing, shared, sites
+from formulations import choice, links, network, ring, routing
 
 DOCS = Path(__file__).parents[1] / "docs"
 TEXT = (DOCS / "mathematics.md").read_text("utf-8")
 MAKER: dict[str, Any] = runpy.run_path(str(DOCS / "mathematics.py"))
 EQUATIONS = [
     (module, name, function)
-    for module in (shared, routing, partition, sites, direct)
+    for module in (network, routing, choice, ring, links)
     for name, function in vars(module).items()
     if name.startswith("add_") and callable(function)
 ]

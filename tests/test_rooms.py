@@ -114,7 +114,7 @@ def _refusal(room: str, target: str, root: Path) -> str | None:
 
 
 def _room(module: str) -> str:
-    """`coopt.perf.kernels` lies in perf, `formulations.sites` in formulations, `coopt` itself in coopt."""
+    """`coopt.perf.kernels` lies in perf, `formulations.ring` in formulations, `coopt` itself in coopt."""
     parts = module.removesuffix(".__init__").split(".")
     return parts[1] if parts[0] == "coopt" and len(parts) > 1 else parts[0]
 

@@ -7,7 +7,7 @@ workloads choose.
 Options of a workload are coupled to the rest by what they use: limited resources, ports of a shared
 core, products of which few may be in use, and the quantity of each product, whose bill :math:`B_p`
 depends on the total over workloads. For any totals :math:`q' \le q` and prices as
-`formulations.partition_data.Product` has them,
+`formulations.choice_data.Product` has them,
 
 .. math:: \underline{s}_p (q - q') \le B_p(q) - B_p(q') \le \overline{s}_p (q - q')
 

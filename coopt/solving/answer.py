@@ -138,7 +138,7 @@ def solve(
         reasons=reasons,
     )
     with interrupts_heard(cancel):
-        plan = answer(run)
+        plan = plan_of(run)
         # whoever interrupted the first search waits for no second one
         if (
             witness is not None
@@ -150,7 +150,7 @@ def solve(
                 backend=backend_of(witness_question.solver, cancel),
                 on_progress=on_progress,
             )
-            plan = with_witness(plan, witness, lambda: answer(second))
+            plan = with_witness(plan, witness, lambda: plan_of(second))
     return plan.model_copy(update={"overrides": overrides_of(instance, question)})
 
 
@@ -180,7 +180,7 @@ def solve_measured(
         least_costs=least_costs,
     )
     with interrupts_heard(backend.cancel):
-        return answer(run)
+        return plan_of(run)
 
 
 QUICK_S = 5.0
@@ -204,7 +204,7 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
     return optimum.objective.value if optimum.status == "optimal" else None
 
 
-def answer(run: Run) -> Plan:
+def plan_of(run: Run) -> Plan:
     """The answer to a question, which may ask others on the way, or that the run was stopped before
     there was one.
     """
@@ -216,7 +216,7 @@ def answer(run: Run) -> Plan:
         if run.instance.network.discipline.routing == "pinned" and not run.is_routed:
             from coopt.solving.plan_routes import with_routes
 
-            return with_routes(replace(run, is_routed=True), answer)
+            return with_routes(replace(run, is_routed=True), plan_of)
         return method_of(run.instance).plan(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
@@ -236,7 +236,7 @@ def method_of(instance: Instance) -> Method:
     elif instance.asks("direct"):
         from coopt.solving.direct.answer import LINKS as METHOD
     else:
-        from coopt.solving.shared import NETWORK as METHOD
+        from coopt.solving.shared import IN_TURN as METHOD
     return METHOD
 
 
@@ -247,7 +247,7 @@ def _inside_first(run: Run) -> Plan:
         inside = question == within
         if not inside:
             run.tell("tp", "nothing inside HB domains will do: TP groups may extend over several")
-        return answer(replace(run, instance=question, reasons=run.reasons and not inside))
+        return plan_of(replace(run, instance=question, reasons=run.reasons and not inside))
 
     within = with_tp(run.instance, across=False)
     plan, across = inside_first(
@@ -369,7 +369,7 @@ def _answered(run: Run, choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice]
             plan.objective.value is None for _, plan, _ in answers
         )
         question = at_choice(run.instance, choice)
-        plan = answer(replace(run, instance=question, reasons=run.reasons and is_told))
+        plan = plan_of(replace(run, instance=question, reasons=run.reasons and is_told))
         answers.append(AnswerOfChoice(choice, plan, seconds_weight(question, kind)))
         if plan.stop_reason in ("time limit", "interrupted"):
             return answers, plan.stop_reason

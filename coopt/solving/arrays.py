@@ -25,7 +25,7 @@ from coopt.perf.memory import GIB, memory_bytes
 from coopt.perf.parameters import utilisation
 from coopt.plan.schema import MappingChoice, WorkloadPlan
 from coopt.solving.highs import COARSE, LARGEST, NEAR
-from formulations.shared import Floats, Ints, Resource, SharedData
+from formulations.network import Floats, Ints, NetworkData, Resource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class SharedProblem:
     families: tuple[Family, ...]
     prices: tuple[Affine, ...]
     columns: tuple[Column, ...]
-    data: SharedData
+    data: NetworkData
     scale: float
 
 
@@ -65,7 +65,7 @@ def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -
         a.at(family, family.uplink_choices[-1]) for a, family in zip(prices, families, strict=True)
     )
     scale = dearest / LARGEST or 1.0
-    data = SharedData(
+    data = NetworkData(
         workloads=len(instance.workload),
         contexts=len(dense),
         fixed=floats(a.fixed / scale for a in prices),

@@ -40,7 +40,7 @@ from coopt.solving.runs import NamedPrograms, Program, Run
 from coopt.solving.shared import subproblem
 from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.of_plan import LeafFlows, leaf_flows
-from formulations.shared import UPLINKS, build
+from formulations.network import NETWORK, build
 
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 NOTHING = (
@@ -179,7 +179,7 @@ def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteM
         raise InstanceError(NOTHING.format(instance.name))
     problem = assemble(instance, serving, table)
     if not plan.solver.cuts:
-        return problem, build(problem.data, UPLINKS)
+        return problem, build(problem.data, NETWORK)
     backend = backend_of(instance.solver)
     network, models = subproblem(instance, problem, table), list[pyo.ConcreteModel]()
 

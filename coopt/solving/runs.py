@@ -125,7 +125,7 @@ class Run:
     backend: Backend
     on_progress: OnProgress | None
     started: float = field(default_factory=time.perf_counter)
-    formulation: str = "uplinks"
+    formulation: str = "network"
     log: RunLog = field(default_factory=RunLog)
     listed: ListedIslands | None = None
     reasons: bool = True

@@ -47,9 +47,9 @@ from coopt.solving.outcome import (
 )
 from coopt.solving.runs import Method, NamedPrograms, Program, Run, Why, no_programs
 from coopt.solving.watching import OnStanding
-from formulations.shared import (
+from formulations.network import (
     FORMULATIONS,
-    UPLINKS,
+    NETWORK,
     add_limit_cut,
     add_uplink_cut,
     build,
@@ -282,7 +282,7 @@ def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subp
     design = cheapest_design(problem.data)
 
     def build_network() -> tuple[pyo.ConcreteModel, float]:
-        model = build(problem.data, UPLINKS)
+        model = build(problem.data, NETWORK)
         if design is not None:
             set_design(model, *design)
         return model, problem.scale
@@ -318,7 +318,7 @@ def subproblem(
         return None if candidate is None else Decided(choice=candidate, value=worth(candidate))
 
     def unbuilt() -> tuple[pyo.ConcreteModel, float]:
-        return build(problem.data, UPLINKS), problem.scale
+        return build(problem.data, NETWORK), problem.scale
 
     return Subproblem(build=build_model or unbuilt, read=read)
 
@@ -353,7 +353,7 @@ def field_programs(field: Field | Why) -> NamedPrograms:
     )
 
 
-NETWORK = Method(
+IN_TURN = Method(
     plan=shared_plan,
     programs=lambda run: field_programs(field_of(run, run.instance)),
     formulations=lambda _: tuple(FORMULATIONS),

@@ -10,7 +10,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from formulations.direct_data import DirectData, on_orbits
+from formulations.links_data import LinksData, on_orbits
 
 
 def whole(**changes: Any) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def whole(**changes: Any) -> dict[str, Any]:
     return {"ports": np.array([4, 3, 2]), "demand": demand, "weight": np.array([[1.0]])} | changes
 
 
-def without_symmetry(problem: dict[str, Any]) -> DirectData:
+def without_symmetry(problem: dict[str, Any]) -> LinksData:
     """The problem, each orbit with one member."""
     return on_orbits(np.arange(len(problem["ports"]))[None, :], **problem)
 

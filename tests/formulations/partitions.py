@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from formulations.partition import TOTALS, Equation, build
-from formulations.partition_data import CoreLayer, Kind, LimitedUse, PartitionData, PriceOutlook, Product
+from formulations.choice import TOTALS, Equation, build
+from formulations.choice_data import ChoiceData, CoreLayer, Kind, LimitedUse, PriceOutlook, Product
 from tests.formulations import read
 
 
@@ -19,9 +19,9 @@ def flat(name: str, usd: float) -> Product:
     return Product(name=name, start=np.array([0.0]), usd=np.array([usd]))
 
 
-def two_workloads(**changes: Any) -> PartitionData:
+def two_workloads(**changes: Any) -> ChoiceData:
     """Two workloads, each with an option on product 0 (discounted from 4 units on) and one on product 1 (one price)."""
-    data = PartitionData(
+    data = ChoiceData(
         workloads=2,
         workload=np.array([0, 0, 1, 1]),
         usd=np.array([1.0, 2.0, 3.0, 4.0]),
@@ -36,23 +36,23 @@ def two_workloads(**changes: Any) -> PartitionData:
     return replace(data, **changes)
 
 
-def best(data: PartitionData, equations: tuple[Equation, ...] = TOTALS) -> float:
+def best(data: ChoiceData, equations: tuple[Equation, ...] = TOTALS) -> float:
     """The optimum by HiGHS; infinity when infeasible."""
     return read.optimum(build(data, equations))
 
 
-def relaxed(data: PartitionData, equations: tuple[Equation, ...]) -> float:
+def relaxed(data: ChoiceData, equations: tuple[Equation, ...]) -> float:
     """The optimum of the linear relaxation; infinity when infeasible."""
     return read.relaxed(build(data, equations))
 
 
-def enumerated(data: PartitionData) -> float:
+def enumerated(data: ChoiceData) -> float:
     """The least objective over all combinations of options; infinity when none is allowed."""
     options = [np.flatnonzero(data.workload == w).tolist() for w in range(data.workloads)]
     return min((_objective(data, list(chosen)) for chosen in product(*options)), default=math.inf)
 
 
-def _objective(data: PartitionData, chosen: list[int]) -> float:
+def _objective(data: ChoiceData, chosen: list[int]) -> float:
     phases = phases_of(data)
     switches = _switches(data, chosen)
     used = {p for p in range(len(data.products)) for o in chosen if data.quantity[o, p] > 0}
@@ -76,7 +76,7 @@ def _objective(data: PartitionData, chosen: list[int]) -> float:
     return max(0.0, *(cost - one.min_value for cost, one in zip(costs, data.outlooks, strict=True)))
 
 
-def phases_of(data: PartitionData) -> list[list[int]]:
+def phases_of(data: ChoiceData) -> list[list[int]]:
     """Positions of each product over its phases."""
     after = {one.predecessor: p for p, one in enumerate(data.products) if one.predecessor is not None}
     chains = []
@@ -89,19 +89,19 @@ def phases_of(data: PartitionData) -> list[list[int]]:
     return chains
 
 
-def _switches(data: PartitionData, chosen: list[int]) -> list[int]:
+def _switches(data: ChoiceData, chosen: list[int]) -> list[int]:
     return [math.ceil(sum(float(core.up[o]) for o in chosen) / core.ports) for core in data.cores]
 
 
 def _cost(
-    data: PartitionData, chosen: list[int], switches: list[int], usd: Any, prices: Any, other: Any, core: Any
+    data: ChoiceData, chosen: list[int], switches: list[int], usd: Any, prices: Any, other: Any, core: Any
 ) -> float:
     capex = _capex(data, chosen, switches, usd, prices)
     beside = sum(float(other[o]) for o in chosen) + sum(w * n for w, n in zip(core, switches, strict=True))
     return data.weight * capex + beside
 
 
-def _capex(data: PartitionData, chosen: list[int], switches: list[int], usd: Any, prices: Any) -> float:
+def _capex(data: ChoiceData, chosen: list[int], switches: list[int], usd: Any, prices: Any) -> float:
     units = [sum(float(data.quantity[o, p]) for o in chosen) for p in range(len(data.products))]
     for core, count in zip(data.cores, switches, strict=True):
         units[core.product] += core.quantity * (count - (0 if core.predecessor is None else switches[core.predecessor]))
@@ -162,7 +162,7 @@ def _product(draw: st.DrawFn, name: str) -> Product:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> PartitionData:
+def problems(draw: st.DrawFn) -> ChoiceData:
     """Random problems with whole prices and quantities; many are infeasible."""
     workloads, goods = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     counts = [draw(st.integers(1, 12 if workloads < 3 else 5)) for _ in range(workloads)]
@@ -191,7 +191,7 @@ def problems(draw: st.DrawFn) -> PartitionData:
         )
         for name in draw(st.sampled_from([(), ("gpus",), ("gpus", "watts")]))
     )
-    return PartitionData(
+    return ChoiceData(
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), counts),
         usd=_whole(draw, (n,), 40),
@@ -207,7 +207,7 @@ def problems(draw: st.DrawFn) -> PartitionData:
 
 
 @st.composite
-def growing_problems(draw: st.DrawFn) -> PartitionData:
+def growing_problems(draw: st.DrawFn) -> ChoiceData:
     """Problems of two or three phases: products with prices of their own in each, and a core that grows."""
     first, phases = draw(problems()), draw(st.integers(2, 3))
     n, goods = len(first.workload), len(first.products)
@@ -240,7 +240,7 @@ def growing_problems(draw: st.DrawFn) -> PartitionData:
 
 
 @st.composite
-def doubtful_problems(draw: st.DrawFn) -> PartitionData:
+def doubtful_problems(draw: st.DrawFn) -> ChoiceData:
     """Problems whose products may turn out dearer or cheaper; the best of each outlook is any number below."""
     data = draw(st.one_of(problems(), growing_problems()))
     goods = len(phases_of(data))

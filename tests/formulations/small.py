@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from formulations.shared import Equation, Resource, SharedData, build
+from formulations.network import Equation, NetworkData, Resource, build
 from tests.formulations import read
 
 
-def two_families(**changes: Any) -> SharedData:
+def two_families(**changes: Any) -> NetworkData:
     """A tapered family of eight down-ports and a flat one without uplinks; one workload with a column on each."""
-    data = SharedData(
+    data = NetworkData(
         workloads=1,
         contexts=2,
         fixed=np.array([10.0, 30.0]),
@@ -33,12 +33,12 @@ def two_families(**changes: Any) -> SharedData:
     return replace(data, **changes)
 
 
-def best(data: SharedData, equations: tuple[Equation, ...]) -> float:
+def best(data: NetworkData, equations: tuple[Equation, ...]) -> float:
     """The optimum by HiGHS; infinity when infeasible."""
     return read.optimum(build(data, equations))
 
 
-def enumerated(data: SharedData) -> float:
+def enumerated(data: NetworkData) -> float:
     """The optimum by trying every family, number of uplinks and choice of columns."""
     found = math.inf
     for f in range(len(data.fixed)):
@@ -51,7 +51,7 @@ def enumerated(data: SharedData) -> float:
     return found
 
 
-def _served(data: SharedData, f: int, u: int, w: int) -> bool:
+def _served(data: NetworkData, f: int, u: int, w: int) -> bool:
     mine = (data.column_workload == w) & (data.column_context == data.context[f])
     return bool((mine & (data.need <= u)).any())
 
@@ -61,7 +61,7 @@ def _within(r: Resource, f: int, u: int, s: int) -> bool:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> SharedData:
+def problems(draw: st.DrawFn) -> NetworkData:
     """Random problems with whole prices; families of a context share their down-ports, as contexts demand."""
     contexts, workloads = draw(st.integers(1, 3)), draw(st.integers(1, 3))
     downs = [draw(st.sampled_from([0, 4, 8, 12])) for _ in range(contexts)]
@@ -83,7 +83,7 @@ def problems(draw: st.DrawFn) -> SharedData:
         resources = (
             Resource(name="w", fixed=prices(), uplink=prices(), spine=prices(), cap=float(draw(st.integers(50, 300)))),
         )
-    return SharedData(
+    return NetworkData(
         workloads=workloads,
         contexts=contexts,
         fixed=prices(),

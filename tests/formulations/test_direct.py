@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.direct import (
+from formulations.links import (
     FORMULATIONS,
     LINKS,
     TANGENTS,
@@ -25,7 +25,7 @@ from formulations.direct import (
     build,
     first_paces,
 )
-from formulations.direct_data import DirectData, group_of, keeps, on_orbits
+from formulations.links_data import LinksData, group_of, keeps, on_orbits
 from tests.conftest import example_count
 from tests.formulations import read
 from tests.formulations.links import enumerated, whole, without_symmetry
@@ -33,7 +33,7 @@ from tests.formulations.links import enumerated, whole, without_symmetry
 LATE = 1 + 1e-9
 
 
-def best(data: DirectData, name: str = "links", without: Any = None) -> float | None:
+def best(data: LinksData, name: str = "links", without: Any = None) -> float | None:
     """The optimum of a formulation, or of what is left without an equation."""
     model = build(data, tuple(equation for equation in FORMULATIONS[name] if equation is not without))
     while True:
@@ -48,7 +48,7 @@ def best(data: DirectData, name: str = "links", without: Any = None) -> float | 
             add_tangent(model, k, float(paces[k]))
 
 
-def fastest(data: DirectData, links: list[float]) -> Any:
+def fastest(data: LinksData, links: list[float]) -> Any:
     """The largest paces of all phases on links that are given; a search may leave them slower than they could be."""
     model = build(data, FORMULATIONS["pace"])
     for p in model.P:
@@ -61,7 +61,7 @@ def paces_of(model: Any) -> Any:
     return np.array([model.pace[k].value for k in model.K])
 
 
-def three(**changes: Any) -> DirectData:
+def three(**changes: Any) -> LinksData:
     return without_symmetry(whole(**changes))
 
 

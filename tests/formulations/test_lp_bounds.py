@@ -24,9 +24,10 @@ from coopt.instance.schema import Instance
 from coopt.plan.store import read_plan
 from coopt.solving.export_files import formulations_of
 from coopt.solving.highs import options, solve
-from formulations import direct, partition, routing, shared, sites
+from formulations import choice, links, network, ring, routing
 from tests.conftest import ask, example_count
-from tests.formulations import links, partitions, small, test_direct, test_routing, test_sites
+from tests.formulations import links as link_numbers
+from tests.formulations import partitions, small, test_direct, test_routing, test_sites
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "lp_bounds.csv"
 ROWS = {
@@ -63,8 +64,7 @@ def test_every_instance_is_on_file_by_every_formulation_of_its_kind() -> None:
 
 def test_every_formulation_and_kind_is_on_file_and_solved_again_here() -> None:
     modules = [import_module(f"formulations.{module.name}") for module in iter_modules(formulations.__path__)]
-    kinds = [getattr(module, key, {}) for module in modules for key in ("FORMULATIONS", "IN_DOUBT")]
-    every = {name for known in kinds for name in known}
+    every = {name for module in modules for name in getattr(module, "FORMULATIONS", {})}
     rows = [row for name, rows in ROWS.items() if name not in LARGE for row in rows]
     assert {row["formulation"] for row in rows} == every - WITHOUT_INSTANCE
     assert {row["kind"] for row in rows} == {"shared", "partition", "phased", "sites", "direct", "robust", "fleet"}
@@ -98,7 +98,7 @@ def test_no_bound_where_nothing_is_in_time(kind: str) -> None:
     ids=["late", "no network", "over limits"],
 )
 def test_no_bound_where_no_design_is_left(instance: Instance) -> None:
-    assert lp_bounds(instance) == {"uplinks": None}
+    assert lp_bounds(instance) == {"network": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,27 +114,27 @@ class Kind:
 KINDS = {
     "shared": Kind(
         numbers=small.problems(),
-        build=shared.build,
-        formulations=shared.FORMULATIONS.values(),
+        build=network.build,
+        formulations=network.FORMULATIONS.values(),
         enumerated=small.enumerated,
     ),
     "partition": Kind(
         numbers=partitions.problems(),
-        build=partition.build,
-        formulations=partition.FORMULATIONS.values(),
+        build=choice.build,
+        formulations=choice.FORMULATIONS.values(),
         enumerated=partitions.enumerated,
     ),
     "sites": Kind(
         numbers=test_sites.problems(),
-        build=sites.build,
-        formulations=sites.FORMULATIONS.values(),
+        build=ring.build,
+        formulations=ring.FORMULATIONS.values(),
         enumerated=test_sites.enumerated,
     ),
     "direct": Kind(
         numbers=st.integers(0, 239).map(test_direct.random_problem).filter(lambda problem: len(problem["ports"]) < 5),
-        build=lambda problem, equations: direct.build(links.without_symmetry(problem), equations),
-        formulations=(direct.LINKS, direct.AVERAGES),
-        enumerated=links.enumerated,
+        build=lambda problem, equations: links.build(link_numbers.without_symmetry(problem), equations),
+        formulations=(links.LINKS, links.AVERAGES),
+        enumerated=link_numbers.enumerated,
     ),
     "routing": Kind(
         numbers=test_routing.problems(),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.partition_naive import NAIVE
-from formulations import partition
-from formulations.partition import (
+from formulations import choice
+from formulations.choice import (
     FORMULATIONS,
     REGRET,
     SHARES,
@@ -35,7 +35,7 @@ from formulations.partition import (
     add_shares,
     build,
 )
-from formulations.partition_data import CoreLayer, PartitionData, PriceOutlook
+from formulations.choice_data import ChoiceData, CoreLayer, PriceOutlook
 from tests.conftest import example_count
 from tests.formulations import read
 from tests.formulations.partitions import best, enumerated, problems, relaxed, two_workloads
@@ -50,14 +50,14 @@ def without(equation: Equation, formulation: tuple[Equation, ...] = TOTALS) -> t
     return tuple(add for add in formulation if add is not equation)
 
 
-def apart(**changes: object) -> PartitionData:
+def apart(**changes: object) -> ChoiceData:
     """Nothing but prices couples the workloads."""
     return two_workloads(**{"kinds": (), "limits": (), "budget": None, **changes})
 
 
-def growing(**changes: object) -> PartitionData:
+def growing(**changes: object) -> ChoiceData:
     """One workload with two options over two phases, on a product that gets cheaper and a core that grows."""
-    data = PartitionData(
+    data = ChoiceData(
         workloads=1,
         workload=np.array([0, 0]),
         usd=np.array([1.0, 2.0]),
@@ -80,7 +80,7 @@ DEAR = PriceOutlook(
     min_value=7.0,
 )
 SPENT = "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n[0]"
-READS: list[tuple[Equation, PartitionData, dict[str, str]]] = [
+READS: list[tuple[Equation, ChoiceData, dict[str, str]]] = [
     (add_cost, two_workloads(weight=1.0), {"cost": f"{SPENT} + 0.0*z[0] + z[1] + 0.0*z[2] + z[3] + 5.0*n[0]"}),
     (add_one_option, two_workloads(), {"one_option[1]": "z[2] + z[3]  ==  1"}),
     (add_products_used, two_workloads(), {"products_used[0,1]": "z[1]  <=  y[1]"}),
@@ -131,7 +131,7 @@ READS: list[tuple[Equation, PartitionData, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("equation", "data", "rows"), READS, ids=[equation.__name__ for equation, *_ in READS])
-def test_an_equation_reads_as_written(equation: Equation, data: PartitionData, rows: dict[str, str]) -> None:
+def test_an_equation_reads_as_written(equation: Equation, data: ChoiceData, rows: dict[str, str]) -> None:
     assert read.texts(build(data, (equation,)), *rows) == rows
 
 
@@ -152,7 +152,7 @@ BINDS = [
 
 
 @pytest.mark.parametrize(("equation", "data"), BINDS, ids=[equation.__name__ for equation, _ in BINDS])
-def test_an_equation_binds(equation: Equation, data: PartitionData) -> None:
+def test_an_equation_binds(equation: Equation, data: ChoiceData) -> None:
     assert best(data, without(equation)) < best(data)
 
 
@@ -201,7 +201,7 @@ def test_a_choice_cut_reads_as_written_and_binds_and_none_is_there_before() -> N
 
 
 def test_every_equation_is_in_a_formulation_and_tested_here() -> None:
-    found = {f for name, f in inspect.getmembers(partition) if name.startswith("add_")}
+    found = {f for name, f in inspect.getmembers(choice) if name.startswith("add_")}
     assert found == {*TOTALS, *SHARES, *REGRET, add_choice_cut}
     apart_here = {add_choice_cut, add_cut_list}
     assert {equation for equation, *_ in READS} == found - apart_here
@@ -218,13 +218,13 @@ def test_variables_say_their_unit() -> None:
 @pytest.mark.parametrize("formulation", [*FORMULATIONS.values(), NAIVE], ids=[*FORMULATIONS, "naive"])
 @settings(max_examples=example_count(60))
 @given(data=problems())
-def test_the_optimum_agrees_with_enumeration(formulation: tuple[Equation, ...], data: PartitionData) -> None:
+def test_the_optimum_agrees_with_enumeration(formulation: tuple[Equation, ...], data: ChoiceData) -> None:
     assert best(data, formulation) == pytest.approx(enumerated(data), abs=1e-5)
 
 
 @settings(max_examples=example_count(60))
 @given(problems())
-def test_shares_relax_no_worse_than_totals_and_those_no_worse_than_big_m(data: PartitionData) -> None:
+def test_shares_relax_no_worse_than_totals_and_those_no_worse_than_big_m(data: ChoiceData) -> None:
     naive, totals, shares = (relaxed(data, formulation) for formulation in (NAIVE, TOTALS, SHARES))
     assert naive <= totals + 1e-6 * max(1, abs(naive))
     assert totals <= shares + 1e-6 * max(1, abs(totals))

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.solving.highs import solve
-from formulations import shared
-from formulations.shared import (
+from formulations import network
+from formulations.network import (
     FORMULATIONS,
     FRONT,
-    UPLINKS,
+    NETWORK,
     Equation,
+    NetworkData,
     Resource,
-    SharedData,
     add_cost,
     add_cut_list,
     add_least_spines,
@@ -41,7 +41,7 @@ from tests.formulations.small import best, enumerated, problems, two_families
 
 POWER = Resource(name="power", fixed=np.array([1.0, 9.0]), uplink=np.array([1.0, 0.0]), spine=np.zeros(2), cap=7.0)
 FIVE = two_families(min_uplinks=np.array([5, 0]))
-READS: dict[Equation, tuple[SharedData, dict[str, str]]] = {
+READS: dict[Equation, tuple[NetworkData, dict[str, str]]] = {
     add_cost: (two_families(), {"cost": "10.0*y[0] + 2.0*u[0] + s[0] + 30.0*y[1] + 0.0*u[1] + 0.0*s[1]"}),
     add_one_family: (two_families(), {"one_family": "y[0] + y[1]  ==  1"}),
     add_uplink_range: (
@@ -82,12 +82,12 @@ def test_an_equation_reads_as_written(equation: Equation) -> None:
 @pytest.mark.parametrize("equation", BINDS, ids=lambda equation: equation.__name__)
 def test_an_equation_binds(equation: Equation) -> None:
     data, value, relaxed = BINDS[equation]
-    assert (best(data, UPLINKS), best(data, without(UPLINKS, equation))) == (value, relaxed)
+    assert (best(data, NETWORK), best(data, without(NETWORK, equation))) == (value, relaxed)
 
 
 def test_limits_leave_nothing_where_they_are_tight() -> None:
-    assert best(two_families(resources=(POWER,)), UPLINKS) == 22
-    assert best(two_families(resources=(TIGHT,)), UPLINKS) == math.inf
+    assert best(two_families(resources=(POWER,)), NETWORK) == 22
+    assert best(two_families(resources=(TIGHT,)), NETWORK) == math.inf
 
 
 def test_least_spines_bind_where_fractions_are_allowed() -> None:
@@ -107,17 +107,17 @@ def test_cuts_read_as_written_and_bind(formulation: tuple[Equation, ...]) -> Non
 
 @settings(max_examples=example_count(250))
 @given(problems())
-def test_all_formulations_agree_with_enumeration(data: SharedData) -> None:
+def test_all_formulations_agree_with_enumeration(data: NetworkData) -> None:
     expected = enumerated(data)
     for name, formulation in FORMULATIONS.items():
         assert best(data, formulation) == pytest.approx(expected, abs=1e-6), name
 
 
 def test_every_equation_is_tested() -> None:
-    equations = {getattr(shared, name) for name in vars(shared) if name.startswith("add_")}
+    equations = {getattr(network, name) for name in vars(network) if name.startswith("add_")}
     assert READS.keys() == equations - {add_cut_list, add_uplink_cut, add_limit_cut}
     assert BINDS.keys() == READS.keys() - {add_cost, add_least_spines}
-    assert add_cut_list in UPLINKS
+    assert add_cut_list in NETWORK
     assert all(inspect.getdoc(equation) for equation in equations)
 
 
@@ -132,7 +132,7 @@ def test_the_cheapest_of_two_families_is_found() -> None:
 
 @settings(max_examples=example_count(300))
 @given(problems())
-def test_the_pass_over_families_agrees_with_enumeration(data: SharedData) -> None:
+def test_the_pass_over_families_agrees_with_enumeration(data: NetworkData) -> None:
     expected, found = enumerated(data), cheapest_design(data)
     assert (found is None) == math.isinf(expected)
     if found is not None:
@@ -143,7 +143,7 @@ def test_the_pass_over_families_agrees_with_enumeration(data: SharedData) -> Non
 
 @settings(max_examples=example_count(100))
 @given(problems())
-def test_every_formulation_holds_the_design_it_starts_from(data: SharedData) -> None:
+def test_every_formulation_holds_the_design_it_starts_from(data: NetworkData) -> None:
     found = cheapest_design(data)
     if found is None:
         return
@@ -158,14 +158,14 @@ def test_every_formulation_holds_the_design_it_starts_from(data: SharedData) -> 
 def test_a_start_is_no_proof() -> None:
     """From a dearer design, and from one that breaks a row, the search still ends at the optimum."""
     for family, uplinks in ((1, 0), (0, 8), (0, 2)):
-        m = build(two_families(), UPLINKS)
+        m = build(two_families(), NETWORK)
         set_design(m, family, uplinks)
         answer = solve(m, time_limit_s=10, settings=read.SETTINGS, start=True)
         assert (answer.outcome, answer.value, answer.bound) == ("optimal", 22, pytest.approx(22))
 
 
 def test_a_search_without_time_keeps_its_start() -> None:
-    m = build(two_families(), UPLINKS)
+    m = build(two_families(), NETWORK)
     set_design(m, 0, 8)
     answer = solve(m, time_limit_s=0.0, settings=read.SETTINGS, start=True)
     assert (answer.outcome, answer.value, answer.bound) == ("time limit", 10 + 2 * 8 + 2, -math.inf)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.sites import (
+from formulations.ring import (
     RING,
+    RingData,
     SiteLimit,
-    SitesData,
     add_channels,
     add_choice_cut,
     add_limits,
@@ -27,7 +27,7 @@ from tests.conftest import example_count
 from tests.formulations import read
 
 
-def ring(**changes: Any) -> SitesData:
+def ring(**changes: Any) -> RingData:
     """Two sites, each with one share, two shares, or none of its options cheap; one link."""
     values: dict[str, Any] = {
         "sites": 2,
@@ -40,15 +40,15 @@ def ring(**changes: Any) -> SitesData:
         "max_channels": np.array([5]),
         "limits": (SiteLimit(name="power", use=np.array([1.0, 2.0, 1.0, 2.0]), channel=np.array([0.5]), cap=4.6),),
     }
-    return SitesData(**(values | changes))
+    return RingData(**(values | changes))
 
 
-def best(data: SitesData, without: Any = None) -> float:
+def best(data: RingData, without: Any = None) -> float:
     """The optimum of the formulation, or of what is left without an equation."""
     return read.optimum(build(data, tuple(equation for equation in RING if equation is not without)))
 
 
-def enumerated(data: SitesData) -> float:
+def enumerated(data: RingData) -> float:
     """The least cost over all choices, channels as few as each choice needs."""
     least = math.inf
     for chosen in product(*(np.flatnonzero(data.site == s).tolist() for s in range(data.sites))):
@@ -99,14 +99,14 @@ def test_a_cut_takes_one_choice_out() -> None:
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> SitesData:
+def problems(draw: st.DrawFn) -> RingData:
     """Up to three sites with up to four options each and three links; whole numbers."""
     sites = draw(st.integers(1, 3))
     counts = [draw(st.integers(1, 4)) for _ in range(sites)]
     links = {1: 0, 2: 1, 3: 3}[sites]
     n = sum(counts)
     numbers = lambda low, high, k: np.array([draw(st.integers(low, high)) for _ in range(k)], dtype=np.int64)  # noqa: E731
-    return SitesData(
+    return RingData(
         sites=sites,
         shares=draw(st.integers(1, 6)),
         site=np.repeat(np.arange(sites), counts),
@@ -128,5 +128,5 @@ def problems(draw: st.DrawFn) -> SitesData:
 
 @settings(max_examples=example_count(200))
 @given(data=problems())
-def test_the_optimum_is_that_of_enumeration(data: SitesData) -> None:
+def test_the_optimum_is_that_of_enumeration(data: RingData) -> None:
     assert best(data) == pytest.approx(enumerated(data), abs=1e-6)

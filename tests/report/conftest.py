@@ -121,7 +121,7 @@ PLAN: dict[str, Any] = {
         }
     ],
     "solver": {
-        "formulation": "uplinks",
+        "formulation": "network",
         "name": "HiGHS",
         "version": "1.15.1",
         "options": {},

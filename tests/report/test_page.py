@@ -146,7 +146,7 @@ def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
 def test_provenance_stands_on_the_page(solved, page):
     question, plan = solved
     shown = text_of(page)
-    for words in (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "uplinks"):
+    for words in (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "network"):
         assert words in shown
 
 

@@ -17,14 +17,14 @@ from coopt.solving.backend import Backend, backend_of
 from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.parts import prove_part
 from coopt.solving.fleet.search import search_partition
-from formulations.partition_data import Ints, PartitionData
+from formulations.choice_data import ChoiceData, Ints
 from tests.conftest import example_count
 from tests.formulations.partitions import doubtful_problems, enumerated, growing_problems, problems
 
 every_problem = st.one_of(problems(), growing_problems(), doubtful_problems())
 
 
-def shown(data: PartitionData, value: float) -> tuple[float, float | None]:
+def shown(data: ChoiceData, value: float) -> tuple[float, float | None]:
     """The bound that cases show of a value, and what a choice is worth that they meet below it."""
 
     def worth_of(chosen: Ints, floor: float = math.inf) -> float:
@@ -37,7 +37,7 @@ def shown(data: PartitionData, value: float) -> tuple[float, float | None]:
 
 @settings(max_examples=example_count(200))
 @given(every_problem)
-def test_cases_show_the_least_value_and_nothing_above_it(data: PartitionData) -> None:
+def test_cases_show_the_least_value_and_nothing_above_it(data: ChoiceData) -> None:
     least = enumerated(data)
     assume(math.isfinite(least))
     assert shown(data, least) == (least, None)
@@ -57,7 +57,7 @@ class Overlooking(Backend):
 
 @settings(max_examples=example_count(150))
 @given(every_problem)
-def test_what_a_solver_overlooks_is_found(data: PartitionData) -> None:
+def test_what_a_solver_overlooks_is_found(data: ChoiceData) -> None:
     honest = backend_of(Solver())
     wrong = Overlooking(name="overlooking", version="1", settings=honest.settings)
     found = search_partition(data, backend=wrong)

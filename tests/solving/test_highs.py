@@ -21,7 +21,7 @@ import pytest
 
 from coopt.solving import highs, watching
 from coopt.solving.highs import QuietHighs, linear_program, options, safe_bound, solve, solved
-from formulations.shared import UPLINKS, SharedData, add_uplinks_demanded, build
+from formulations.network import NETWORK, NetworkData, add_uplinks_demanded, build
 
 SETTINGS = options(gap=0.0, threads=1)
 
@@ -90,7 +90,7 @@ def lost_by_presolve() -> pyo.ConcreteModel:
     The second and the third have four ports down, 1 to 3 uplinks and 1 to 2, and a slowdown of 4 / uplinks from below
     by its chords.
     """
-    data = SharedData(
+    data = NetworkData(
         workloads=1,
         contexts=3,
         fixed=np.array([1.0, 0.0, 0.0]),
@@ -105,7 +105,7 @@ def lost_by_presolve() -> pyo.ConcreteModel:
         column_context=np.arange(3),
         need=np.array([0, 1, 1]),
     )
-    m = build(data, tuple(add for add in UPLINKS if add is not add_uplinks_demanded))
+    m = build(data, tuple(add for add in NETWORK if add is not add_uplinks_demanded))
     m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, bounds=lambda _, f: (0.0, 4.0 if f else 1.0))
     m.slowdown = pyo.ConstraintList()
     m.slowdown.add(m.rho[0] >= m.y[0])

@@ -127,12 +127,12 @@ def test_variables_have_the_names_of_the_mathematics(tmp_path: Path) -> None:
 def test_cuts_of_the_search_are_part_of_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from coopt.solving import arrays
 
-    honest = arrays.SharedData
+    honest = arrays.NetworkData
 
     def lying(**fields: Any) -> Any:
         return honest(**fields | {"need": (fields["need"] - 2).clip(1)})
 
-    monkeypatch.setattr(arrays, "SharedData", lying)
+    monkeypatch.setattr(arrays, "NetworkData", lying)
     instance = ask(**QUESTIONS["tight"])
     plan = coopt.solve(instance)
     assert plan.solver.cuts > 0

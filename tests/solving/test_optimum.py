@@ -117,14 +117,14 @@ def test_wrong_coefficients_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None
     )
     expected = solve(instance)
     assert expected.status == "optimal"
-    build = arrays.SharedData
+    build = arrays.NetworkData
 
     def lying(**fields: object) -> object:
         need = fields["need"]
         fields["need"] = (need - 2).clip(1)  # type: ignore[operator, attr-defined]
         return build(**fields)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(arrays, "SharedData", lying)
+    monkeypatch.setattr(arrays, "NetworkData", lying)
     plan = solve(instance)
     assert plan.solver.cuts > 0
     assert plan.objective.value == expected.objective.value

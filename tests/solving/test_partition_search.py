@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.parts import narrowed, part_of, product_sets, subset, useful
 from coopt.solving.fleet.search import lower_bound, search_partition
-from formulations.partition_data import Discount, LimitedUse, PartitionData, Product
+from formulations.choice_data import ChoiceData, Discount, LimitedUse, Product
 from tests.conftest import example_count
 from tests.formulations.partitions import doubtful_problems, enumerated, flat, growing_problems, problems, two_workloads
 
 
-def least(data: PartitionData, formulation: Literal["totals", "shares"] = "totals") -> float:
+def least(data: ChoiceData, formulation: Literal["choice", "shares"] = "choice") -> float:
     found = search_partition(data, formulation=formulation)
     assert found.outcome == ("infeasible" if found.worth is None else "optimal")
     return math.inf if found.worth is None else found.worth.objective
@@ -30,31 +30,31 @@ def least(data: PartitionData, formulation: Literal["totals", "shares"] = "total
 
 @settings(max_examples=example_count(120))
 @given(problems())
-def test_the_optimum_agrees_with_enumeration_to_the_dollar(data: PartitionData) -> None:
+def test_the_optimum_agrees_with_enumeration_to_the_dollar(data: ChoiceData) -> None:
     assert least(data) == enumerated(data)
 
 
 @settings(max_examples=example_count(80))
 @given(growing_problems())
-def test_the_optimum_of_phases_agrees_with_enumeration_to_the_dollar(data: PartitionData) -> None:
+def test_the_optimum_of_phases_agrees_with_enumeration_to_the_dollar(data: ChoiceData) -> None:
     assert least(data) == enumerated(data)
 
 
 @settings(max_examples=example_count(80))
 @given(doubtful_problems())
-def test_the_least_regret_agrees_with_enumeration_to_the_dollar(data: PartitionData) -> None:
+def test_the_least_regret_agrees_with_enumeration_to_the_dollar(data: ChoiceData) -> None:
     assert least(data) == enumerated(data)
 
 
 @settings(max_examples=example_count(40))
 @given(problems())
-def test_shares_have_the_same_optimum(data: PartitionData) -> None:
+def test_shares_have_the_same_optimum(data: ChoiceData) -> None:
     assert least(data, "shares") == enumerated(data)
 
 
 @settings(max_examples=example_count(120))
 @given(st.one_of(problems(), growing_problems(), doubtful_problems()))
-def test_the_filter_keeps_an_optimum(data: PartitionData) -> None:
+def test_the_filter_keeps_an_optimum(data: ChoiceData) -> None:
     assert enumerated(subset(data, useful(data))) == enumerated(data)
 
 
@@ -91,8 +91,8 @@ def test_a_choice_over_its_limit_by_less_than_the_solver_sees_is_cut_off() -> No
     assert found.worth.objective == enumerated(tight)
 
 
-@pytest.mark.parametrize("formulation", ["totals", "shares"])
-def test_scale_does_not_matter(formulation: Literal["totals", "shares"]) -> None:
+@pytest.mark.parametrize("formulation", ["choice", "shares"])
+def test_scale_does_not_matter(formulation: Literal["choice", "shares"]) -> None:
     data = two_workloads()
     million = replace(
         data,
@@ -107,20 +107,20 @@ def test_scale_does_not_matter(formulation: Literal["totals", "shares"]) -> None
 
 @settings(max_examples=example_count(80))
 @given(problems())
-def test_brackets_left_out_change_no_choice(data: PartitionData) -> None:
+def test_brackets_left_out_change_no_choice(data: ChoiceData) -> None:
     assert enumerated(narrowed(data)) == enumerated(data)
 
 
 @settings(max_examples=example_count(80))
 @given(problems())
-def test_every_choice_lies_in_a_set_of_products(data: PartitionData) -> None:
+def test_every_choice_lies_in_a_set_of_products(data: ChoiceData) -> None:
     parts = [part_of(data, rows) for rows in product_sets(data)]
     assert min((enumerated(part) for part in parts), default=math.inf) == enumerated(data)
 
 
 @settings(max_examples=example_count(80))
 @given(problems())
-def test_the_bound_of_a_part_is_never_above_its_optimum(data: PartitionData) -> None:
+def test_the_bound_of_a_part_is_never_above_its_optimum(data: ChoiceData) -> None:
     for rows in product_sets(data):
         part = part_of(data, rows)
         assert lower_bound(part) <= enumerated(part)
@@ -134,7 +134,7 @@ def test_no_bound_is_above_the_exact_optimum_where_large_multipliers_cancel(seed
     assert Fraction(lower_bound(data)) <= exact_optimum(data)
 
 
-def nearly_alike(chance: random.Random) -> PartitionData:
+def nearly_alike(chance: random.Random) -> ChoiceData:
     """A few options a workload that use nearly the same, at prices far apart."""
     workloads = chance.choice([2, 3, 4])
     spread, count = 10 ** chance.uniform(-9, -4), 3 * workloads
@@ -146,7 +146,7 @@ def nearly_alike(chance: random.Random) -> PartitionData:
         prices = np.array(sorted([10 ** chance.uniform(-9, 9), 10 ** chance.uniform(-9, 9)], reverse=True))
         discount: Discount = chance.choice(["all-units", "incremental"])
         products.append(Product(name="b", start=start, usd=prices, discount=discount))
-    return PartitionData(
+    return ChoiceData(
         workloads=workloads,
         workload=np.repeat(np.arange(workloads), 3),
         usd=usd,
@@ -161,7 +161,7 @@ def nearly_alike(chance: random.Random) -> PartitionData:
     )
 
 
-def exact_optimum(data: PartitionData) -> Fraction:
+def exact_optimum(data: ChoiceData) -> Fraction:
     """The least capex of all choices, in fractions; sums over a limit by their rounding are within it."""
     (limit,), found = data.limits, list[Fraction]()
     usd, use = [Fraction(x) for x in data.usd.tolist()], [Fraction(x) for x in limit.use.tolist()]

@@ -79,9 +79,9 @@ def test_a_time_limit_of_a_foreign_solver_keeps_the_best(name: str) -> None:
 
 @interfaces
 def test_infeasible_and_unbounded_are_told_apart(name: str) -> None:
-    from formulations.shared import UPLINKS, build
+    from formulations.network import NETWORK, build
 
-    impossible = build(two_families(need=two_families().need + 20), UPLINKS)
+    impossible = build(two_families(need=two_families().need + 20), NETWORK)
     answer = backend_of(Solver(name=name)).solve(impossible, 10.0)
     assert (answer.outcome, answer.value, answer.bound) == ("infeasible", None, -math.inf)
 

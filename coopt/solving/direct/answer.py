@@ -29,7 +29,7 @@ from coopt.solving.direct.rows import Row, every_place, worthwhile
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
 from coopt.solving.runs import Counted, Effort, Method, NamedPrograms, Program, Run
 from coopt.solving.shared import shared_plan
-from formulations.direct import FORMULATIONS, build
+from formulations.links import FORMULATIONS, build
 
 NO_LINKS = (
     "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB"
@@ -99,7 +99,7 @@ def _switched(run: Run) -> Plan:
         replace(
             run,
             instance=run.instance.model_copy(update={"network": switched_network}),
-            formulation="uplinks",
+            formulation="network",
         )
     )
 

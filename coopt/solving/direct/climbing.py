@@ -28,8 +28,8 @@ from coopt.solving.direct.grid import (
 from coopt.solving.direct.lengths import LATE, FlowProgram, round_up
 from coopt.solving.highs import SolverAnswer
 from coopt.solving.runs import Toll
-from formulations.direct import FORMULATIONS, add_tangent, build
-from formulations.direct_data import DirectData
+from formulations.links import FORMULATIONS, add_tangent, build
+from formulations.links_data import LinksData
 
 ROUNDS = 50  # of cuts at most
 GRACE_S = 2.0  # after an interrupt, for the flows on links that were found
@@ -197,7 +197,7 @@ def _on_tree(source: list[int], target: list[int]) -> tuple[int, ...]:
     return (*source[: source.index(meets) + 1], *reversed(target[: target.index(meets)]))
 
 
-def _useful(data: DirectData, progress: LinkProgress, max_links: float) -> float:
+def _useful(data: LinksData, progress: LinkProgress, max_links: float) -> float:
     """The most links of orbits that are of use; -inf where orbits of pairs add up to no number of
     links in between.
     """
@@ -237,7 +237,7 @@ def _exchange(
 
 
 def _start(
-    demands: Demands, step: LinkStep, data: DirectData, incumbent: LinkRouting | None
+    demands: Demands, step: LinkStep, data: LinksData, incumbent: LinkRouting | None
 ) -> Ints:
     """Links of orbits to start from: those of each demand alone, or, with patience, the best so far
     if they are alike on each orbit.
@@ -297,7 +297,7 @@ def _rung(
 def _routed(
     demands: Demands,
     group: Ints,
-    data: DirectData,
+    data: LinksData,
     links: Ints,
     backend: Backend,
     progress: LinkProgress,
@@ -322,7 +322,7 @@ def _routed(
     return LinkRouting(links=_matrix(group, data, links), routes=link_routes)
 
 
-def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:
+def _matrix(group: Ints, data: LinksData, links: Ints) -> Ints:
     """Links of every pair (D, D) from those of each orbit."""
     matrix = np.zeros((group.shape[1], group.shape[1]), dtype=np.int64)
     for (i, j), p in zip(data.arcs, data.pair, strict=True):
@@ -330,7 +330,7 @@ def _matrix(group: Ints, data: DirectData, links: Ints) -> Ints:
     return matrix
 
 
-def _model(data: DirectData, name: str, progress: LinkProgress) -> pyo.ConcreteModel:
+def _model(data: LinksData, name: str, progress: LinkProgress) -> pyo.ConcreteModel:
     started = time.perf_counter()
     model = build(data, FORMULATIONS[name])
     progress.build_s += time.perf_counter() - started

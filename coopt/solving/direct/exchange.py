@@ -20,7 +20,7 @@ import numpy as np
 
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.solving.highs import QuietHighs, options, run_apart
-from formulations.direct_data import DirectData
+from formulations.links_data import LinksData
 
 SOFT = 0.02
 """Share of a pace by which a cut above the lowest counts less, by e."""
@@ -45,7 +45,7 @@ class PhaseFlows:
     adds to it.
     """
 
-    def __init__(self, data: DirectData, k: int) -> None:
+    def __init__(self, data: LinksData, k: int) -> None:
         self._pair, self._first = data.pair, len(data.balance.columns)
         rows = [*zip(data.balance.columns, data.balance.values, strict=True)]
         rows += [*zip(data.load.columns, data.load.values, strict=True)]
@@ -104,7 +104,7 @@ class PhaseFlows:
 class Images:
     """What a symmetry of the demands makes of prices of orbits of pairs of a smaller group."""
 
-    def __init__(self, data: DirectData, group: Ints, full_group: Ints) -> None:
+    def __init__(self, data: LinksData, group: Ints, full_group: Ints) -> None:
         pairs = np.full((group.shape[1], group.shape[1]), -1)
         for (i, j), p in zip(data.arcs, data.pair, strict=True):
             pairs[group[:, i], group[:, j]] = p
@@ -190,7 +190,7 @@ class LowCuts(NamedTuple):
         return min_paces - self.scale * np.log(counts.sum(axis=0)), counts
 
 
-def own_links(data: DirectData, sends: Floats, slowest: Floats) -> Ints:
+def own_links(data: LinksData, sends: Floats, slowest: Floats) -> Ints:
     """Links of orbits of pairs (P,) that carry each demand (K, D, D) on links of its own, at paces
     in time.
 
@@ -211,7 +211,7 @@ class LinkExchange:
     into others.
     """
 
-    def __init__(self, data: DirectData, group: Ints, full_group: Ints) -> None:
+    def __init__(self, data: LinksData, group: Ints, full_group: Ints) -> None:
         self._data, self._images = data, Images(data, group, full_group)
         # Behind all orbits stands one of no links, for moves that only take a link or only give
         # one.

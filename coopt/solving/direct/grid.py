@@ -18,7 +18,7 @@ import numpy as np
 from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import LinkGrid, LinkRoute
-from formulations.direct_data import DirectData, flow_orbits, group_of, keeps, on_orbits
+from formulations.links_data import LinksData, flow_orbits, group_of, keeps, on_orbits
 
 IN_TIME = 1e-9  # share of the time for all phases by which paces of a search may be late
 EXACT_DOMAINS = 16  # up to here the problem is solved without a symmetry as well
@@ -269,12 +269,12 @@ class Demands:
         """The largest group; None where the flows of any are too many."""
         return next(self.grid.ladder(self.ports, self.sends), None)
 
-    def on_orbits(self, group: Ints) -> DirectData:
+    def on_orbits(self, group: Ints) -> LinksData:
         """The problem on the orbits of a group, between domains that are near."""
         return on_orbits(group, self.ports, self.sends, self.weight, self.grid.neighbourhoods)
 
     def flow_orbits(self, group: Ints) -> tuple[Ints, int]:
-        """Orbits of the flows of the first domain of each orbit (`formulations.direct_data`)."""
+        """Orbits of the flows of the first domain of each orbit (`formulations.links_data`)."""
         return flow_orbits(group, self.grid.neighbourhoods)
 
     @cached_property

@@ -18,8 +18,8 @@ from coopt.plan.parts import LinkCut, LinkLengths
 from coopt.solving.direct.grid import Demands
 from coopt.solving.highs import multipliers_of
 from coopt.solving.proofs.relaxation import amount
-from formulations.direct import AVERAGES, add_port_budget, add_time, build, links_at
-from formulations.direct_data import DirectData
+from formulations.links import AVERAGES, add_port_budget, add_time, build, links_at
+from formulations.links_data import LinksData
 
 if TYPE_CHECKING:
     from coopt.solving.direct.rows import Row
@@ -131,7 +131,7 @@ class FlowProgram:
         assert group is not None, "too many flows"
         self.collection: list[Lengths] = []
         self._demands, self._group = demands, group
-        self._data: DirectData = demands.on_orbits(self._group)
+        self._data: LinksData = demands.on_orbits(self._group)
         self._model = m = build(
             self._data, tuple(add for add in AVERAGES if add not in (add_time, add_port_budget))
         )
@@ -222,7 +222,7 @@ class FlowProgram:
         return tuple(_plan_entry(self._demands, lengths) for lengths in self.collection)
 
 
-def _port_budget(data: DirectData, m: pyo.ConcreteModel, w: int) -> pyo.Expression:
+def _port_budget(data: LinksData, m: pyo.ConcreteModel, w: int) -> pyo.Expression:
     """D1 that may be missed: a proof needs prices of ports where no links keep it, too."""
     return links_at(m, w) - m.over[w] <= int(data.ports[w])
 

@@ -33,8 +33,8 @@ from coopt.solving.fleet.search import search_partition
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Method, NamedPrograms, Program, Run, no_programs
-from formulations.partition import FORMULATIONS, IN_DOUBT, build
-from formulations.partition_data import Ints, PartitionData
+from formulations.choice import FORMULATIONS, REGRET, build
+from formulations.choice_data import ChoiceData, Ints
 
 Outcomes = tuple[tuple[dict[str, float], Instance, float], ...]
 """Factors on prices, the question at these prices, and its least objective."""
@@ -52,7 +52,7 @@ class Offer:
 
     instance: Instance
     options: SlotOptions
-    data: PartitionData
+    data: ChoiceData
 
     def built(self, rows: Ints) -> list[Placed]:
         """The islands of chosen options."""
@@ -73,7 +73,7 @@ class Offered:
 
 def offered(run: Run) -> Offered | Plan:
     """Everything a fleet may be built from; a plan that says why where there is no answer."""
-    run.formulation = "regret of islands" if run.instance.minimizes_regret else "totals"
+    run.formulation = "choice"
     placed = islands_listed(run)
     served = {slot for _, options in placed for slot in np.unique(options.slot).tolist()}
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
@@ -128,7 +128,7 @@ def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
     are, where that widens what they may be.
     """
 
-    def with_more_gpus() -> list[PartitionData]:
+    def with_more_gpus() -> list[ChoiceData]:
         cluster = run.instance.cluster
         more = cluster.model_copy(update={"gpus": (GPU_FACTOR * cluster.most_gpus,)})
         wider = replace(run, instance=run.instance.model_copy(update={"cluster": more}))
@@ -320,19 +320,15 @@ def fleet_programs(run: Run) -> NamedPrograms:
     if isinstance(choice, Plan):
         return no_programs
     small = [scaled(subset(offer.data, useful(offer.data))) for offer in choice.offers]
-    known = FORMULATIONS | IN_DOUBT
+    known = {"choice": REGRET} if run.instance.minimizes_regret else FORMULATIONS
     return lambda name: (Program(model=build(data, known[name]), unit=unit) for data, unit in small)
 
 
 CHOICE = Method(
     plan=fleet_plan,
     programs=fleet_programs,
-    # `shares` is for products of one phase
+    # `shares` is for products of one phase at known prices
     formulations=lambda instance: (
-        tuple(IN_DOUBT)
-        if instance.minimizes_regret
-        else ("totals",)
-        if instance.phase
-        else tuple(FORMULATIONS)
+        ("choice",) if instance.minimizes_regret or instance.phase else tuple(FORMULATIONS)
     ),
 )

@@ -25,14 +25,14 @@ from coopt.network.growth import (
 )
 from coopt.network.parts import electricity_of, weigh
 from coopt.network.products import Cap, PricedProduct, caps_of, priced_products
-from formulations.partition_data import (
+from formulations.choice_data import (
     Bracket,
+    ChoiceData,
     CoreLayer,
     Floats,
     Ints,
     Kind,
     LimitedUse,
-    PartitionData,
     Product,
 )
 
@@ -155,10 +155,10 @@ class OptionUses:
     labour_usd: Floats
 
 
-def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
+def coupled(grid: Grid, uses: OptionUses) -> ChoiceData:
     """The numbers of options over phases and sites, at the prices of an instance."""
     instance, count = grid.instance, len(uses.slot)
-    # A phase buys what stands beyond the phase before: PartitionData counts what is bought, and
+    # A phase buys what stands beyond the phase before: ChoiceData counts what is bought, and
     # `uses` what stands.
     rises = np.diff(uses.units, axis=1, prepend=0.0)
     assert (rises >= 0).all(), "nothing is thrown away"
@@ -172,7 +172,7 @@ def coupled(grid: Grid, uses: OptionUses) -> PartitionData:
     opex += (uses.units * grid.support).sum(axis=(1, 2)) - (grid.weight - 1) * uses.labour_usd
     budget = instance.limits.sums.get("capex")
     cores = tuple(_cores(grid, uses))
-    return PartitionData(
+    return ChoiceData(
         workloads=uses.slots,
         workload=uses.slot,
         usd=uses.labour_usd,
@@ -319,7 +319,7 @@ class Worth:
     is_within: bool
 
 
-def worth(data: PartitionData, rows: Ints) -> Worth:
+def worth(data: ChoiceData, rows: Ints) -> Worth:
     """Cost and use of one option for each workload, with the core switches they need and the least
     bill.
     """
@@ -360,7 +360,7 @@ def worth(data: PartitionData, rows: Ints) -> Worth:
     )
 
 
-def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
+def switches_of(data: ChoiceData, rows: Ints) -> tuple[int, ...]:
     """Whole switches of each core with a port for every link, and no fewer than in the phase
     before.
     """
@@ -372,7 +372,7 @@ def switches_of(data: PartitionData, rows: Ints) -> tuple[int, ...]:
 
 
 def _regret(
-    data: PartitionData, n: int, rows: Ints, switches: Sequence[int], quantity: Floats
+    data: ChoiceData, n: int, rows: Ints, switches: Sequence[int], quantity: Floats
 ) -> float:
     """What a choice costs beyond the best one in an outlook."""
     outlook = data.outlooks[n]
@@ -381,7 +381,7 @@ def _regret(
     return data.weight * capex + float(outlook.opex[rows].sum()) + core - outlook.min_value
 
 
-def _bills(data: PartitionData, products: Sequence[Product], quantity: Floats) -> float:
+def _bills(data: ChoiceData, products: Sequence[Product], quantity: Floats) -> float:
     """The least bill of what is needed of all products, each in the phase that needs it or before
     (USD).
     """

@@ -30,7 +30,7 @@ from coopt.plan.schema import Design
 from coopt.solving.fleet.arrays import Grid
 from coopt.solving.fleet.paths import Chain, IslandPath, stretched
 from coopt.solving.fleet.placed import Placed, fleet_bill, slots_of, units_at
-from formulations.partition_data import Floats, Ints
+from formulations.choice_data import Floats, Ints
 
 ROUNDING = 1e-9
 """Of what a network costs: sums in another order differ by less."""

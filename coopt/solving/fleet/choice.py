@@ -11,7 +11,7 @@ from coopt.solving.fleet.search import LimitCheck, Partition, search_partition
 from coopt.solving.highs import Outcome
 from coopt.solving.outcome import infeasible, unknown
 from coopt.solving.runs import Run
-from formulations.partition_data import Ints, PartitionData
+from formulations.choice_data import ChoiceData, Ints
 
 
 class BestChoice(NamedTuple):
@@ -27,7 +27,7 @@ class BestChoice(NamedTuple):
 
 def best_choice(
     run: Run,
-    offers: Sequence[tuple[PartitionData, LimitCheck]],
+    offers: Sequence[tuple[ChoiceData, LimitCheck]],
     why_not: Callable[[], tuple[str, ...]],
 ) -> BestChoice | Plan:
     """The choice of least objective in all offers; a plan that says why where there is none.
@@ -55,7 +55,7 @@ def best_choice(
     return unknown(run, outcome, bound)
 
 
-def _searched(run: Run, data: PartitionData, is_allowed: LimitCheck) -> Partition:
+def _searched(run: Run, data: ChoiceData, is_allowed: LimitCheck) -> Partition:
     """How the search of one offer ended, which the run keeps."""
     ended = search_partition(
         data,

@@ -14,7 +14,7 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.fleet.arrays import Worth, worth
 from coopt.solving.fleet.search import search_partition
 from coopt.solving.runs import Run, StoppedError
-from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, PriceOutlook
+from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, PriceOutlook
 
 UNTRIED = (
     "no choice of islands keeps all limits, and there was no time to try every limit that may give"
@@ -24,8 +24,8 @@ GAP = 1e-6  # of the least that would do
 
 def over_limits(
     run: Run,
-    datas: Sequence[PartitionData],
-    with_more_gpus: Callable[[], Sequence[PartitionData]] | None = None,
+    datas: Sequence[ChoiceData],
+    with_more_gpus: Callable[[], Sequence[ChoiceData]] | None = None,
 ) -> tuple[str, ...]:
     """Every workload has islands, and no choice of them keeps all limits: what each limit alone
     would have to be.
@@ -50,7 +50,7 @@ def over_limits(
         return (*sentences, UNTRIED)
 
 
-def _joint_reason(run: Run, datas: Sequence[PartitionData]) -> str:
+def _joint_reason(run: Run, datas: Sequence[ChoiceData]) -> str:
     """The sentence that no limit alone is to blame, with what the cheapest choice without limits
     takes.
     """
@@ -68,7 +68,7 @@ def _joint_reason(run: Run, datas: Sequence[PartitionData]) -> str:
     )
 
 
-def _exceeded(data: PartitionData, rows: Ints, total: Worth) -> Iterator[tuple[str, float]]:
+def _exceeded(data: ChoiceData, rows: Ints, total: Worth) -> Iterator[tuple[str, float]]:
     """The limits that a choice exceeds, by their keys, and what it takes of each where it takes
     most.
     """
@@ -85,7 +85,7 @@ def _exceeded(data: PartitionData, rows: Ints, total: Worth) -> Iterator[tuple[s
             yield f"sharing.most_products.{kind.name}", in_use
 
 
-def _by_key(data: PartitionData) -> list[list[LimitedUse]]:
+def _by_key(data: ChoiceData) -> list[list[LimitedUse]]:
     """Limits that are one number, which holds in every phase, together."""
     groups: dict[str, list[LimitedUse]] = {}
     for limit in data.limits:
@@ -95,8 +95,8 @@ def _by_key(data: PartitionData) -> list[list[LimitedUse]]:
 
 def _by_limits(
     run: Run,
-    datas: Sequence[PartitionData],
-    with_more_gpus: Callable[[], Sequence[PartitionData]] | None,
+    datas: Sequence[ChoiceData],
+    with_more_gpus: Callable[[], Sequence[ChoiceData]] | None,
 ) -> Iterator[str]:
     """GPUs, power and racks: the least of each with which every other limit holds."""
     for number, limits in enumerate(_by_key(datas[0])):
@@ -110,7 +110,7 @@ def _by_limits(
             )
 
 
-def _least_use_of(data: PartitionData, limits: Sequence[LimitedUse]) -> PartitionData:
+def _least_use_of(data: ChoiceData, limits: Sequence[LimitedUse]) -> ChoiceData:
     """The problem of least use of a limited resource, by options and by core switches, whatever is
     paid.
 
@@ -138,7 +138,7 @@ def _least_use_of(data: PartitionData, limits: Sequence[LimitedUse]) -> Partitio
     return replace(question, outlooks=tuple(phases))
 
 
-def _with_other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> PartitionData:
+def _with_other(data: ChoiceData, use: Floats, core: tuple[float, ...]) -> ChoiceData:
     """The problem with another objective beside capex."""
     uses = core or (0.0,) * len(data.cores)
     return replace(
@@ -148,7 +148,7 @@ def _with_other(data: PartitionData, use: Floats, core: tuple[float, ...]) -> Pa
     )
 
 
-def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
+def _by_budget(run: Run, datas: Sequence[ChoiceData]) -> Iterator[str]:
     """The least bill with which every other limit holds."""
     budget = datas[0].budget
     if budget is not None:
@@ -164,7 +164,7 @@ def _by_budget(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
             )
 
 
-def _by_products(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
+def _by_products(run: Run, datas: Sequence[ChoiceData]) -> Iterator[str]:
     """The fewest products of a kind with which every other limit holds."""
     for number, kind in enumerate(datas[0].kinds):
         for max_products in range(kind.max_products + 1, len(kind.products) + 1):
@@ -177,7 +177,7 @@ def _by_products(run: Run, datas: Sequence[PartitionData]) -> Iterator[str]:
                 break
 
 
-def _with_products(data: PartitionData, number: int, max_products: int) -> PartitionData:
+def _with_products(data: ChoiceData, number: int, max_products: int) -> ChoiceData:
     """The problem with more products of a kind."""
     kinds = tuple(
         replace(kind, max_products=max_products) if n == number else kind
@@ -186,7 +186,7 @@ def _with_products(data: PartitionData, number: int, max_products: int) -> Parti
     return replace(data, kinds=kinds)
 
 
-def _least_choice(run: Run, datas: Sequence[PartitionData]) -> tuple[int, Ints, Worth] | None:
+def _least_choice(run: Run, datas: Sequence[ChoiceData]) -> tuple[int, Ints, Worth] | None:
     """The best choice of all problems, with the number of the one it is of; None where there is
     none.
 

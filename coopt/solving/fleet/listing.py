@@ -30,7 +30,7 @@ from coopt.solving.fleet.paths import Chain, IslandPath
 from coopt.solving.fleet.placed import Placed, all_units, labour_usd, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.runs import Counted, Run
-from formulations.partition_data import Floats, Ints, PartitionData
+from formulations.choice_data import ChoiceData, Floats, Ints
 
 
 class SlotOptions(Protocol):
@@ -156,7 +156,7 @@ class StandingIslands:
         )
 
 
-def numbers_of(instance: Instance, options: SlotOptions) -> PartitionData:
+def numbers_of(instance: Instance, options: SlotOptions) -> ChoiceData:
     """The numbers of options over phases and sites, at the prices of an instance."""
     grid = Grid(instance=instance)
     return coupled(grid, options.uses(grid))

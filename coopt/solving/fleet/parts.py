@@ -46,11 +46,11 @@ import numpy as np
 from coopt.columns.dominance import Slopes, needed_options
 from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.proofs.tree import Prover
-from formulations.partition_data import (
+from formulations.choice_data import (
     Bools,
+    ChoiceData,
     Ints,
     LimitedUse,
-    PartitionData,
     PriceOutlook,
     Product,
 )
@@ -86,7 +86,7 @@ are billed then.
 """
 
 
-def narrowed(data: PartitionData) -> PartitionData:
+def narrowed(data: ChoiceData) -> ChoiceData:
     """The problem with those brackets only that some choice may buy in; every choice is worth what
     it was.
     """
@@ -108,7 +108,7 @@ def narrowed(data: PartitionData) -> PartitionData:
     return replace(data, usd=usd, products=tuple(products))
 
 
-def _range(data: PartitionData, p: int) -> tuple[float, float]:
+def _range(data: ChoiceData, p: int) -> tuple[float, float]:
     units = data.quantity[:, p]
     min_units = sum(units[data.workload == w].min() for w in range(data.workloads))
     return float(min_units), float(data.max_units(p).sum())
@@ -133,7 +133,7 @@ def _within(product: Product, min_units: float, max_units: float) -> tuple[Produ
 MOST_SETS = 2_000  # each is a search of its own; of more sets one search has all options
 
 
-def product_sets(data: PartitionData) -> list[Ints]:
+def product_sets(data: ChoiceData) -> list[Ints]:
     """The options of every largest set of products; none that lies within another, and none without
     a choice.
 
@@ -176,7 +176,7 @@ def _maximal(sets: list[Bools]) -> Iterator[Bools]:
             yield rows
 
 
-def part_of(data: PartitionData, rows: Ints) -> PartitionData:
+def part_of(data: ChoiceData, rows: Ints) -> ChoiceData:
     """The problem of some options, with the brackets they may buy in and the kinds that still have
     to be counted.
     """
@@ -188,7 +188,7 @@ def part_of(data: PartitionData, rows: Ints) -> PartitionData:
     return narrowed(replace(part, kinds=kinds))
 
 
-def subset(data: PartitionData, rows: Ints) -> PartitionData:
+def subset(data: ChoiceData, rows: Ints) -> ChoiceData:
     """The problem with some of its options alone."""
     return replace(
         data,
@@ -205,7 +205,7 @@ def subset(data: PartitionData, rows: Ints) -> PartitionData:
     )
 
 
-def useful(data: PartitionData) -> Ints:
+def useful(data: ChoiceData) -> Ints:
     """Positions of options that hold an optimum whenever there is one, by
     `coopt.columns.dominance`.
     """
@@ -233,7 +233,7 @@ def useful(data: PartitionData) -> Ints:
     return np.concatenate(useful_rows)
 
 
-def slopes_of(data: PartitionData) -> Slopes:
+def slopes_of(data: ChoiceData) -> Slopes:
     """How much bills rise with a unit of each product, at least and at most, in whichever outlook.
 
     A unit needed in a phase may be bought in it or before, so it adds no more than the least first
@@ -249,7 +249,7 @@ def slopes_of(data: PartitionData) -> Slopes:
     return Slopes(least_usd=min_usd, most_usd=max_usd)
 
 
-def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData, float]:
+def scaled(data: ChoiceData, worth: float = math.inf) -> tuple[ChoiceData, float]:
     """The problem in units near 1 - the dearest choice, limits, the most of each product - and the
     objective's unit.
 
@@ -287,7 +287,7 @@ def scaled(data: PartitionData, worth: float = math.inf) -> tuple[PartitionData,
     return small, objective
 
 
-def cut_off(data: PartitionData, worth: float) -> PartitionData:
+def cut_off(data: ChoiceData, worth: float) -> ChoiceData:
     """The problem with prices cut off far above what a choice is worth.
 
     Units are whole, so that a choice that pays one of these was no better and still is not;
@@ -320,7 +320,7 @@ def cut_off(data: PartitionData, worth: float) -> PartitionData:
     return replace(data, usd=usd, opex=opex, products=products, cores=cores)
 
 
-def _units(data: PartitionData) -> list[float]:
+def _units(data: ChoiceData) -> list[float]:
     """The most of each product over all phases, which share a unit since purchases of phases add
     up.
     """
@@ -366,7 +366,7 @@ class PartProof(NamedTuple):
 
 
 def prove_part(
-    data: PartitionData, value: float, deadline: float, worth_of: Callable[[Ints, float], float]
+    data: ChoiceData, value: float, deadline: float, worth_of: Callable[[Ints, float], float]
 ) -> PartProof:
     """Show that no choice is worth less than a value, as far as `WORK` and the time do.
 

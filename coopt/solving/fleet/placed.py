@@ -36,7 +36,7 @@ from coopt.solving.fleet.arrays import (
     products_of,
 )
 from coopt.solving.fleet.paths import IslandPath
-from formulations.partition_data import Floats, PartitionData, PriceOutlook, Product
+from formulations.choice_data import ChoiceData, Floats, PriceOutlook, Product
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ def units_at(grid: Grid, family: Family, uplinks: int) -> Floats:
     return units
 
 
-def outlook_at(data: PartitionData, listed: Instance, then: Instance, best: float) -> PriceOutlook:
+def outlook_at(data: ChoiceData, listed: Instance, then: Instance, best: float) -> PriceOutlook:
     """What the options of a question, `listed` at its prices, cost at others, where the least
     objective is `best`.
 

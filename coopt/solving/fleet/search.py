@@ -52,8 +52,8 @@ from coopt.solving.fleet.parts import (
 from coopt.solving.highs import COARSE, Outcome, solved
 from coopt.solving.runs import Effort
 from coopt.solving.watching import OnStanding
-from formulations.partition import FORMULATIONS, REGRET, Equation, add_choice_cut, build
-from formulations.partition_data import Floats, Ints, LimitedUse, PartitionData, Product
+from formulations.choice import FORMULATIONS, REGRET, Equation, add_choice_cut, build
+from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, Product
 
 LimitCheck = Callable[[Ints], bool]
 MAX_PARTS = 10  # parts that are searched one by one
@@ -80,9 +80,9 @@ class Partition(Effort):
 
 
 def search_partition(
-    data: PartitionData,
+    data: ChoiceData,
     *,
-    formulation: Literal["totals", "shares"] = "totals",
+    formulation: Literal["choice", "shares"] = "choice",
     gap: float = 0.0,
     backend: Backend | None = None,
     deadline: float | None = None,
@@ -144,7 +144,7 @@ class _Pieces:
     options in the whole.
     """
 
-    data: PartitionData
+    data: ChoiceData
     equations: tuple[Equation, ...]
     rows: Ints
     is_allowed: LimitCheck
@@ -181,7 +181,7 @@ class _Pieces:
         self,
         number: int,
         rows: Ints,
-        part: PartitionData,
+        part: ChoiceData,
         bound: float,
         *,
         best_value: float = math.inf,
@@ -234,7 +234,7 @@ class _Pieces:
         )
 
 
-def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
+def choice(model: pyo.ConcreteModel, data: ChoiceData) -> Ints:
     """The option of each workload in the solution."""
     z = np.array([model.z[o].value for o in model.O])
     of = [np.flatnonzero(data.workload == w) for w in range(data.workloads)]
@@ -243,7 +243,7 @@ def choice(model: pyo.ConcreteModel, data: PartitionData) -> Ints:
     return np.array([rows[np.argmax(z[rows])] for rows in of])
 
 
-def lower_bound(data: PartitionData) -> float:
+def lower_bound(data: ChoiceData) -> float:
     """A bound of the objective of every choice; infinite where the linear program shows that there
     is none.
     """
@@ -276,12 +276,12 @@ class CostLine(NamedTuple):
     uses: Floats
 
 
-def _min_sum(data: PartitionData, prices: Floats) -> float:
+def _min_sum(data: ChoiceData, prices: Floats) -> float:
     """The least sum of one option for each workload."""
     return sum(float(prices[data.workload == w].min()) for w in range(data.workloads))
 
 
-def _linear(data: PartitionData) -> CostLine:
+def _linear(data: ChoiceData) -> CostLine:
     """Cost of each option, what is due in any case, and use of each limit as a share of what is
     left of it.
     """
@@ -319,7 +319,7 @@ def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
     return sum(use * share for use, share in zip(limit.core, shares, strict=False))
 
 
-def _line_below(data: PartitionData, p: int) -> tuple[float, float, float]:
+def _line_below(data: ChoiceData, p: int) -> tuple[float, float, float]:
     """Offset and slope of a line below the bill of a product, over the quantities that a choice can
     have, and the largest bill that the offset is a difference of.
 
@@ -347,7 +347,7 @@ def _corners(product: Product, min_units: float, max_units: float) -> list[float
     return [float(t) for t in product.start if min_units < t < max_units]
 
 
-def _multipliers(data: PartitionData, cost: Floats, uses: Floats) -> tuple[Floats, Floats]:
+def _multipliers(data: ChoiceData, cost: Floats, uses: Floats) -> tuple[Floats, Floats]:
     """The multipliers of the limits in the linear program, and those of a ray where it has no
     solution; else 0.
     """

@@ -37,11 +37,13 @@ from coopt.plan.couplings import one_network
 from coopt.plan.schema import Plan
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import ROUNDED, allowed_s, interrupted_paces
+from coopt.solving.fleet.search import search_partition
 from coopt.solving.highs import QuietHighs, linear_program, options, run_apart
-from coopt.solving.outcome import answered, claim_of, infeasible, recomputed, written_out
+from coopt.solving.outcome import answered, claim_of, infeasible, recomputed, unknown, written_out
 from coopt.solving.runs import Method, Run, no_programs
 from coopt.solving.shared import shared_plan
-from formulations.shared import FRONT, build, spines_at
+from formulations.choice_data import ChoiceData, Product
+from formulations.network import FRONT, build, spines_at
 
 J_PER_KWH = 3.6e6
 TIES = 5e-10  # of the least worth: designs this close are worth the same
@@ -62,7 +64,7 @@ def weight_of(instance: Instance) -> float:
 
 def timed_plan(run: Run) -> Plan:
     """One network for one workload, the best by an objective that counts time."""
-    instance, run.formulation = run.instance, "front"
+    instance, run.formulation = run.instance, "choice"
     objective = instance.objective.model_copy(update={"minimize": instance.objective.billed})
     billed = instance.model_copy(update={"objective": objective})
     all_families = tuple(run.in_time(families(billed)))
@@ -70,9 +72,13 @@ def timed_plan(run: Run) -> Plan:
     run.log.families = len(all_families)
     run.log.table = table = unbounded(billed, all_families, lambda site: run.check_clock())
     designs = all_designs(billed, all_families, table, run.check_clock)
-    design = None if designs is None else _best_design(instance, designs)
-    if designs is None or design is None:
+    in_bound = () if designs is None else np.flatnonzero(designs.pace <= ROUNDED)
+    if designs is None or not len(in_bound):
         return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
+    run.log.columns_s = run.elapsed_s()
+    design = _best_design(run, designs, np.asarray(in_bound))
+    if isinstance(design, str):
+        return unknown(run, design)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
     family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
     answer = written_out(
@@ -95,16 +101,38 @@ def timed_plan(run: Run) -> Plan:
     return answered(run, "optimal", claim, cost=answer.cost, parts=parts)
 
 
-def _best_design(instance: Instance, designs: PacedDesigns) -> int | None:
-    """The design of least worth within the bound; of equal ones the cheapest, then the fastest."""
-    in_bound = np.flatnonzero(designs.pace <= ROUNDED)
-    if not len(in_bound):
-        return None
+def _best_design(run: Run, designs: PacedDesigns, in_bound: Ints) -> int | str:
+    """The design of least worth of those within the bound; of equal ones the cheapest, then the
+    fastest. Why the search ended where it found none.
+
+    A design that another one beats in pace and value is worth no less, and is no option of the
+    program.
+    """
     pace, value = designs.pace[in_bound], designs.value[in_bound]
-    worth = pace if instance.objective.minimize == "time" else pace * value
-    ties = np.flatnonzero(worth <= worth.min() * (1.0 + TIES))
+    worth = pace if run.instance.objective.minimize == "time" else pace * value
+    front = np.intersect1d(in_bound, designs.front(), return_indices=True)[1]
+    result = search_partition(
+        _one_of(worth[front]), backend=run.backend, deadline=run.deadline, on_standing=None
+    )
+    run.log.searches.append(result)
+    if result.rows is None:
+        return result.outcome
+    ties = np.flatnonzero(worth <= worth[front[result.rows[0]]] * (1.0 + TIES))
     order = np.lexsort((pace[ties], value[ties]))
     return int(in_bound[ties[order[0]]])
+
+
+def _one_of(worth: Floats) -> ChoiceData:
+    """Options for the one network, by what each is worth."""
+    nothing = np.zeros(len(worth))
+    return ChoiceData(
+        workloads=1,
+        workload=np.zeros(len(worth), dtype=np.int64),
+        usd=nothing,
+        opex=worth,
+        quantity=nothing[:, None],
+        products=(Product(name="network", start=np.zeros(1), usd=np.zeros(1)),),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

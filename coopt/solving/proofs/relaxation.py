@@ -17,7 +17,7 @@ import highspy
 import numpy as np
 
 from coopt.solving.highs import solved
-from formulations.partition_data import Bools, Floats, PartitionData, Product, bracket_offsets
+from formulations.choice_data import Bools, ChoiceData, Floats, Product, bracket_offsets
 
 MISSES = (1e4, 1e6, 1e8)
 """What missing a row costs where a program has no solution, in units of a thousandth of the bound.
@@ -49,7 +49,7 @@ class Tariffs:
     bills: those at the ends of a range are looked up once, whatever multipliers make of prices.
     """
 
-    def __init__(self, data: PartitionData) -> None:
+    def __init__(self, data: ChoiceData) -> None:
         self._products = data.products
         self._usd = [
             np.stack([product.usd, *(outlook.prices[p] for outlook in data.outlooks)])
@@ -146,7 +146,7 @@ class CaseRelaxation:
         sums is paid for where nobody adds up whole numbers.
     """
 
-    def __init__(self, data: PartitionData, worth: float, leeway: float = 0.0) -> None:
+    def __init__(self, data: ChoiceData, worth: float, leeway: float = 0.0) -> None:
         self.data, self.scale, self.leeway = data, worth / 1e3 or 1.0, leeway
         # What stands in a phase was bought in it or before, so that stock is the sum along the
         # chain of a product.

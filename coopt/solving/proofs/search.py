@@ -29,7 +29,7 @@ from coopt.solving.outcome import identity
 from coopt.solving.proofs import tree as cuts
 from coopt.solving.proofs.relaxation import Multipliers, amount
 from coopt.solving.runs import Run
-from formulations.partition_data import PartitionData
+from formulations.choice_data import ChoiceData
 
 JUST_ABOVE = 1 + 1e-12
 """The best plan at other prices is proven to be there, too: a bound just above it leaves it open.
@@ -120,7 +120,7 @@ def _chooses_islands(instance: Instance) -> bool:
     )
 
 
-Offer = tuple[Instance, PartitionData]
+Offer = tuple[Instance, ChoiceData]
 """A question whose core names its optic, and the numbers of its islands."""
 
 
@@ -151,7 +151,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
 
 
 def _cases(
-    instance: Instance, data: PartitionData, target: float, deadline: float
+    instance: Instance, data: ChoiceData, target: float, deadline: float
 ) -> tuple[Cases, float]:
     """The cases of what is offered, written down, and the bound that they prove."""
     optic = instance.sharing.optic_in_use
@@ -170,7 +170,7 @@ def _cases(
 class _Writer:
     """Cases in the words of a proof."""
 
-    def __init__(self, instance: Instance, data: PartitionData) -> None:
+    def __init__(self, instance: Instance, data: ChoiceData) -> None:
         self._grid, self._data = Grid(instance=instance), data
         self._islands = [slot.name for slot in slots_of(instance)]
         self._goods = len(self._grid.goods)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coopt.solving.proofs.relaxation import CaseProof, CaseRelaxation, Multipliers, ProofCase
-from formulations.partition_data import Floats, PartitionData
+from formulations.choice_data import ChoiceData, Floats
 
 MOST_OPEN = 2_000
 """Options that are looked at on the way to the choices that a case leaves open."""
@@ -141,7 +141,7 @@ class Prover:
 
     def __init__(
         self,
-        data: PartitionData,
+        data: ChoiceData,
         target: float,
         deadline: float,
         unit_limits: Sequence[int],
@@ -449,7 +449,7 @@ def _min_cost(frontier: Frontier, units: float) -> float:
     return frontier[at - 1][1] if at else math.inf
 
 
-def _dearest_value(data: PartitionData) -> float:
+def _dearest_value(data: ChoiceData) -> float:
     """What the dearest choice is worth, about."""
     usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
     return float(data.largest(np.abs(data.opex) + usd).sum()) or 1.0

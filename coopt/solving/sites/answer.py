@@ -51,7 +51,7 @@ from coopt.solving.sites.options import (
     networks,
     offers,
 )
-from formulations.sites import FORMULATIONS, add_choice_cut, build
+from formulations.ring import FORMULATIONS, add_choice_cut, build
 
 PLENTY = 10**7  # of MW and channels, more than anyone has
 

@@ -29,7 +29,7 @@ from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, line
 from coopt.solving.highs import LARGEST
 from coopt.solving.sites.options import Networks, Option, gradient_bytes
-from formulations.sites import SiteLimit, SitesData
+from formulations.ring import RingData, SiteLimit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class RingProblem:
 
     ring: SiteRing
     options: tuple[Option, ...]
-    data: SitesData
+    data: RingData
     scale: float
 
 
@@ -144,7 +144,7 @@ def _assembled(
     channel = [channel_price(instance, link, kind) for link in ring.links]
     scale = max([*cost, *channel]) / LARGEST or 1.0  # of a question in which nothing costs anything
     assert instance.cluster.shares is not None
-    data = SitesData(
+    data = RingData(
         sites=len(ring.sites),
         shares=instance.cluster.shares,
         site=np.array([s for s, _, _ in rows]),

@@ -15,7 +15,7 @@ import pytest
 import coopt
 from coopt.solving.direct.exchange import Images, LinkExchange, PhaseFlows, own_links
 from coopt.solving.direct.grid import DomainGrid
-from formulations.direct_data import DirectData, on_orbits
+from formulations.links_data import LinksData, on_orbits
 from tests.conftest import example_count
 from tests.formulations.links import enumerated, highest_pace, without_symmetry
 from tests.solving.direct.test_many_domains import SHIPPED, asked
@@ -58,7 +58,7 @@ def test_exchanges_find_as_few_links_as_enumeration(seed: int) -> None:
         assert by_exchange(problem, expected - 1) is None
 
 
-def on_group(*, alone: bool) -> tuple[DirectData, Any, Any]:
+def on_group(*, alone: bool) -> tuple[LinksData, Any, Any]:
     """A grid on the orbits of its largest group, or of none, with both groups."""
     phases = ("pp", "dp")
     sends = GRID.sends(phases)

@@ -20,7 +20,7 @@ from coopt.solving.direct.rows import grids_of
 from coopt.verifier.parts.link_demands import StageGrid, grid_of, phases_of, sends_by_kind, sends_on
 from coopt.verifier.training.mappings import scalar_mapping
 from coopt.verifier.training.placing import placement_of
-from formulations.direct_data import keeps
+from formulations.links_data import keeps
 from tests.changes import with_part
 from tests.conftest import example_count
 from tests.solving.direct.oracle import pool_of, sent_by_kind

@@ -19,7 +19,7 @@ from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
 from coopt.solving.direct.rows import Row
 from coopt.solving.runs import Run
-from formulations.direct_data import keeps
+from formulations.links_data import keeps
 
 SHIPPED = Path(__file__).parents[3] / "instances" / "direct-32.toml"
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.fronts.designs import Certifier
-from formulations.shared import FRONT, SharedData
+from formulations.network import FRONT, NetworkData
 from tests.conftest import example_count
 from tests.formulations.small import best, problems
 
 
-def problem(data: SharedData) -> SharedProblem:
+def problem(data: NetworkData) -> SharedProblem:
     return SharedProblem(families=(), prices=(), columns=(), data=data, scale=2.0)
 
 
-def least_cost(data: SharedData, fewest: np.ndarray) -> float:
+def least_cost(data: NetworkData, fewest: np.ndarray) -> float:
     """By trying every family at its fewest uplinks, where more never cost less."""
     costs = []
     for f, uplinks in enumerate(fewest.tolist()):
@@ -33,7 +33,9 @@ def least_cost(data: SharedData, fewest: np.ndarray) -> float:
 
 @settings(max_examples=example_count(80))
 @given(problems(), st.data())
-def test_fractions_cost_what_whole_numbers_do_at_every_pace_in_any_order(data: SharedData, draw: st.DataObject) -> None:
+def test_fractions_cost_what_whole_numbers_do_at_every_pace_in_any_order(
+    data: NetworkData, draw: st.DataObject
+) -> None:
     certifier = Certifier(problem(data))
     for turn in range(3):
         fewest = np.array(

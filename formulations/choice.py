@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyomo.core as pyo
 
-from formulations.partition_data import Floats, PartitionData, PriceOutlook, bracket_offsets
+from formulations.choice_data import ChoiceData, Floats, PriceOutlook, bracket_offsets
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
@@ -125,9 +125,9 @@ def add_shares(m: pyo.ConcreteModel) -> None:
         )
 
 
-def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+def build(data: ChoiceData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
     """A model with the variables of the partition problem and the given equations."""
-    m = pyo.ConcreteModel(name="partition")
+    m = pyo.ConcreteModel(name="choice")
     m.data = data
     counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     brackets = [len(product.usd) for product in data.products]
@@ -166,7 +166,7 @@ def build(data: PartitionData, equations: tuple[Equation, ...]) -> pyo.ConcreteM
     return m
 
 
-def _capex(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
+def _capex(m: pyo.ConcreteModel, at: ChoiceData | PriceOutlook) -> Any:
     """Capex at some prices (USD): what has one price by options and core switches, the others by
     brackets.
     """
@@ -197,7 +197,7 @@ def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
     )
 
 
-def _cost(m: pyo.ConcreteModel, at: PartitionData | PriceOutlook) -> Any:
+def _cost(m: pyo.ConcreteModel, at: ChoiceData | PriceOutlook) -> Any:
     """The objective at some prices: capex by its weight, and what else counts."""
     beside = at.core if isinstance(at, PriceOutlook) else [core.opex for core in m.data.cores]
     opex = sum(float(at.opex[o]) * m.z[o] for o in m.O)
@@ -349,5 +349,4 @@ CHOICE = (add_cost, add_one_option, *COUPLINGS)
 TOTALS = (*CHOICE, add_bracket_range, add_purchases, add_cut_list)
 SHARES = (*CHOICE, add_bracket_range, add_shares, add_cut_list)
 REGRET = (add_least_regret, *(equation for equation in TOTALS if equation is not add_cost))
-FORMULATIONS = {"totals": TOTALS, "shares": SHARES}
-IN_DOUBT = {"regret of islands": REGRET}  # of data with outlooks
+FORMULATIONS = {"choice": TOTALS, "shares": SHARES}

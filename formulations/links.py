@@ -13,16 +13,16 @@ from collections.abc import Callable
 import numpy as np
 import pyomo.core as pyo
 
-from formulations.direct_data import DirectData, Sparse
+from formulations.links_data import LinksData, Sparse
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
 TANGENTS = 48  # of D4 at the start; recomputation adds those that are missing
 
 
-def build(data: DirectData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+def build(data: LinksData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
     """A model with the variables of direct links and the given equations."""
-    m = pyo.ConcreteModel(name="direct")
+    m = pyo.ConcreteModel(name="links")
     m.data = data
     max_links = int(data.ports.max())
     m.P = pyo.RangeSet(0, len(data.pairs) - 1)

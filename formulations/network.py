@@ -1,7 +1,7 @@
 """One network, one or more workloads that use it in turn: data, equations and the formulations made
 of them.
 
-`UPLINKS` states what a mapping demands of the network in whole links. `FRONT` has no mappings: what
+`NETWORK` states what a mapping demands of the network in whole links. `FRONT` has no mappings: what
 they demand stands in the fewest uplinks of each family, which change from bound to bound.
 """
 
@@ -32,7 +32,7 @@ class Resource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedData:
+class NetworkData:
     """One network for workloads that use it in turn.
 
     Arrays named after families have shape (F,), those of columns (C,). `leaves` is 0 for a family
@@ -58,9 +58,9 @@ class SharedData:
 Equation = Callable[[pyo.ConcreteModel], None]
 
 
-def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+def build(data: NetworkData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
     """A model with the variables of the shared network and the given equations."""
-    m = pyo.ConcreteModel(name="shared")
+    m = pyo.ConcreteModel(name="network")
     m.data = data
     m.F = pyo.RangeSet(0, len(data.fixed) - 1)
     m.C = pyo.RangeSet(0, len(data.need) - 1)
@@ -90,7 +90,7 @@ def build(data: SharedData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     return m
 
 
-def spines_at(data: SharedData, f: int, uplinks: int) -> int:
+def spines_at(data: NetworkData, f: int, uplinks: int) -> int:
     """Spines of a plane that so many uplinks of each leaf need."""
     return math.ceil(int(data.leaves[f]) * uplinks / int(data.radix[f]))
 
@@ -103,7 +103,7 @@ def _groups(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, list[int]]:
     return groups
 
 
-def cheapest_design(data: SharedData) -> tuple[int, int] | None:
+def cheapest_design(data: NetworkData) -> tuple[int, int] | None:
     """The family, and its uplinks, of least cost with as few uplinks as all workloads need; None
     where none serves.
 
@@ -125,7 +125,7 @@ def cheapest_design(data: SharedData) -> tuple[int, int] | None:
     return f, int(uplinks[f])
 
 
-def _uplinks_needed(data: SharedData) -> Ints:
+def _uplinks_needed(data: NetworkData) -> Ints:
     """The least uplinks with which every workload has a column in time, for each context; shape
     (K,).
     """
@@ -291,7 +291,7 @@ def add_limit_cut(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:
     m.cuts.add(m.u[family] <= uplinks * m.y[family])
 
 
-UPLINKS = (
+NETWORK = (
     add_cost,
     add_one_family,
     add_uplink_range,
@@ -302,4 +302,4 @@ UPLINKS = (
     add_uplinks_demanded,
 )
 FRONT = (add_cost, add_one_family, add_uplink_range, add_spine_ports, add_least_spines)
-FORMULATIONS = {"uplinks": UPLINKS}
+FORMULATIONS = {"network": NETWORK}

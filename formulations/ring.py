@@ -29,7 +29,7 @@ class SiteLimit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SitesData:
+class RingData:
     """Options of sites, one of which each site of the ring gets, and the links of the ring.
 
     Arrays of shape (O,) belong to options: the site, its shares, its objective. `need` (O, E) holds
@@ -51,9 +51,9 @@ class SitesData:
 Equation = Callable[[pyo.ConcreteModel], None]
 
 
-def build(data: SitesData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
+def build(data: RingData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
     """A model with the variables of the sites of one ring and the given equations."""
-    m = pyo.ConcreteModel(name="sites")
+    m = pyo.ConcreteModel(name="ring")
     m.data = data
     m.O = pyo.RangeSet(0, len(data.cost) - 1)
     m.S = pyo.RangeSet(0, data.sites - 1)

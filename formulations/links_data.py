@@ -47,7 +47,7 @@ def on_orbits(
     demand: Floats,
     weight: Floats,
     neighbourhoods: tuple[Bools, Bools] | None = None,
-) -> DirectData:
+) -> LinksData:
     """The problem on the orbits of a group.
 
     Parameters
@@ -84,7 +84,7 @@ def on_orbits(
         np.searchsorted(domain_first, firsts),
         np.array([move[0] for move in moves]),
     )
-    return DirectData(
+    return LinksData(
         pairs=np.bincount(pair_orbit) // 2,
         domains=np.bincount(domain_orbit),
         ports=ports[domain_first],
@@ -181,7 +181,7 @@ class Sparse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectData:
+class LinksData:
     """Domains that links join, what they send in each phase of an iteration, and how fast the
     phases must be.
 

@@ -133,7 +133,7 @@ class CoreLayer:
 class PriceOutlook:
     """One way prices may turn out, and the least objective then.
 
-    Shapes as in `PartitionData`: `usd` and `opex` (O,), `prices` the brackets of each product,
+    Shapes as in `ChoiceData`: `usd` and `opex` (O,), `prices` the brackets of each product,
     `core` what a switch of each core adds to the objective beside its capex.
     """
 
@@ -145,7 +145,7 @@ class PriceOutlook:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionData:
+class ChoiceData:
     """Options of workloads, one of which each workload gets, and what couples them.
 
     Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products,
