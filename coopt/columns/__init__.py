@@ -1,3 +1,4 @@
-"""Enumerate mappings on HB domains and turn them into the coefficients of a formulation. Knows
-nothing of Pyomo.
+"""Enumerates mappings on HB domains and computes their coefficients for a formulation.
+
+This package knows nothing of solvers.
 """

@@ -1,13 +1,12 @@
-r"""Messages that go by halving and doubling or on two trees: their flows, and what links carry of
-them round by round.
+r"""Link loads of collectives that use halving and doubling or two trees, round by round.
 
-Loads are in NIC rates.
+Loads are measured in NIC rates.
 
 In round j of halving and doubling each of y members exchanges :math:`\lfloor (\lfloor (y-1)/2^j
 \rfloor + 1)/2 \rfloor` of y parts of the data at the distance 2^j: with a partner where y is a
 power of two, else round the ring as in the gathers of Bruck et al. (IEEE TPDS 8(11), 1997). So
-little goes far. On two trees, each of which carries half of the data up and down, every edge takes
-a quarter of a NIC each way (Sanders, Speck and Träff, Parallel Computing 35, 2009).
+little data goes far. On two trees, each of which carries half of the data up and down, every edge
+takes a quarter of a NIC in each direction (Sanders, Speck and Träff, Parallel Computing 35, 2009).
 """
 
 from __future__ import annotations
@@ -33,7 +32,8 @@ ROWS = 1 << 11  # whose trees are cut at once, so that tables stay in the cache
 class AlgorithmLoads:
     """Flows out of the busiest leaf and pod, round by round; arrays of shape (rounds, n).
 
-    `ways` name kind and way of each round, which has the share `shares` of the bytes.
+    `algorithms` holds the kind of traffic and the flow pattern of each round; `shares` is its share
+    of the bytes.
     """
 
     algorithms: tuple[tuple[str, Flows], ...]
@@ -42,15 +42,13 @@ class AlgorithmLoads:
     shares: Floats
 
     def take(self, rows: Any) -> AlgorithmLoads:
-        """The chosen rows."""
+        """Select rows."""
         leaf, pod, shares = (table[:, rows] for table in (self.leaf, self.pod, self.shares))
         return AlgorithmLoads(algorithms=self.algorithms, leaf=leaf, pod=pod, shares=shares)
 
     @property
     def paths(self) -> Floats:
-        """Flows that a NIC rate is divided among, each with a path of its own; shape (rounds,
-        n).
-        """
+        """Number of flows, each with its own path, that share one NIC rate; shape (rounds, n)."""
         paths_per_rate = np.array(
             [1 / TREE_EDGE if flows == "trees" else 1.0 for _, flows in self.algorithms]
         )
@@ -58,7 +56,7 @@ class AlgorithmLoads:
 
     @property
     def rounds(self) -> Floats:
-        """How many rounds the way of each round has; shape (rounds, n)."""
+        """Number of rounds of the algorithm that each round belongs to; shape (rounds, n)."""
         counts = [
             self.shares[[algorithm == own_algorithm for algorithm in self.algorithms]]
             .astype(bool)
@@ -70,9 +68,7 @@ class AlgorithmLoads:
         )  # where nothing is summed there are no rounds
 
     def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
-        """The mean over the bytes of each way, of slowdowns of each round in shape (rounds,
-        ...).
-        """
+        """Average slowdowns of shape (rounds, ...) over the bytes of each algorithm."""
         means: dict[tuple[str, Flows], Any] = {}
         for algorithm, slowdown, share in zip(self.algorithms, slowdowns, self.shares, strict=True):
             means[algorithm] = (
@@ -84,7 +80,9 @@ class AlgorithmLoads:
 def loads_by_algorithms(
     rows: NicLayout, groups: Groups, algorithms: tuple[tuple[str, Flows], ...]
 ) -> AlgorithmLoads:
-    """The loads of some kinds of traffic by some ways; layouts and groups of as many rows."""
+    """Compute the loads of kinds of traffic with given algorithms; layouts and groups have equally
+    many rows.
+    """
     patterns = list(algorithm_patterns(groups, algorithms))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
     after_loss = rows.room >= 0
@@ -141,10 +139,9 @@ def _fill(
 def _of_windows(
     rows: NicLayout, groups: Groups, pattern: AlgorithmPattern, span: Ints, rails: Ints
 ) -> Floats:
-    """After the loss of a domain, flows out of any `span` domains that follow each other, as rings
-    are counted.
+    """Flows out of any `span` consecutive domains after the loss of a domain, as for rings.
 
-    Blocks stay whole that an interval holds whole, if there is room to shift those that hold them.
+    A block stays whole where an interval holds it whole and there is room to shift it.
     """
     shift = groups.tp if pattern.kind == "tp" else groups.stage * groups.step
     holds = (span >= rows.domains) | (span % pattern.block == 0)
@@ -161,11 +158,11 @@ def _of_mixed_pods(
 
 
 class AlgorithmPattern(NamedTuple):
-    """Flows of one kind of traffic that are under way together; columns of shape (n,).
+    """Simultaneous flows of one kind of traffic; columns of shape (n,).
 
-    `share` is that of the bytes between domains that they carry, 0 where a row has no such flows;
-    `count` takes an interval of domains and the `columns`, the first two of which multiply to the
-    block after which all repeats.
+    `share` is their share of the bytes between domains, 0 where a row has no such flows. `count`
+    takes an interval of domains and the `columns`; the product of the first two columns is the
+    period of the pattern.
     """
 
     kind: str
@@ -176,13 +173,15 @@ class AlgorithmPattern(NamedTuple):
 
     @property
     def block(self) -> Ints:
-        """Domains of a group from the first to the last, with those of others between them."""
+        """Number of domains from the first to the last of a group, including those of other groups
+        between them.
+        """
         return self.columns[0] * self.columns[1]
 
     @property
     def most_at_an_end(self) -> Floats:
-        """What a part of a block sends outside over one of its ends, wherever that lies, in rates
-        of a NIC.
+        """Maximum load (in NIC rates) that part of a block sends across one of its ends, wherever
+        that lies.
         """
         if self.flows == "trees":
             stride, members = self.columns
@@ -196,7 +195,7 @@ class AlgorithmPattern(NamedTuple):
 def algorithm_patterns(
     groups: Groups, algorithms: tuple[tuple[str, Flows], ...]
 ) -> Iterator[AlgorithmPattern]:
-    """The flows of some kinds by some ways, in the order in which they follow each other."""
+    """Yield the flows of kinds of traffic with given algorithms, in the order of their rounds."""
     rings = {kind: (stride, members) for kind, stride, members in groups.rings}
     for kind, flows in algorithms:
         stride, members = rings[kind]
@@ -217,8 +216,8 @@ def algorithm_patterns(
 
 
 def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
-    """What [a, b) sends outside on two trees over each group, in rates of a NIC; some rows at a
-    time.
+    """Load (in NIC rates) that [a, b) sends outside on two trees over each group, computed for some
+    rows at a time.
     """
     pieces = [slice(at, at + ROWS) for at in range(0, max(len(a), 1), ROWS)]
     return np.concatenate(
@@ -227,7 +226,7 @@ def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
 
 
 def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
-    """What [a, b) sends outside: the part of the first block that it meets, and that of the
+    """Load that [a, b) sends outside: from its part of the first block, and from its part of the
     last.
     """
     block = stride * members
@@ -250,10 +249,9 @@ def _cut_of_blocks(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
 
 
 def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
-    """What two trees send out of the busiest of leaves that hold parts of domains, in rates of a
-    NIC.
+    """Load (in NIC rates) of two trees out of the busiest leaf that holds part of a domain.
 
-    No two members of a group share such a leaf, so that all edges of its members leave it.
+    No two members of a group share such a leaf, so all edges of its members leave it.
 
     Parameters
     ----------
@@ -272,11 +270,11 @@ def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
 def _edges_of_parts(
     window: int, ends: int, total: int, nics: int, stride: int, members: int
 ) -> int:
-    """The most edges of the senders among `window` end points that follow each other, windows
-    tiling all of them.
+    """Maximum number of edges of the senders among `window` consecutive end points, over the
+    windows that tile all of them.
 
-    A window is no larger than the `ends` of a domain, the first `nics` of which send. All but four
-    members at most have as many edges as any, so that most windows are not looked at.
+    A window is no larger than the `ends` of a domain, the first `nics` of which send. All but at
+    most four members have the maximum number of edges, so the search usually stops early.
     """
     edges = _edges_of_each(members)
     bound = int(edges.max()) * sending(window, ends, total, (0, nics))
@@ -303,23 +301,24 @@ def _edges_of_parts(
 
 @cache
 def _edges_of_each(members: int) -> Ints:
-    """Edges of both trees that each member has."""
+    """Number of edges of each member in both trees."""
     member = np.arange(members)
     return _cut(member, member + 1, np.full_like(member, members))
 
 
 @cache
 def _widest_cut(members: int) -> int:
-    """Edges of both trees between the first of some members and the others, for the number of these
-    with most.
+    """Maximum over k of the number of edges of both trees between the first k members and the
+    others.
     """
     size = np.arange(members)
     return int(_cut(np.zeros_like(size), size, np.full_like(size, members)).max(initial=0))
 
 
 def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
-    """Edges of both trees between members [low, high) and others: the second is the first mirrored,
-    or moved by 1.
+    """Number of edges of both trees between members [low, high) and others.
+
+    The second tree is the first one mirrored, or shifted by 1.
     """
     even, wraps = members % 2 == 0, low == 0
     start = np.where(even, members - high, np.where(wraps, high - 1, low - 1))
@@ -332,10 +331,10 @@ def _cut(low: Ints, high: Ints, members: Ints) -> Ints:
 
 
 def _over(low: Ints, high: Ints, members: Ints) -> Ints:
-    """Edges of the first tree from below `low` to `high` or beyond.
+    """Number of edges of the first tree from below `low` to `high` or beyond.
 
-    A member whose lowest set bit is b has its parent b further on where this clears the next higher
-    bit's place, if there is such a member, and else b before it.
+    A member whose lowest set bit is b has its parent b places ahead if the next higher bit is clear
+    and such a member exists, and b places behind otherwise.
     """
     total = np.zeros_like(low)
     for bit in (2**k for k in range(int(members.max(initial=1) - 1).bit_length())):
@@ -351,7 +350,7 @@ def _over(low: Ints, high: Ints, members: Ints) -> Ints:
 
 
 def _numbered(low: Ints, high: Ints, remainder: int, modulus: int) -> Ints:
-    """How many numbers from `low` up to `high`, both included, leave that rest."""
+    """Count the integers from `low` to `high`, both included, with this remainder."""
     return np.asarray(
         np.maximum((high - remainder) // modulus - (low - 1 - remainder) // modulus, 0)
     )

@@ -1,5 +1,5 @@
-"""Flows on the busiest of the links that lead up from a switch, where each flow takes a single
-path; docs/loads.md.
+"""Number of flows on the busiest uplink of a switch where each flow takes a single path;
+docs/loads.md.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from coopt.network.family import common_links
 from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 SURE = 0.95
-"""The probability with which flows on random paths take no longer than they are charged for."""
+"""Probability with which flows on random paths take no longer than they are charged for."""
 
 
 @cache
 def serving_uplinks(joined_leaves: int, spine_ports: int, most_up: int, at_random: bool) -> Floats:
-    """What each number of uplinks is worth, from 0 up to the most: no more than any larger one,
-    which has other spines.
+    """Effective number of uplinks for each number from 0 up to `most_up`: the minimum over all
+    larger numbers, whose spines differ.
 
-    So more uplinks are never slower. It is exact where no larger number has fewer in common.
+    This makes time non-increasing in uplinks. It is exact where no larger number has fewer common
+    links.
     """
     if not joined_leaves:
         return np.zeros(1)
@@ -32,14 +33,16 @@ def serving_uplinks(joined_leaves: int, spine_ports: int, most_up: int, at_rando
 
 
 def whole_flows(count: Floats, links: Any) -> Floats:
-    """Flows on the busiest link where each has one path and paths are as even as they can be."""
+    """Number of flows on the busiest link where each flow has one path and paths are as even as
+    possible.
+    """
     # a quotient that rounding lifts above a whole number would add a flow
     return np.asarray(np.ceil(count / links * (1 - REORDERED)))
 
 
 def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
-    """Flows on the busiest link, with probability `SURE` no more, where each takes a path at
-    random.
+    """Number of flows on the busiest link, exceeded with a probability below 1 - `SURE`, where each
+    flow takes a random path.
     """
     rates, rate = _numbered(
         np.asarray(links, dtype=np.float64)
@@ -56,8 +59,8 @@ def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
 
 
 def _numbered(values: Floats) -> tuple[Floats, Ints]:
-    """Values in rising order, and the number of each of some among them: the value itself where all
-    are whole.
+    """Return distinct values in rising order, and the index of each value among them (the value
+    itself where all are integers).
     """
     whole = np.rint(values).astype(np.int64)
     if (whole == values).all():
@@ -68,18 +71,18 @@ def _numbered(values: Floats) -> tuple[Floats, Ints]:
 
 @cache
 def crowd(count: int, links: float, switches: int) -> int:
-    r"""The least k so that, with probability `SURE`, none of the flows shares its link with more
-    than k - 1 others.
+    r"""Smallest k such that, with probability `SURE`, no flow shares its link with more than k - 1
+    others.
 
-    Each of n flows out of a switch takes one of u links at random, and up links as well as down
-    ones count:
+    Each of n flows out of a switch takes one of u links at random; uplinks and downlinks both
+    count:
 
     .. math:: 2 \, M n \, P\bigl(\mathrm{Bin}(n - 1, 1/u) \ge k\bigr) \le 1 - 0.95
 
     Parameters
     ----------
     switches
-        M: how many have as many flows.
+        M: number of switches with as many flows.
     """
     # with one link all flows are on it
     if count <= 1 or links <= 1:

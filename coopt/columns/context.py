@@ -1,4 +1,4 @@
-"""What the time of a mapping depends on in a network, and nothing else."""
+"""The properties of a network that determine the time of a mapping."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from coopt.perf.mapping import STAGES_TOGETHER, Mappings, Placements, expert_ran
 
 @dataclass(frozen=True, kw_only=True)
 class DomainSet(FilledDomains):
-    """HB domains of one kind that train N GPUs; several GPUs may share a NIC.
+    """HB domains of one kind that train N GPUs; several GPUs can share a NIC.
 
-    Where they are not filled alike, a domain has room for `size` GPUs.
+    Where domains hold different numbers of active GPUs, `size` is the capacity of a domain.
     """
 
     gpus: int
@@ -36,10 +36,10 @@ class DomainSet(FilledDomains):
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Families that look the same to every mapping, but for their uplinks.
+    """Families of networks that differ only in uplinks and in what mappings cannot see.
 
-    `bundle` is that of `Family`, 0 where it rules out no number of uplinks, and so are
-    `slow_times`.
+    `bundle` is that of `Family`, or 0 where it excludes no number of uplinks; `slow_times`
+    likewise.
     """
 
     site: DomainSet
@@ -51,20 +51,20 @@ class Context:
 
 
 def site_of(family: Family) -> DomainSet:
-    """The domains on which a family's jobs run."""
+    """Return the domains that run a family's jobs."""
     return domains_filled(
         family.gpus, family.hb, family.domains, family.gpus_per_nic if family.tiers else 1
     )
 
 
 def domains_filled(gpus: int, hb: HbDomain, domains: int, gpus_per_nic: int) -> DomainSet:
-    """So many domains of a kind that train N GPUs."""
+    """Return `domains` domains of a kind that train N GPUs."""
     size = 0 if gpus % domains == 0 else hb.size
     return DomainSet(gpus=gpus, hb=hb.name, domains=domains, gpus_per_nic=gpus_per_nic, size=size)
 
 
 def context_of(family: Family) -> Context:
-    """The context a family belongs to."""
+    """Return the context of a family."""
     site = site_of(family)
     return Context(
         site=site,
@@ -77,23 +77,22 @@ def context_of(family: Family) -> Context:
 
 
 def context_left(family: Family, site: DomainSet) -> Context:
-    """What a job on some of a family's domains sees of its network, whichever other domain is
-    lost.
-    """
-    # no block of a job is larger than the job, so that more room lets nothing further shift
+    """Return the context of a job on some of a family's domains, whichever other domain is lost."""
+    # no block of a job is larger than the job, so more room than that allows no further shift
     room = min(family.domains - site.domains, site.domains)
     layout = layout_of(family, site, room)
     return Context(site=site, byte_s=family.byte_s, layout=layout, discipline=family.discipline)
 
 
 def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
-    """Where the NICs of a job lie on the leaves and in the pods of a family; one of those that no
-    mapping tells apart.
+    """Return how the NICs of a job are distributed over the leaves and pods of a family.
+
+    Layouts that no mapping can distinguish are represented by one of them.
 
     Parameters
     ----------
     room
-        After the loss of a domain: how many are to spare, the lost one among them.
+        After the loss of a domain: number of spare domains, including the lost one; -1 before it.
     """
     domains, after_loss = site.domains, room >= 0
     all_domains = domains + after_loss
@@ -145,15 +144,17 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
 
 
 def _canonical(family: Family, span: int, domains: int, all_domains: int) -> int:
-    """Under the ratio of a leaf, the smallest span that holds the same blocks of domains."""
+    """Return the smallest span that holds the same blocks of domains, where links are charged by
+    the ratio of a leaf.
+    """
     if family.discipline.charge == "loads" or span in (0, all_domains):
         return span
     return all_domains if span >= all_domains else math.gcd(span, domains)
 
 
 def _common_of_pods(family: Family) -> float:
-    """Links up of a switch of a pod, for each link of a leaf to it, which any two pods have in
-    common.
+    """Links up of a pod switch that any two pods have in common, per link from a leaf to that
+    switch.
     """
     assert family.pods is not None
     at_random = family.discipline.routing == "ecmp"
@@ -164,7 +165,7 @@ def _common_of_pods(family: Family) -> float:
 
 
 def _pod_span(family: Family, all_domains: int) -> int:
-    """Domains of each rail in a pod; 0 where a pod holds parts of rails, or of domains."""
+    """Domains of each rail in a pod; 0 where a pod holds parts of rails or of domains."""
     assert family.pods is not None
     if family.discipline.charge == "ratio":
         return min(family.pod_span, all_domains)
@@ -180,7 +181,7 @@ def _pod_span(family: Family, all_domains: int) -> int:
 
 
 def groups_of(workload: Workload, mappings: Mappings, placements: Placements) -> Groups:
-    """Where the groups of every mapping lie across domains; shape (n,)."""
+    """Return where the groups of every mapping lie across domains; shape (n,)."""
     expert_tp = workload.options.expert_tp or not workload.model.experts
     tp, cp = mappings.tp // placements.tp, mappings.cp // placements.cp
     stage, stages = tp * cp * placements.dp_across(mappings), mappings.pp // placements.pp
@@ -191,8 +192,7 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         cp=cp,
         stage=stage,
         stages=stages,
-        # a pipeline that lies inside a domain sends nothing out of it, and counts as one stage
-        # there
+        # a pipeline inside a domain sends nothing out of it, and counts as one stage there
         stages_inside=(stages > 1) * (placements.pp - 1) + 1,
         # where chunks interleave, the last stage goes on to the first
         closes=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),

@@ -1,40 +1,41 @@
-r"""Drop what no optimum needs: rows that another row beats in every respect, and options of a
+r"""Removes dominated candidates: rows that another row beats in every column, and options of a
 workload.
 
-Another option of the same workload is never worse than one that is dropped, whatever the other
-workloads choose.
+For every removed option another option of the same workload is kept that is never worse, whatever
+the other workloads choose.
 
 Options of a workload are coupled to the rest by what they use: limited resources, ports of a shared
 core, products of which few may be in use, and the quantity of each product, whose bill :math:`B_p`
-depends on the total over workloads. For any totals :math:`q' \le q` and prices as
-`formulations.choice_data.Product` has them,
+depends on the total over workloads. For any totals :math:`q' \le q` and prices as in
+`formulations.choice_data.Product`,
 
 .. math:: \underline{s}_p (q - q') \le B_p(q) - B_p(q') \le \overline{s}_p (q - q')
 
 with :math:`\overline{s}_p` the first price, and :math:`\underline{s}_p` the last one of an
-incremental discount, 0 for all units at several prices: a bill is the least of functions with
-slopes between those, and continuous.
+incremental discount, or 0 for an all-units discount: a bill is the minimum of functions with slopes
+between these, and continuous.
 
 Option a **dominates** b of the same workload when
 
-1. it uses no more of each resource and of the core, and adds no more to the objective beside capex;
-2. each product it uses of a kind with a limit, b uses as well;
+1. it uses no more of each resource and of the core, and adds no more to the objective besides
+   capex;
+2. each product that it uses of a kind with a limit is used by b as well;
 3. its capex is no larger for any totals of the others:
 
    .. math:: k_a - k_b
        + \sum_{p} \overline{s}_p (q_{ap} - q_{bp})^+ - \underline{s}_p (q_{bp} - q_{ap})^+ \le 0
 
-**Optima are kept.** Take a solution with b and put a in its place. By 1 every limit holds, and the
-core needs no more switches, so neither its bill nor its use grows. By 2 no kind has a further
-product in use. By 3 the bills of all products together with :math:`k` do not grow, so the budget
-holds; with 1 and a weight of capex of at least 0 the objective does not grow. Fewer units of every
-product at no more capex beside them are the plain case of 3. The relation is transitive, as
-increments of bills add up: so what is dropped is dominated by something kept, and workload by
-workload the argument leads to a solution of kept options that is no dearer.
+**Optima are kept.** In a solution with b, replace b by a. By 1 every limit holds, and the core
+needs no more switches, so neither its bill nor its use grows. By 2 no kind has a further product in
+use. By 3 the sum of the bills of all products and :math:`k` does not grow, so the budget holds;
+with 1 and a non-negative weight of capex the objective does not grow. Fewer units of every product
+at no more capex besides them are the simplest case of 3. The relation is transitive, as increments
+of bills add up: what is removed is therefore dominated by something kept, and repeating the
+argument for each workload leads to a solution of kept options that costs no more.
 
-Spare units matter: where a discount on all units may not be had by buying more than needed, bills
-fall at thresholds,
-:math:`\underline{s}_p` is negative without bound and an option with fewer units dominates nothing.
+Spare units matter: where an all-units discount may not be obtained by buying more than needed,
+bills fall at thresholds, :math:`\underline{s}_p` is negative without bound and an option with fewer
+units dominates nothing.
 """
 
 from __future__ import annotations
@@ -45,32 +46,32 @@ import numpy as np
 
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
-ROUNDS = 40  # exact with any number, since what is undecided after them is kept
+ROUNDS = 40  # any number is exact, since undecided rows are kept
 
-PAIRS = 1 << 18  # of options that are compared at once, so that tables stay small
+PAIRS = 1 << 18  # pairs of options compared at once, so that tables stay small
 
 
 def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
-    """Rows to keep: of the dropped ones, each has a kept row of its class that is nowhere larger.
+    """Return which rows to keep: every dropped row is dominated by a kept row of its class.
 
-    A sieve, exact in what it drops but not in what it keeps: each round takes the undecided row of
-    least sum of every class, keeps it and drops every row it dominates; what is undecided after the
-    last round is kept.
+    A sieve that never drops an undominated row but may keep dominated ones: each round keeps the
+    undecided row with the smallest sum in every class and drops the rows that it dominates; rows
+    undecided after the last round are kept.
 
     Parameters
     ----------
     values
-        Shape (n, k); less is better in every column.
+        Shape (n, k); smaller is better in every column.
     classes
-        Columns of shape (n,); only rows equal in all of them compare.
+        Columns of shape (n,); only rows equal in all of them are compared.
     rounds
-        After how many the rest is kept.
+        Number of rounds.
     """
     keep = np.ones(len(values), dtype=np.bool_)
     if not len(values):
         return keep
-    # what dominates a row has a sum no larger, so that the row of least sum in its class is beaten
-    # by none but equals
+    # a dominating row has no larger sum, so the row with the smallest sum of its class is
+    # dominated by equal rows only
     scale = values.max(axis=0)
     sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
     _, position = distinct_rows(*classes)
@@ -88,7 +89,7 @@ def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
 
 @dataclass(frozen=True, kw_only=True)
 class Slopes:
-    """How much the bill of each product rises with a unit at least and at most (USD), both (P,)."""
+    """Minimum and maximum increase of the bill of each product per unit (USD); shape (P,) each."""
 
     least_usd: Floats
     most_usd: Floats
@@ -97,21 +98,22 @@ class Slopes:
 def needed_options(
     usd: Floats, uses: Floats, quantity: Floats, joins: Bools, slopes: Slopes
 ) -> Ints:
-    """Positions of options of one workload that together dominate all others, in the order given.
+    """Return the positions of options of one workload that together dominate all others, in the
+    order given.
 
-    Options are swept from the least capex at the dearest prices on: nothing later dominates
-    anything earlier, but for ties, of which more than needed may stay.
+    Options are processed in rising order of their capex at the highest prices: no later option
+    dominates an earlier one, except for ties, of which more than needed may be kept.
 
     Parameters
     ----------
     usd
-        Capex beside the products (n,).
+        Capex besides the products (n,).
     uses
-        All that must not grow: objective beside capex, resources, core ports (n, r).
+        Everything that must not grow: objective besides capex, resources, core ports (n, r).
     quantity
         Units of each product (n, P).
     joins
-        Which products of limited kinds each option uses (n, products of limited kinds).
+        Whether each option uses each product of a limited kind (n, products of limited kinds).
     """
     remaining = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
     products = np.flatnonzero(quantity.any(axis=0))
@@ -122,8 +124,8 @@ def needed_options(
     )
     needed, size = list[int](), 1
     while len(remaining):
-        # the first ones drop most others where few are needed; where many are, more and more are
-        # compared at once
+        # where few options are needed the first ones drop most others; where many are, more and
+        # more are compared at once
         heads = remaining[:size]
         dominates = _at_most(uses[heads], uses[remaining]) & _within(joins[heads], joins[remaining])
         number, place = np.nonzero(dominates)
@@ -150,16 +152,16 @@ def beaten_options(
     *,
     cheaper: bool = False,
 ) -> Bools:
-    """Which options some kept rival dominates; both as (uses, quantity, joins), without capex
-    beside products.
+    """Return which options are dominated by a kept rival; both are (uses, quantity, joins), without
+    capex besides products.
 
-    What another option uses at least may stand for it: a larger quantity of it only lowers the left
-    side of 3.
+    A lower bound on what an option uses may stand for it: a larger quantity only lowers the left
+    side of condition 3.
 
     Parameters
     ----------
     cheaper
-        Whether an option only counts where that side is below 0.
+        Whether the left side of condition 3 must be below 0.
     """
     rival_uses, rival_units, rival_joins = rivals
     uses, quantity, joins = options
@@ -182,7 +184,7 @@ def beaten_options(
 
 
 def _at_most(rivals: Floats, options: Floats) -> Bools:
-    """For each rival and each option: whether the rival is larger in no column."""
+    """For each rival and option: whether the rival is larger in no column."""
     no_larger = np.ones((len(rivals), len(options)), dtype=np.bool_)
     for rival_column, option_column in zip(rivals.T, options.T, strict=True):
         no_larger &= rival_column[:, None] <= option_column
@@ -190,7 +192,7 @@ def _at_most(rivals: Floats, options: Floats) -> Bools:
 
 
 def _within(rivals: Bools, options: Bools) -> Bools:
-    """For each rival and each option: whether the option has every column that the rival has."""
+    """For each rival and option: whether the option has every column that the rival has."""
     within = np.ones((len(rivals), len(options)), dtype=np.bool_)
     for rival_column, option_column in zip(
         np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True

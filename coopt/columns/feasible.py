@@ -1,30 +1,30 @@
-r"""The mappings of a workload on some GPUs that fit into memory, and what each takes at least on
-any network.
+r"""Mappings of a workload that fit into memory, with a lower bound on the time of each on any
+network.
 
-No placement of a mapping undercuts its least time, so that most mappings need no placement.
+No placement of a mapping is faster than its bound, so that most mappings never need to be placed.
 
-A group of g GPUs has x of its ranks in an HB domain and y = g/x domains. Inside a domain a GPU
-moves F bytes a second, between domains at most R; W is the larger of both. Whatever x and y are,
+A group of g GPUs has x of its ranks in an HB domain and y = g/x domains. A GPU moves F bytes per
+second inside a domain and at most R between domains; W is the larger of both. For all x and y,
 
-- an all-gather or a reduce-scatter of D bytes takes at least
+- an all-gather or reduce-scatter of D bytes takes at least
 
   .. math:: \frac{x-1}{x} \frac{D}{F} + \frac{y-1}{y} \frac{D}{x R} \ge
       \frac{D}{W} \Bigl(1 - \frac{1}{x} + \frac{1}{x} - \frac{1}{x y}\Bigr)
       = \frac{g-1}{g} \frac{D}{W}
 
-  and that is what it takes with one rank in each domain and W between them; a ring through all
-  ranks sends (g - 1)/g of the data at F, and sums in switches, which send half as much at the
-  least, no less than half of it;
-- a send takes at least its bytes over the larger of F and of the share of R that sends reach;
-- an all-to-all takes at least what the best of all x·y = g does.
+  which is its time with one rank in each domain and W between domains; a ring through all ranks
+  sends (g - 1)/g of the data at F, and sums in switches, which send at least half as much, take no
+  less than half of that time;
+- a send takes at least its bytes divided by the larger of F and the share of R that sends reach;
+- an all-to-all takes at least the minimum over all x·y = g.
 
-Starts of collectives are as many however a group lies. Steps are not, and are left out. An
-iteration takes no less time where every collective and every send takes no less, so its time with
-one rank in each domain, on such wires and without steps, is a bound for all placements. Where
-gradients hide, they do so behind traffic of TP and experts as if none of it left its domain: an
-iteration has that traffic in every layer that gradients hide behind, so that it takes no less time
-where this traffic does not. What hops take longer where they meet gradients is left out: they meet
-none where stages or replicas share a domain.
+The number of collectives does not depend on the placement. The number of steps does, so steps are
+left out. An iteration takes no less time where every collective and every send takes no less, so
+its time with one rank in each domain, with these bandwidths and without steps, is a lower bound for
+all placements. Where gradients overlap with compute, they overlap here with TP and expert traffic
+as if all of it stayed inside a domain: every layer that gradients overlap with has that traffic, so
+that without it the iteration is no slower. The slowdown of hops that share links with gradients is
+left out: there is none where stages or replicas share a domain.
 """
 
 from __future__ import annotations
@@ -75,16 +75,20 @@ from coopt.perf.memory import memory_bytes
 from coopt.perf.pipelines import pipeline_waits
 
 KEPT = 16
-"""Lists of mappings, and placements of each, that are kept for the next question of a process."""
-SHORT = 1e-9  # by this share bounds on time are short, so that sums of other terms stay above them
+"""Number of lists of mappings, and of placements of each, kept for the next question of the
+process.
+"""
+SHORT = 1e-9  # relative reduction of lower bounds, so that sums in another order stay above them
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeasibleMappings:
-    """Mappings of a workload on N GPUs that fit into memory, with a bound below their time on any
-    network.
+    """Mappings of a workload on N GPUs that fit into memory (`fit`), with a lower bound on their
+    time on any network (`fastest_s`, s).
 
-    Those that save memory without need stand beside them.
+    `too_large` are mappings that do not fit, `needless` those that save memory without need, and
+    `uneven` counts those that do not divide evenly. `least_bytes` is the minimum memory of any
+    mapping.
     """
 
     workload: Workload
@@ -106,8 +110,8 @@ class FeasibleMappings:
     )
 
     def least_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
-        """What each mapping that fits takes at least on such wires, worked out once for all domains
-        that have them.
+        """Return the lower bound on the time of each feasible mapping (s), given the bandwidths
+        inside domains and between them; cached per pair of bandwidths.
         """
         wires = (hb_gbyte_s, byte_s)
         if wires not in self._least_s:
@@ -117,8 +121,8 @@ class FeasibleMappings:
         return self._least_s[wires]
 
     def counts_on(self, site: DomainSet) -> tuple[Counter[str], Ints]:
-        """How many placements have those that do not fit, by cause, and each that fits, worked out
-        once for a site.
+        """Count placements on a site: of infeasible mappings by cause, and of each feasible
+        mapping; cached per site.
         """
         if site not in self._counts:
             uneven = int(counts_on(self.workload, self.uneven.rows, site) @ self.uneven.counts)
@@ -134,8 +138,8 @@ class FeasibleMappings:
         return self._counts[site]
 
     def keep(self, key: Hashable, answer: tuple[Any, Counter[str]]) -> None:
-        """Remember a pool for questions that differ in prices and limits alone, in place of the
-        oldest of many.
+        """Cache a pool for questions that differ only in prices and limits, evicting the oldest of
+        many.
         """
         if len(self.pools) >= KEPT:
             oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile
@@ -144,8 +148,9 @@ class FeasibleMappings:
 
 
 def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappings:
-    """Enumerate a workload's mappings and keep those that fit into memory; kept for questions with
-    other bounds, or with other prices.
+    """Enumerate a workload's mappings and select those that fit into memory.
+
+    The result is cached for questions with other bounds or prices.
     """
     unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
     return replace(
@@ -175,14 +180,14 @@ def _feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappi
 
 
 def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
-    """Mappings alike to another that fits too, is no slower anywhere, and saves less memory; shape
-    (n,).
+    """Whether another feasible mapping differs only in saving less memory and is no slower
+    anywhere; shape (n,).
 
-    Whatever is repeated adds to the time of a layer, unless less then goes to the host; so may what
-    goes there, and ZeRO 2 and 3 send in every micro-batch what ZeRO 1 sends once an iteration;
-    groups lie alike. Where gradients hide behind compute, more of these may hide more, and where
-    collectives may run in several ways, other ways may be taken for them: there nothing is said to
-    be needless.
+    Recomputation adds to the time of a layer unless it reduces offloading, offloading can add to it
+    too, and ZeRO 2 and 3 send in every micro-batch what ZeRO 1 sends once per iteration; the groups
+    lie alike. Where gradients overlap with compute, a mapping with more compute may hide more of
+    them, and where collectives have a choice of algorithms, another one may be chosen: no mapping
+    counts as needless then.
     """
     needless = np.zeros(len(fit), dtype=np.bool_)
     if workload.options.dp_mode == "overlap" or workload.options.collectives != "levels":
@@ -209,8 +214,8 @@ def saves_needlessly(workload: Workload, gpu: Gpu, fit: Mappings) -> Bools:
 
 
 def fastest_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
-    """Times (n,) that no placement undercuts: with wires without end, and with starts of
-    collectives but no steps.
+    """Lower bounds on the time of all placements (s), shape (n,): infinite bandwidth, and
+    collectives with a start but no steps.
     """
     inside = Placements(tp=mappings.tp, cp=mappings.cp, pp=mappings.pp, dp=mappings.dp)
     return iteration(workload, without_steps(gpu), np.inf, mappings, inside).time_s(NO_NETWORK) * (
@@ -226,9 +231,11 @@ def possibly_in_time(
     hb_gbyte_s: float,
     byte_s: float,
 ) -> Mappings:
-    """The mappings of some (t, c, p, d) that fit into memory and may meet the bound on such wires,
-    as `least_time_s` has them. The layers of most take longer alone, which is known before their
-    memory is, and whatever ZeRO does.
+    """Return the mappings with some (t, c, p, d) that fit into memory and whose lower bound is
+    within the workload's bound.
+
+    The lower bound is that of `least_time_s`. Most mappings exceed the bound by the compute of
+    their layers alone, which is checked first, independently of ZeRO and of memory.
     """
 
     def is_quick(rows: Mappings) -> Bools:
@@ -243,14 +250,15 @@ def possibly_in_time(
 
 
 def without_steps(gpu: Gpu) -> Gpu:
-    """A GPU whose collectives take a start but no steps, which are fewer for some groups that lie
-    across domains.
+    """Return the GPU with collectives that have a start but no steps.
+
+    Some groups that extend across domains take fewer steps, so a lower bound must not count steps.
     """
     return gpu.model_copy(update={"efficiency": gpu.efficiency.model_copy(update={"step_s": 0.0})})
 
 
 def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
-    r"""What the layers of a middle stage alone take of an iteration (n,), so that it takes no less.
+    r"""Lower bound on the iteration time by the layers of a middle stage alone (s); shape (n,).
 
     .. math:: T \ge \Bigl[\Bigl(m + \frac{p-1}{v}\Bigr) \ell - (1
         + K) a - \min\Bigl(E' o, \frac{\ell}{v}\Bigr)\Bigr]
@@ -264,16 +272,17 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
         \text{mid} \ge \ell w, \quad \text{bubble} \ge \frac{p-1}{v} \ell w - a w,
         \quad \text{extra} \ge -o w
 
-    with w a layer and its traffic, since gradients added up, hops, logits and the optimizer take no
-    less than nothing. Where layers are missing, ends is at least E' extra - K a w and at least
-    -(l/v) w - K a w; where none is, it is E extra, which is not below 0, and a and o are 0. So T is
-    at least the brackets times w f. They are not negative, so :math:`\tau`, which is at most w, may
-    stand in its place: fewer than p v layers are missing, so 2 a < p v, and where v > 1, m is at
+    with w a layer and its communication, since accumulated gradients, hops, logits and the
+    optimizer take no negative time. Where layers are missing, ends is at least E' extra - K a w and
+    at least -(l/v) w - K a w; where none is, it is E extra, which is not negative, and a and o are
+    0. So T is at least the brackets times w f. They are not negative, so :math:`\tau`, which is at
+    most w, may replace w: fewer than p v layers are missing, so 2 a < p v, and where v > 1, m is at
     least p, and m = 2 (1 + K) for two stages. Hence (1 + K) a is at most (p - 1) l where v = 1 and
     m l/2 elsewhere, and l/v at most the rest of m l. Layers are timed once for many mappings.
 
-    Of a schedule that splits the backward pass a chain of passes through middle stages alone is (m
-    l - a) w at least, and m (l - (a + o)/2) w where there are two stages, both of them on each GPU.
+    For a schedule that splits the backward pass, a chain of passes through middle stages alone
+    takes at least (m l - a) w, and m (l - (a + o)/2) w where there are two stages, both of them on
+    each GPU.
     """
     model, m = workload.model, micro_batches(mappings, workload.global_batch)
     layers, last_missing = stage_layers(model, mappings)
@@ -298,14 +307,14 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
 def least_time_s(
     workload: Workload, gpu: Gpu, mappings: Mappings, *, hb_gbyte_s: float, byte_s: float
 ) -> Floats:
-    """What each mapping takes at least (n,), wherever its ranks lie.
+    """Lower bound on the time of each mapping over all placements (s); shape (n,).
 
     Parameters
     ----------
     hb_gbyte_s
-        The most that a GPU moves inside a domain (10^9 bytes/s).
+        Maximum bandwidth of a GPU inside a domain (10^9 bytes/s).
     byte_s
-        The most that a GPU moves between domains (bytes/s).
+        Maximum bandwidth of a GPU between domains (bytes/s).
     """
     unit = np.ones(len(mappings), dtype=np.int64)
     spread = Placements(tp=unit, cp=unit, pp=unit, dp=unit)
@@ -322,8 +331,8 @@ def least_time_s(
 def _best_wires(
     links: LinkRates, byte_s: float, ep: Ints, visits: Visits, at_once: bool
 ) -> Reciprocals:
-    """Seconds per byte between domains at which one rank in each takes no longer than any
-    placement.
+    """Return the seconds per byte between domains at which one rank per domain is at least as fast
+    as any placement.
     """
     gathers = links.rail / max(links.hb_byte_s, links.sum_byte_s, links.rail * byte_s)
     sends = links.send / max(links.hb_byte_s, links.send * byte_s)
@@ -334,8 +343,8 @@ def _best_wires(
 
 
 def _exchange(links: LinkRates, byte_s: float, g: int, visits: Visits, at_once: bool) -> float:
-    """Seconds per byte between domains at which g ranks in as many domains exchange as fast as in
-    the best x·y = g.
+    """Return the seconds per byte between domains at which an all-to-all of g ranks in g domains
+    takes the minimum over all x·y = g.
     """
     if g == 1:
         return 0.0

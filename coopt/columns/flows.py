@@ -1,9 +1,9 @@
-r"""Flows between HB domains that cross the border of a switch: how many, for every kind of traffic.
+"""Number of flows between HB domains that leave a switch, for every kind of traffic.
 
-A switch holds, of each rail that it serves, the domains of an interval [a, b). Members of a group
-lie `stride` domains apart, and groups tile the domains, so that what leaves an interval has a
-closed form. The load of a link is counted in NIC rates: a domain whose whole traffic of a rail
-leaves counts 1 (docs/loads.md).
+A switch holds an interval [a, b) of the domains of each rail that it serves. Members of a group lie
+`stride` domains apart, and groups tile the domains, so that the number of flows out of an interval
+has a closed form. Link loads are measured in NIC rates: a domain whose whole traffic on a rail
+leaves the switch counts as 1 (docs/loads.md).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Count = Callable[..., Any]
 
 
 def ring(a: Ints, b: Ints, stride: Ints, members: Ints, far: Any = 1) -> Ints:
-    """Domains of [a, b) that send outside where each sends to the member `far` further on in its
-    ring.
+    """Number of domains in [a, b) that send outside, where each sends to the member `far` places
+    ahead in its ring.
     """
     block, step = stride * members, stride * far
 
     def out(length: Ints) -> Ints:
-        """Of a part of a block: all but those whose receiver, ahead or back past the end, lies in
-        it too.
+        """Domains of part of a block whose receiver, ahead or wrapped around, lies outside that
+        part.
         """
         return np.asarray(
             length - np.maximum(length - step, 0) - np.maximum(length - (block - step), 0)
@@ -41,13 +41,13 @@ def ring(a: Ints, b: Ints, stride: Ints, members: Ints, far: Any = 1) -> Ints:
 
 
 def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
-    """What the domains of [a, b) send outside in an all-to-all: the share of its peers that each
-    has there, summed.
+    """Traffic that the domains in [a, b) send outside in an all-to-all: for each the share of its
+    peers outside, summed.
     """
     block = stride * members
 
     def share(length: Ints) -> Floats:
-        """Of a part of a block; every group has floor or ceil of length/stride members in it."""
+        """For part of a block, in which every group has floor or ceil of length/stride members."""
         members_inside, fuller_groups = length // stride, length % stride
         # a group with i of its members inside sends i * (members - i) shares outside, whichever
         # these are
@@ -61,8 +61,8 @@ def exchange(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
 
 
 def _cut_lengths(a: Ints, b: Ints, block: Ints) -> tuple[Ints, Ints]:
-    """How much [a, b) holds of the block that it begins in, and of the one that it ends in, 0 where
-    both are one.
+    """Lengths of [a, b) in its first block and in its last block; the latter is 0 if both are the
+    same.
     """
     first_block, last_block = a // block, (b - 1) // block
     in_one_block = first_block == last_block
@@ -72,21 +72,19 @@ def _cut_lengths(a: Ints, b: Ints, block: Ints) -> tuple[Ints, Ints]:
 
 
 def hops_ahead(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) whose next stage lies outside; a pipeline that `closes` goes on from the
-    last to the first.
+    """Number of domains in [a, b) whose next stage lies outside; where `closes`, the last stage
+    sends to the first.
     """
     return _length(_links(a, b, domains, stage, closes)[0])
 
 
 def hops_behind(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) whose previous stage lies outside."""
+    """Number of domains in [a, b) whose previous stage lies outside."""
     return _length(_links(a, b, domains, stage, closes)[1])
 
 
 def in_blocks(count: Count) -> Count:
-    """A count for pipelines that lie on `line` domains each, from one for pipelines on all
-    domains.
-    """
+    """Turn a count for pipelines on all domains into one for pipelines on `line` domains each."""
 
     def counted(a: Ints, b: Ints, line: Ints, *columns: Ints) -> Any:
         start = a % line
@@ -103,7 +101,7 @@ def in_blocks(count: Count) -> Count:
 
 @in_blocks
 def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) with a neighbouring stage outside."""
+    """Number of domains in [a, b) with a neighbouring stage outside."""
     ahead, behind = _links(a, b, domains, stage, closes)
     return (
         _length(ahead)
@@ -126,7 +124,9 @@ def _length(intervals: Iterable[Interval]) -> Ints:
 def _links(
     a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints
 ) -> tuple[list[Interval], list[Interval]]:
-    """The domains of [a, b) whose next stage lies outside, and those whose previous one does."""
+    """Intervals of domains in [a, b) whose next stage lies outside, and of those whose previous
+    stage does.
+    """
     ahead, behind = [_ahead(a, b, domains, stage)], [_behind(a, b, stage)]
     if closes.any():
         ahead.append(_onward(a, b, domains, stage, closes))
@@ -135,50 +135,57 @@ def _links(
 
 
 def _ahead(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Interval:
-    """The next stage lies one stage ahead, of all but the last one."""
+    """Domains with the next stage outside, which lies one stage ahead of all but the last stage."""
     return np.maximum(a, b - stage), np.minimum(b, domains - stage)
 
 
 def _onward(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Interval:
-    """That of the last one is the first, as far back as the last one begins."""
+    """Domains of the last stage whose next stage, the first one, lies outside."""
     last_start = domains - stage
     return np.maximum(a, last_start), np.minimum(b, a + last_start) * closes
 
 
 def _behind(a: Ints, b: Ints, stage: Ints) -> Interval:
-    """The previous stage lies one stage behind, of all but the first one."""
+    """Domains with the previous stage outside, which lies one stage behind all but the first
+    stage.
+    """
     return np.maximum(a, stage), np.minimum(b, a + stage)
 
 
 def _back(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Interval:
-    """That of the first one is the last."""
+    """Domains of the first stage whose previous stage, the last one, lies outside."""
     return np.maximum(a, b - (domains - stage)), np.minimum(b, stage) * closes
 
 
 def first_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
-    """Domains of [a, b) in the first stage whose partner in the last one lies outside."""
+    """Number of domains of the first stage in [a, b) whose partner in the last stage lies
+    outside.
+    """
     return _length([(np.maximum(a, b - (domains - stage)), np.minimum(b, stage))])
 
 
 def last_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
-    """Domains of [a, b) in the last stage whose partner in the first one lies outside."""
+    """Number of domains of the last stage in [a, b) whose partner in the first stage lies
+    outside.
+    """
     last_start = domains - stage
     return _length([(np.maximum(a, last_start), np.minimum(b, a + last_start))])
 
 
 BOTH, RAIL, APART = 0, 1, 2
-"""How pipelines use NICs: both directions of all stages on each; one end of a domain on a rail, of
-which the busier counts; both ends on the rails of a switch.
+"""How pipelines use NICs. `BOTH`: each NIC carries both directions of all stages. `RAIL`: per rail,
+one end of each domain, of which the busier direction counts. `APART`: both ends on the rails of a
+switch.
 
-Stages run through one domain upwards and through the next one downwards, so that a hop between
-domains keeps to rails: those of the last stage in a domain after even blocks of domains, of the
-first stage after odd ones. From an odd number of blocks back to the first, each direction takes the
-rails of its receiver.
+Stages run upwards through one domain and downwards through the next one, so that a hop between
+domains stays on its rails: those of the last stage in a domain after even blocks of domains, and
+those of the first stage after odd ones. From the last of an odd number of blocks back to the first,
+each direction uses the rails of its receiver.
 """
 
 
 class Ends(NamedTuple):
-    """Domains that send, and that receive, over the rails of the first and the last stage in a
+    """Number of domains that send and receive over the rails of the first and the last stage in a
     domain.
     """
 
@@ -189,12 +196,14 @@ class Ends(NamedTuple):
 
     @property
     def busiest(self) -> Any:
-        """Domains that send, or receive, over the busiest of these rails."""
+        """Number of domains that send, or receive, over the busiest of these rails."""
         return np.maximum.reduce(np.broadcast_arrays(*self))
 
 
 def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
-    """The ends of hops between [a, b) and stages outside, where several stages share a domain."""
+    """Count hops between [a, b) and stages outside, by rail end, where several stages share a
+    domain.
+    """
     ahead, behind = _ahead(a, b, domains, stage), _behind(a, b, stage)
     onward, back = (direction(a, b, domains, stage, closes) for direction in (_onward, _back))
     even_ahead, even_behind = _even(ahead, stage), _even(behind, stage)
@@ -212,8 +221,8 @@ def hop_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends
 
 
 def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ends:
-    """As `hop_ends`, for first and last stages that add up the gradients of an embedding, whatever
-    `closes` says.
+    """As `hop_ends`, for first and last stages that sum the gradients of a tied embedding; `closes`
+    has no effect.
     """
     first_senders, last_senders = (
         first_stage(a, b, domains, stage),
@@ -230,7 +239,7 @@ def tied_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> End
 
 
 def _even(interval: Interval, stage: Ints) -> Ints:
-    """Domains of an interval that lie in even blocks of `stage` domains."""
+    """Number of domains of an interval that lie in even blocks of `stage` domains."""
 
     def even_up_to(end: Ints) -> Ints:
         return np.asarray(end // (2 * stage) * stage + np.minimum(end % (2 * stage), stage))
@@ -240,8 +249,8 @@ def _even(interval: Interval, stage: Ints) -> Ints:
 
 
 def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
-    """NICs of a rail of [a, b) that send to stages outside, or, `APART`, those of a rail of either
-    end of a domain.
+    """Number of NICs per rail in [a, b) that send to stages outside; with `APART`, counted at both
+    ends of a domain.
     """
 
     def of_rail(*line: Ints) -> Any:
@@ -256,7 +265,7 @@ def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Int
 
 
 def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
-    """As `hop`, for first and last stages that add up the gradients of an embedding."""
+    """As `hop`, for first and last stages that sum the gradients of a tied embedding."""
 
     def of_rail(*line: Ints) -> Any:
         return tied_ends(*line).busiest
@@ -267,7 +276,7 @@ def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: In
 
 
 def _by_nic_use(nic_use: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints:
-    """What each row counts that uses NICs in some way."""
+    """Apply to each row the count that belongs to its use of NICs."""
     leaving = np.zeros(len(nic_use), dtype=np.int64)
     for number, count in counts.items():
         at = np.flatnonzero(nic_use == number)
@@ -278,7 +287,9 @@ def _by_nic_use(nic_use: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints
 
 @in_blocks
 def mirrored(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
-    """Domains of [a, b) whose pipeline has the stage as far from its other end outside."""
+    """Number of domains in [a, b) whose mirrored stage (equally far from the other end of the
+    pipeline) lies outside.
+    """
     blocks = domains // stage
     (a_block, a_offset), (b_block, b_offset) = np.divmod(a, stage), np.divmod(b, stage)
     cuts = (
@@ -299,22 +310,22 @@ def mirrored(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
 
 @in_blocks
 def both_ends(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
-    """Domains of [a, b) in the first or last stage whose partner lies outside, whether pipelines
-    close or not.
+    """Number of domains in [a, b) in the first or last stage whose partner lies outside; `closes`
+    has no effect.
     """
     return first_stage(a, b, domains, stage) + last_stage(a, b, domains, stage)
 
 
 class Groups(NamedTuple):
-    """Where the groups of mappings lie across domains; arrays of shape (n,).
+    """Location of the groups of mappings across domains; arrays of shape (n,).
 
-    `tp` and `cp` domains hold one rank each of a TP or context group, `stage` domains a pipeline
-    stage, `stages` of which follow each other; a domain holds `stages_inside` of them, and a
-    pipeline that `closes` (1) goes on from the last to the first. `experts` domains, `apart` from
-    each other, hold an expert group, `copies` of which exist within a stage. `filled` GPUs train in
-    the fullest domain, where domains are not filled alike; 1 where they are. TP blocks of a stage
-    lie `step` apart: 1, or `stages` where those of a pipeline lie side by side. Of `two_way`
-    pipelines (1) stages as far from either end hold the same, and exchange it where others share an
+    `tp` and `cp` domains hold the ranks of a TP or context group, and `stage` domains hold a
+    pipeline stage. A pipeline has `stages` of them, `stages_inside` of which share a domain; where
+    it `closes` (1), the last one sends to the first. `experts` domains, `apart` from each other,
+    hold an expert group, of which a stage has `copies`. `filled` is the number of active GPUs in
+    the fullest domain where domains differ, else 1. TP blocks of a stage lie `step` apart: 1, or
+    `stages` where the stages of a pipeline are adjacent. In `two_way` pipelines (1), stages equally
+    far from either end hold the same parameters and exchange gradients, in place of a tied
     embedding.
     """
 
@@ -332,20 +343,20 @@ class Groups(NamedTuple):
     two_way: Ints
 
     def take(self, rows: Any) -> Groups:
-        """The chosen ones."""
+        """Select rows."""
         return Groups(*(column[rows] for column in self))
 
     @property
     def have_one_neighbour(self) -> Bools:
-        """Whether each stage has a neighbour in one direction only: two stages that are not
-        closed.
+        """Whether each stage has only one neighbour: two stages in a pipeline that does not
+        close.
         """
         return np.asarray((self.stages == 2) & (self.closes == 0))
 
     @property
     def stages_can_adjoin(self) -> Bools:
-        """Whether stages can lie side by side: one in each domain, all filled alike, and no group
-        parted by TP.
+        """Whether stages can be adjacent: one per domain, with equal numbers of active GPUs, and no
+        group split by TP.
         """
         is_unparted = (self.tp == 1) | (self.apart == self.tp)
         return np.asarray(
@@ -357,22 +368,22 @@ class Groups(NamedTuple):
 
     @property
     def hop(self) -> Ints:
-        """Domains from a stage to the next one."""
+        """Distance in domains between consecutive stages."""
         return np.where(self.step > 1, self.tp, self.stage)
 
     @property
     def line(self) -> Ints:
-        """Domains in a row that pipelines tile."""
+        """Number of consecutive domains of the pipelines that lie next to each other."""
         return self.hop * self.stages
 
     @property
     def cut(self) -> Ints:
-        """Domains whose hops an interval cuts at each of its ends, at most."""
+        """Maximum number of domains whose hops cross one end of an interval."""
         return np.where(self.step > 1, self.tp * (1 + self.closes), self.stage)
 
     @property
     def rings(self) -> tuple[tuple[str, Ints, Ints], ...]:
-        """Kind, stride and members of the groups that pass data round a ring."""
+        """Kind, stride and members of the groups that send data round a ring."""
         return (
             ("tp", np.ones_like(self.tp), self.tp),
             ("cp", self.tp * self.step, self.cp),
@@ -382,16 +393,17 @@ class Groups(NamedTuple):
 
 
 def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *columns: Ints) -> Any:
-    """The most that leaves one of the intervals of `span` domains which tile all, for each row;
-    arrays of shape (n,).
+    """Maximum over the intervals of `span` domains that tile all domains, for each row; shape
+    (n,).
 
     Parameters
     ----------
     count
-        Takes a, b and the columns.
+        Function of a, b and the columns that is maximised.
     block
-        What the pattern repeats after, so that as many intervals differ as it takes to come round;
-        None for what depends on the ends, where the first, middle and last intervals tell all.
+        Period of the pattern in domains, which limits the number of distinct intervals; None for
+        patterns that depend on the distance to the ends, where the first, middle and last intervals
+        suffice.
     """
     keys = (domains, span, *(() if block is None else (block,)), *columns)
     distinct_keys, position = distinct_rows(*keys)
@@ -425,13 +437,13 @@ def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *column
 
 @cache
 def sending(window: int, ends: int, total: int, *ranges: tuple[int, int]) -> int:
-    """The most senders among `window` end points that follow each other, windows tiling all of
-    them.
+    """Maximum number of senders among `window` consecutive end points, over the windows that tile
+    all of them.
 
     Parameters
     ----------
     ends
-        End points of a domain; those of `ranges` send, in each domain.
+        End points per domain; those in `ranges` of each domain send.
     """
     # after ends / gcd(window, ends) windows their ends lie in a domain as those of the first do
     starts = np.arange(min(-(-total // window), ends // int(np.gcd(window, ends)))) * window

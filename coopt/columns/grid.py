@@ -1,5 +1,7 @@
-"""Every mapping of a workload on N GPUs (docs/network.md, Mappings), and the part of it that lies
-inside HB domains.
+"""Enumeration of all mappings of a workload on N GPUs (docs/network.md, Mappings) and of their
+placements.
+
+A placement is the part of each degree that lies inside an HB domain.
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ Degrees = tuple[int, int, int, int]
 MISSING_LAYERS = 3
 EMBEDDING_AND_LOSS = 2
 STYLES = tuple(column.name for column in fields(Mappings))[4:]
-"""What else is chosen with the degrees of TP, CP, PP and DP. Mappings stand in the order of a
-product of these choices: all values of the last column with one of the column before it, and so on.
+"""Choices made besides the degrees of TP, CP, PP and DP. Mappings are in the order of the product
+of these choices: the last column varies fastest.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class MappingCounts:
-    """Mappings that are counted and not listed: a row stands for so many that have its degrees,
-    experts included.
+    """Mappings that are counted rather than listed: a row stands for `counts` mappings with its
+    degrees.
     """
 
     rows: Mappings
@@ -51,7 +53,9 @@ class MappingCounts:
 def splits(
     t: int, c: int, p: int, d: int, active_gpus: int, *, tp_across: bool = True
 ) -> tuple[Degrees, ...]:
-    """(t_h, c_h, p_h, d_h) that divide the degrees and multiply to the active GPUs of a domain."""
+    """Return all (t_h, c_h, p_h, d_h) that divide the degrees and whose product is the number of
+    active GPUs of a domain.
+    """
     placements = []
     for t_h in divisors(t) if tp_across else (t,):
         for c_h in divisors(c):
@@ -66,11 +70,11 @@ def splits(
 def uneven_splits(
     t: int, c: int, p: int, d: int, g: int, domains: int, size: int
 ) -> tuple[tuple[int, ...], ...]:
-    """(t, c, p_h, d_h, d_l, d_f) on domains that are not filled alike: TP and context groups lie
-    inside.
+    """Return all (t, c, p_h, d_h, d_l, d_f) on domains with different numbers of active GPUs; TP
+    and context groups lie inside a domain.
 
-    d_l domains hold the d / g groups of replicas of a stage, as even as they go: d_h replicas in
-    the fullest, d_f in those that hold fewest.
+    d_l domains hold the d / g groups of replicas of a stage, as evenly as possible: d_h replicas in
+    the fullest domains, d_f in the emptiest.
     """
     placements = []
     for p_h in divisors(p):
@@ -83,8 +87,9 @@ def uneven_splits(
 
 
 def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[Ints, Placements]:
-    """As `placements_of`, on domains that may not be filled alike: then expert groups lie inside,
-    whole everywhere.
+    """Return all placements on a site, as `placements_of` does.
+
+    Where domains have different numbers of active GPUs, expert groups lie wholly inside domains.
     """
     if site.alike:
         rows, placements = placements_of(mappings, site.active, tp_across=not workload.tp_inside)
@@ -104,7 +109,7 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
 
 
 def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
-    """How many placements each mapping has on domains that may not be filled alike; shape (n,)."""
+    """Count the placements of each mapping on a site; shape (n,)."""
     if site.alike:
         return split_counts(mappings, site.active, tp_across=not workload.tp_inside)
     rows, _ = placed_on(workload, mappings, site)
@@ -112,7 +117,7 @@ def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
 
 
 def split_counts(mappings: Mappings, active_gpus: int, *, tp_across: bool = True) -> Ints:
-    """How many placements each mapping has; shape (n,)."""
+    """Count the placements of each mapping on domains of `active_gpus`; shape (n,)."""
     keys, position = _degrees(_within(mappings, active_gpus, tp_across=tp_across))
     counts = np.array(
         [len(splits(*degrees, active_gpus, tp_across=tp_across)) for degrees in keys],
@@ -124,13 +129,13 @@ def split_counts(mappings: Mappings, active_gpus: int, *, tp_across: bool = True
 def placements_of(
     mappings: Mappings, active_gpus: int, *, tp_across: bool = True
 ) -> tuple[Ints, Placements]:
-    """Every placement of every mapping; those with TP ranks of one domain alone, where it is not to
-    lie across.
+    """Return every placement of every mapping; without `tp_across`, only those with TP inside a
+    domain.
 
     Returns
     -------
     rows, placements
-        `rows[i]` is the mapping that placement i belongs to.
+        `rows[i]` is the mapping of placement i.
     """
     parts = _within(mappings, active_gpus, tp_across=tp_across)
     rows, table = _spread(
@@ -140,8 +145,8 @@ def placements_of(
 
 
 def _within(mappings: Mappings, active_gpus: int, *, tp_across: bool) -> tuple[Ints, ...]:
-    """The degrees (n,) as far as domains of `active_gpus` tell them apart: what lies inside divides
-    these as well.
+    """Reduce the degrees (n,) to what matters for domains of `active_gpus`: parts inside a domain
+    divide both.
     """
     tp, *other_degrees = mappings.tp, mappings.cp, mappings.pp, mappings.dp
     return np.gcd(tp, active_gpus) if tp_across else tp, *(
@@ -154,8 +159,8 @@ def _spread(
     width: int,
     list_placements: Callable[..., tuple[tuple[int, ...], ...]],
 ) -> tuple[Ints, Ints]:
-    """The row of each of the placements that are listed for the degrees of rows, and its numbers
-    (n, width).
+    """List the placements for the degrees of all rows: the row of each, and its numbers (n,
+    width).
     """
     keys, position = _degrees(degrees)
     # many rows have the same degrees: each list is made once
@@ -183,7 +188,9 @@ def divisors(n: int) -> tuple[int, ...]:
 
 
 def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]]:
-    """(t, c, p, d) with t·c·p·d = N that divide heads, widths, sequence and global batch."""
+    """Yield all (t, c, p, d) with t·c·p·d = N that divide heads, widths, sequence and global
+    batch.
+    """
     model, limits = workload.model, workload.mapping
     for t in _allowed(divisors(gpus), limits.tp):
         if not splits_tensors(workload, t):
@@ -202,8 +209,8 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
 
 
 def degrees_up_to(workload: Workload, gpus: int) -> Ints:
-    """The (t, c, p, d) of `degrees` on any number of GPUs up to that many, for which chunks of
-    layers exist; (n, 4).
+    """Return the (t, c, p, d) of `degrees` for all numbers of GPUs up to `gpus` that admit chunks
+    of layers; shape (n, 4).
     """
     model, limits = workload.model, workload.mapping
     batches = np.array(_allowed(divisors(workload.global_batch), limits.dp), dtype=np.int64)
@@ -229,13 +236,13 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
 
 
 def splits_sequences(workload: Workload, c: int) -> bool:
-    """Whether c ranks can share a sequence evenly; scans of Mamba-2 are not cut here."""
+    """Whether c ranks can share a sequence evenly; Mamba-2 scans are not split."""
     return workload.model.seq % c == 0 and (c == 1 or not workload.model.mamba_layers)
 
 
 def splits_tensors(workload: Workload, t: int) -> bool:
-    """Whether t ranks can share the heads and the widths of every layer evenly, and groups of
-    Mamba-2 with them.
+    """Whether t ranks can share the heads and widths of every layer evenly, including the groups of
+    Mamba-2.
     """
     model = workload.model
     if model.mamba_groups % t:
@@ -250,14 +257,14 @@ def splits_tensors(workload: Workload, t: int) -> bool:
 
 
 def mappings(workload: Workload, gpus: int) -> tuple[Mappings, MappingCounts]:
-    """Combinations of the allowed values that divide evenly, stages outermost, and how many others
-    there are.
+    """Return all combinations of allowed values that divide evenly, with stages outermost, and the
+    number of others.
 
     Returns
     -------
     whole, uneven
-        Mappings whose micro-batches fit the batch and the interleaved schedule, and how many do
-        not.
+        Mappings whose micro-batches fit the batch and the interleaved schedule, and counts of those
+        that do not.
     """
     tcpd = list(degrees(workload, gpus))
     choices = [_choices(workload, *quadruple) for quadruple in tcpd]
@@ -267,13 +274,13 @@ def mappings(workload: Workload, gpus: int) -> tuple[Mappings, MappingCounts]:
 def whole_mappings(
     workload: Workload, quadruples: Iterable[Degrees], is_wanted: Callable[[Mappings], Bools]
 ) -> Mappings:
-    """The first of `mappings`, those that are wanted, for the given (t, c, p, d) of any number of
-    GPUs.
+    """Return the mappings of `mappings` that divide evenly and are wanted, for (t, c, p, d) of any
+    number of GPUs.
 
     Parameters
     ----------
     is_wanted
-        Says of mappings without ZeRO which to list with any of its stages.
+        Predicate on mappings without ZeRO; a wanted mapping is listed with every ZeRO stage.
     """
     tcpd = list(quadruples)
     rows = _combined(tcpd, [_choices(workload, *quadruple, zero=False) for quadruple in tcpd])
@@ -293,11 +300,11 @@ def whole_mappings(
 
 
 class _Choices(NamedTuple):
-    """What may be chosen with a (t, c, p, d): the values of every column of `STYLES`, each as the
-    user lists them.
+    """Choices that go with a (t, c, p, d): the values of every column of `STYLES`, in the user's
+    order.
 
-    Micro-batch and interleaving are one column of pairs, those that fit the batch and the schedule;
-    `uneven` others do not.
+    Micro-batch and interleaving form one column of pairs, those that fit the batch and the
+    schedule; `uneven` counts the other pairs.
     """
 
     columns: tuple[tuple[Any, ...], ...]
@@ -305,7 +312,7 @@ class _Choices(NamedTuple):
 
 
 def _combined(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> Mappings:
-    """Some (t, c, p, d) with everything else that may be chosen."""
+    """Combine each (t, c, p, d) with all of its other choices."""
     # many degrees leave the same choices
     grids = [_grid(columns) for columns, _ in choices]
     degrees_of = np.repeat(
@@ -319,7 +326,7 @@ def _combined(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> Mappings:
 
 @lru_cache(maxsize=1 << 10)
 def _grid(columns: tuple[tuple[Any, ...], ...]) -> Ints:
-    """Every combination of the values of columns, of which a pair is two; shape (len(STYLES),
+    """Return every combination of the values of columns (a pair takes two); shape (len(STYLES),
     n).
     """
     counts = [len(values) for values in columns]
@@ -331,9 +338,7 @@ def _grid(columns: tuple[tuple[Any, ...], ...]) -> Ints:
 
 
 def _uneven(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> MappingCounts:
-    """How many combinations with each (t, c, p, d) and each degree of experts do not divide
-    evenly.
-    """
+    """Count the combinations with each (t, c, p, d) and expert degree that do not divide evenly."""
     counts: dict[tuple[int, ...], int] = {}
     for quadruple, (columns, uneven) in zip(tcpd, choices, strict=True):
         expert_degrees, _, *others = columns
@@ -348,11 +353,11 @@ def _uneven(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> MappingCoun
 def _schedules(
     schedule: str, batch: int, p: int, micro_batches: tuple[int, ...], chunks: tuple[int, ...]
 ) -> tuple[tuple[int, int], ...]:
-    """Micro-batches and chunks of a stage with which the batch of a replica is whole micro-batches
-    that fit a schedule.
+    """Return the pairs of micro-batch size and chunks per stage that fit the batch of a replica and
+    the schedule.
 
-    Interleaved they go round the stages; in two directions each stage has a twin, and they fill the
-    pipeline from both ends (DualPipe's repository, dualpipe/dualpipe.py).
+    Interleaved micro-batches go round the stages; in DualPipe each stage has a twin, and
+    micro-batches fill the pipeline from both ends (DualPipe's repository, dualpipe/dualpipe.py).
     """
     numbers = [(b, batch // b) for b in micro_batches if batch % b == 0]
     if schedule == "dualpipe":
@@ -363,7 +368,7 @@ def _schedules(
 
 
 def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool = True) -> _Choices:
-    """What may be chosen with a (t, c, p, d), stages of ZeRO only if asked to."""
+    """Return the choices for a (t, c, p, d); ZeRO stages only if `zero`."""
     limits, schedule = workload.mapping, workload.options.schedule
     one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
     chunks = tuple(
@@ -386,10 +391,10 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool =
 
 @cache
 def interleaves(layers: int, p: int) -> tuple[int, ...]:
-    """Model chunks of a GPU that leave few layers missing; embedding, loss and a prediction take
-    their place.
+    """Numbers of model chunks per GPU that leave few layers missing; embedding, loss and a
+    prediction take their place.
 
-    Where chunks are single layers, embedding and loss may each have one of their own, as in Llama 3
+    Where chunks are single layers, embedding and loss can each have their own chunk, as in Llama 3
     (arXiv 2407.21783, section 3.3.2).
     """
     most_chunks = (layers + EMBEDDING_AND_LOSS) // p if 1 < p <= layers else 1
@@ -401,10 +406,10 @@ def interleaves(layers: int, p: int) -> tuple[int, ...]:
 
 
 def _zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
-    """Stages with `ranks` to share with; gradients that are one step late are whole, and parameters
-    cannot be late.
+    """ZeRO stages for `ranks` ranks to shard over.
 
-    DualPipe's gradients are whole until both copies of a stage have theirs.
+    Gradients that are one step late are not sharded, nor can parameters be late. DualPipe does not
+    shard gradients until both copies of a stage have theirs.
     """
     if ranks == 1:
         return (0,)
@@ -422,10 +427,10 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
 
 
 def allowed_recompute(workload: Workload) -> tuple[str, ...]:
-    """What a mapping may recompute: where the user leaves it open, all that the framework can and
-    that differs.
+    """Kinds of recomputation that a mapping can use: as listed by the user, or all distinct ones
+    that the framework supports.
 
-    Under flash attention, which stores no scores, `selective` is `none`.
+    Under flash attention, which stores no scores, `selective` equals `none`.
     """
     if workload.mapping.recompute is not None:
         return workload.mapping.recompute
@@ -438,5 +443,5 @@ def allowed_recompute(workload: Workload) -> tuple[str, ...]:
 
 
 def _allowed(possible: Sequence[int], limit: Sequence[int] | None) -> list[int]:
-    """The possible values a user's list leaves."""
+    """Return the possible values that the user's list includes."""
     return [value for value in possible if limit is None or value in limit]

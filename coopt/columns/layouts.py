@@ -1,5 +1,5 @@
-"""Where the NICs of a job lie on leaves and in pods, and what leaves pods that hold parts of rails
-or of domains.
+"""Distribution of a job's NICs over leaves and pods, and flows out of pods that hold parts of rails
+or domains.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from coopt.perf.mapping import Floats, Ints, distinct_rows
 
 @dataclass(frozen=True, kw_only=True)
 class NicLayout:
-    """Where the NICs of `domains` domains lie on leaves and in pods: numbers, or arrays (n,).
+    """Distribution of the NICs of `domains` domains over leaves and pods: numbers, or arrays
+    (n,).
 
     A leaf holds `span` domains of each rail that it serves: all of them where nothing leaves a
-    leaf, 0 where a domain is larger than a leaf. `nics` of a domain send. They hang on one leaf
-    where leaves hold whole domains with their `ends`, idle ones too; `ends` is 1 where a leaf
-    serves rails one by one. A pod holds `pod_span` domains, or 0 where pods hold parts of rails or
-    of domains and have to be gone through; of `pods` each has `pod_leaves`, whose switches have
-    `pod_up` uplinks. `leaves` are those of one of `planes`, `down` and `ratio` the ports of a leaf
-    below and what a pod adds to their ratio to uplinks. After the loss of a domain `room` domains
-    are to spare, the lost one among them; -1 before it. Where the bundles of two tiers may differ,
-    `joined_leaves` leaves deal uplinks to spines of `spine_ports` each, and none has more than
-    `most_up`; 0 where they are even. `pod_up` are those that switches of pods have in common.
+    leaf, 0 where a domain is larger than a leaf. `nics` NICs of a domain send. They are all
+    connected to one leaf where leaves hold whole domains with their `ends`, including idle ones;
+    `ends` is 1 where each leaf serves single rails. A pod holds `pod_span` domains, or 0 where pods
+    hold parts of rails or domains and have to be examined one by one; each of `pods` has
+    `pod_leaves` leaves, whose switches have `pod_up` uplinks in common. `leaves` counts those of
+    one of `planes`; `down` is the number of ports of a leaf below, and `ratio` the factor that a
+    pod adds to their ratio to uplinks. After the loss of a domain `room` domains are spare,
+    including the lost one; -1 before it. Where the bundles of two tiers can differ, `joined_leaves`
+    leaves distribute their uplinks over spines of `spine_ports` ports each, and no leaf has more
+    than `most_up`; these are 0 where bundles are even.
     """
 
     domains: Any
@@ -65,12 +67,12 @@ class NicLayout:
         return bool(self.span >= self.domains + (self.room >= 0) and not self.pods)
 
     def take(self, rows: Any) -> NicLayout:
-        """The chosen ones of arrays."""
+        """Select rows of a layout of arrays."""
         return NicLayout(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 def stacked(layouts: Collection[NicLayout]) -> NicLayout:
-    """Several layouts as one with arrays."""
+    """Combine layouts into one layout of arrays."""
     return NicLayout(
         **{
             f.name: np.array([getattr(layout, f.name) for layout in layouts])
@@ -82,24 +84,25 @@ def stacked(layouts: Collection[NicLayout]) -> NicLayout:
 def most_of_mixed_pods(
     rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats
 ) -> Floats:
-    """A bound on the flows that leave any pod of parts; shape (kinds, n).
+    """Upper bound on the flows out of any pod that holds parts of rails or domains; shape (kinds,
+    n).
 
-    A pod holds parts of two rails, or an interval of domains of each rail, and what crosses the
-    ends of an interval is no more than a stride each.
+    A pod holds parts of two rails, or an interval of domains of each rail; at most one stride
+    crosses each end of an interval.
     """
     pod_ports, rails = rows.pod_leaves * rows.down, np.where(rows.ends > 1, rows.nics, 2)
     strides = {kind: stride for kind, stride, _ in groups.rings} | {"pp": groups.cut}
     strides["tied"] = np.where(groups.two_way, rows.domains, groups.cut)
     strides["ep"] = groups.apart * (groups.experts // 2 + 1)
     bound = np.array([rails * 2 * strides[kind] for kind in kinds])
-    # where leaves were not counted yet, every port of a pod may send
+    # every port of a pod may send where the flows out of leaves are not counted yet
     return np.asarray(
         np.minimum(bound, np.where(leaf > 0, rows.pod_leaves * leaf, rails * pod_ports))
     )
 
 
 def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
-    """Flows out of the busiest pod that holds parts of several rails, or of domains; shape (kinds,
+    """Flows out of the busiest pod that holds parts of several rails or domains; shape (kinds,
     n).
     """
     parts, row_layouts = pod_parts(rows)
@@ -132,7 +135,7 @@ def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
 
 
 class RailSegment(NamedTuple):
-    """The domains [a, b) of the rails [low_rail, high_rail) that a pod holds."""
+    """The domains [a, b) of the rails [low_rail, high_rail) in a pod."""
 
     pod: int
     a: int
@@ -143,8 +146,8 @@ class RailSegment(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PodParts:
-    """Segments of the pods of several layouts, one after the other; `start` and `count` say where
-    each layout's are.
+    """Rail segments of the pods of several layouts, concatenated; `start` and `count` locate those
+    of each layout.
     """
 
     pod: Ints
@@ -157,7 +160,7 @@ class PodParts:
 
     @classmethod
     def of_layouts(cls, layouts: list[tuple[RailSegment, ...]]) -> PodParts:
-        """The segments of layouts, of which each has some."""
+        """Concatenate the segments of layouts, each of which has at least one."""
         columns = np.array([segment for parts in layouts for segment in parts], dtype=np.int64).T
         count = np.array([len(parts) for parts in layouts])
         return cls(
@@ -167,9 +170,7 @@ class PodParts:
         )
 
     def busiest(self, count: Any, row_layouts: Ints, nics: Ints, *columns: Ints) -> Floats:
-        """The most that all sending rails of a pod have leaving it, for rows that each have a
-        layout.
-        """
+        """Maximum flows of all sending rails out of a pod, for rows with a layout each."""
         (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *columns)
         row, segment = self._spread(layout)
         flows = self._rails(segment, 0, send[row]) * count(
@@ -180,7 +181,7 @@ class PodParts:
     def busiest_of_ends(
         self, count_ends: Any, inside: Ints, row_layouts: Ints, nics: Ints, *line: Ints
     ) -> Floats:
-        """As `busiest`, for pipelines of which so many stages lie in a domain; the busier direction
+        """As `busiest`, for pipelines with `inside` stages per domain; the busier direction
         counts.
         """
         (layout, send, stages, *arguments), position = distinct_rows(
@@ -200,7 +201,7 @@ class PodParts:
         ]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
-        """Every row paired with each segment of its layout: the numbers of rows, and of
+        """Pair every row with each segment of its layout; return the indices of rows and
         segments.
         """
         count = self.count[layout]
@@ -219,7 +220,7 @@ class PodParts:
         )
 
     def _busiest(self, row: Ints, segment: Ints, flows: Any) -> Floats:
-        """What leaves the busiest pod of each row, summed over its segments."""
+        """Maximum over the pods of each row of the flows summed over the pod's segments."""
         # rows follow each other and the pods of each as well, so that a sum ends where either
         # changes
         pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[segment], prepend=-1))
@@ -231,8 +232,8 @@ class PodParts:
 
 
 def pod_parts(rows: NicLayout) -> tuple[PodParts, Ints]:
-    """The parts of rails that the pods of some layouts hold, and the number of each row's layout
-    among them.
+    """Return the rail segments of the pods of distinct layouts, and the index of each row's
+    layout.
     """
     names = ("domains", "nics", "ends", "down", "leaves", "pods", "pod_leaves")
     distinct_layouts, row_layouts = distinct_rows(*(getattr(rows, name) for name in names))
@@ -248,8 +249,8 @@ def pod_parts(rows: NicLayout) -> tuple[PodParts, Ints]:
 
 
 def most_senders(rows: NicLayout, *ranges: tuple[Ints, Ints]) -> Ints:
-    """The most senders on a leaf that holds a part of a domain; those of `ranges` of the NICs of
-    each domain send.
+    """Maximum number of senders on a leaf that holds part of a domain; the NICs in `ranges` of each
+    domain send.
     """
     flat = (column for sender_range in ranges for column in sender_range)
     leaves, position = distinct_rows(rows.down, rows.ends, rows.domains * rows.ends, *flat)
@@ -262,7 +263,7 @@ def most_senders(rows: NicLayout, *ranges: tuple[Ints, Ints]) -> Ints:
 def segments(
     domains: int, nics: int, ends: int, down: int, leaves: int, pods: int, pod_leaves: int
 ) -> tuple[RailSegment, ...]:
-    """The parts of rails that pods hold, without whole rails and rails that do not send."""
+    """Return the rail segments of pods, without whole rails and rails that do not send."""
     rail_segments = []
     for pod in range(pods):
         if ends == 1:
@@ -283,9 +284,7 @@ def segments(
 def _rail_parts(
     pod: int, domains: int, down: int, leaves: tuple[int, int]
 ) -> Iterator[RailSegment]:
-    """Parts of rails on leaves that follow each other: those of a rail, then those of the next
-    one.
-    """
+    """Yield the rail segments on consecutive leaves: those of one rail, then those of the next."""
     of_a_rail = -(-domains // down)
     for rail in sorted({leaves[0] // of_a_rail, (leaves[1] - 1) // of_a_rail}):
         a = max(leaves[0] - rail * of_a_rail, 0) * down
@@ -296,7 +295,7 @@ def _rail_parts(
 
 
 def _domain_parts(pod: int, ends: int, window: tuple[int, int]) -> Iterator[RailSegment]:
-    """Rails that have the same domains among end points that follow each other."""
+    """Yield groups of rails that have the same domains among consecutive end points."""
     (d, x), (e, y) = (divmod(end, ends) for end in window)
     for low_rail, high_rail in pairwise(sorted({0, x, y, ends})):
         yield RailSegment(pod, d + (low_rail < x), e + (low_rail < y), low_rail, high_rail)

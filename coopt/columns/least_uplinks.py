@@ -1,6 +1,6 @@
-"""The least uplinks with which some mapping is in time, on many networks at once.
+"""Minimum number of uplinks with which some mapping meets its bound, for many networks at once.
 
-Time never rises with uplinks, so that all networks are bisected together.
+Time never rises with uplinks, so all networks are bisected simultaneously.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows, representativ
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Mappings with placements that could meet the bound, in the order of their sites.
+    """Placed mappings that could meet the bound, ordered by site.
 
-    `site` counts within the sites. The largest of `pieces` is the iteration time; `groups` say
-    where the groups lie, and `ways` how their collectives may run. `outermost` says which orders of
-    ranks the workload allows beside that of `groups`.
+    `site` is the index of the site. The maximum of `pieces` is the iteration time; `groups` locates
+    the groups of ranks, and `algorithms` are those available to their collectives. `outermost`
+    lists the orders of ranks that the workload allows.
     """
 
     bound_s: float
@@ -37,12 +37,12 @@ class Rows:
     outermost: tuple[str, ...] = ("pp",)
 
     def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
-        """Iteration times of some rows, whose kinds of traffic see so many seconds per byte."""
+        """Iteration times (s) of some rows at given seconds per byte."""
         return np.asarray(self.pieces.take(rows).at(self.algorithms.take(rows).charged(s_byte)))
 
     def in_time_alone(self, byte_s: float) -> Bools:
-        """Rows that are in time where a GPU has so much to itself (bytes/s); on a network it never
-        has more.
+        """Whether rows meet their bound where each GPU has this bandwidth to itself (bytes/s); a
+        network never offers more.
         """
         if byte_s not in self._in_time_alone:
             r = Reciprocals.everywhere(np.full(len(self.site), 1.0 / byte_s))
@@ -55,12 +55,12 @@ class Rows:
 
     @cached_property
     def distinct_groups(self) -> tuple[Groups, Ints]:
-        """The groups that differ, and which of them each row has."""
+        """The distinct groups, and the index of each row's groups among them."""
         columns, position = distinct_rows(*self.groups)
         return Groups(*columns), position
 
     def take(self, rows: Ints) -> Rows:
-        """The chosen rows."""
+        """Select rows."""
         return replace(
             self,
             site=self.site[rows],
@@ -71,8 +71,8 @@ class Rows:
 
 
 def layout_numbers(layout: NicLayout) -> tuple[Ints, ...]:
-    """The fields of layouts as whole numbers; those that need not be, by the place they have among
-    all.
+    """Return the fields of layouts as integers; fields that need not be integers are replaced by
+    their rank.
     """
     columns = {name: np.asarray(value) for name, value in vars(layout).items()}
     for name in ("ratio", "pod_up"):
@@ -83,10 +83,10 @@ def layout_numbers(layout: NicLayout) -> tuple[Ints, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trials:
-    """Rows tried on networks: pairs sorted by `view`, of which each has what a GPU moves
-    (bytes/s).
+    """Rows tried on networks ("views"): pairs sorted by `view`, with the bandwidth of a GPU in each
+    view (bytes/s).
 
-    `load` is the place in `loads` of what a pair puts on links, on the network `load_view`.
+    `load` is the index in `loads` of the link loads of a pair, which belong to view `load_view`.
     """
 
     rows: Rows
@@ -108,7 +108,7 @@ class Trials:
         byte_s: Floats,
         discipline: Discipline,
     ) -> Trials:
-        """Trials on views, of which each has a layout; pairs that load links alike share a load."""
+        """Build trials on views with a layout each; pairs with equal link loads share them."""
         distinct_groups, place = rows.distinct_groups
         (pair_groups, load_view), load = distinct_rows(place[row], view)
         # views that differ in rates are loaded alike
@@ -127,13 +127,13 @@ class Trials:
         )
 
     def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
-        """Whether pairs are in time with so many uplinks in each view, some kinds of traffic at the
-        rate of a NIC.
+        """Whether pairs meet the bound with that many uplinks per view, with the kinds in
+        `unslowed` at the full NIC rate.
         """
         return np.asarray(self.times_s(uplinks, pairs, unslowed) <= self.rows.bound_s)
 
     def times_s(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Floats:
-        """Iteration times of pairs, as `in_time` has them."""
+        """Iteration times (s) of pairs; the parameters are those of `in_time`."""
         views = self.load_view
         r = self.loads.reciprocals(self.byte_s[views], uplinks[views])
         unslowed_s_byte: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
@@ -141,17 +141,17 @@ class Trials:
         return self.rows.times_s(self.row[pairs], s_byte)
 
     def enough_uplinks(self) -> Ints:
-        """Uplinks from which on more make nothing faster, in each view."""
+        """Number of uplinks in each view beyond which more uplinks make nothing faster."""
         enough = np.ones(len(self.byte_s), dtype=np.int64)
         np.maximum.at(enough, self.load_view, self.loads.enough_uplinks())
         return enough
 
     def least_uplinks(self, limit: Ints) -> Ints:
-        """The least uplinks, up to `limit`, with which a row of each view is in time; 0 where none
-        is.
+        """Minimum number of uplinks, up to `limit`, with which some row of each view meets its
+        bound; 0 if none does.
 
-        What the fastest row of a view needs is found first: few of the others are in time with
-        less.
+        The number that the fastest row of a view needs is found first: few other rows meet the
+        bound with less.
         """
         pairs = np.arange(len(self.row))
         times_s = self.times_s(limit, pairs)
@@ -164,12 +164,14 @@ class Trials:
         return np.where(fewer > 0, fewer, uplinks)
 
     def fastest_rows(self, uplinks: Ints) -> Ints:
-        """The fastest row of each view that has any, at so many uplinks."""
+        """Return the fastest row of each non-empty view with that many uplinks."""
         return self.row[_fastest(self.view, self.times_s(uplinks, np.arange(len(self.row))))]
 
     def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
-        """The least uplinks from `low` on with which one of some pairs of each view is in time, as
-        all are at `high`; 0 in views without pairs.
+        """Minimum number of uplinks from `low` on with which one of the pairs of each view meets
+        its bound; 0 in views without pairs.
+
+        All pairs must meet their bound at `high`.
         """
         view, views = self.view, np.unique(self.view[pairs])
         while len(pairs) and (low < high)[view[pairs]].any():
@@ -190,7 +192,7 @@ class Trials:
 
 
 def _fastest(view: Ints, times_s: Floats) -> Ints:
-    """The first of the fastest pairs of each view; pairs are sorted by view."""
+    """Return the first of the fastest pairs of each view; pairs are sorted by view."""
     if not len(view):
         return view
     begins = np.flatnonzero(np.diff(view, prepend=-1))

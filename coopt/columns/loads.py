@@ -1,9 +1,9 @@
-r"""What links above the leaves carry, in NIC rates, and how far it slows the traffic of a mapping
+r"""Load of the links above the leaves, in NIC rates, and the slowdown that follows
 (docs/loads.md).
 
-A leaf has u uplinks. Of a kind of traffic F flows leave the busiest leaf and P the busiest pod,
-whose switches have w uplinks each. Sprayed over all paths, of whose rate flows reach the share e,
-they are slowed by
+A leaf has u uplinks. For each kind of traffic F flows leave the busiest leaf and P flows the
+busiest pod, whose switches have w uplinks each. If flows are sprayed over all paths and reach the
+share e of their rate, the slowdown is
 
 .. math:: \max\left(1, \frac{F}{e\,u}, \frac{P}{e\,u\,w}\right)
 """
@@ -42,12 +42,12 @@ MOST_UPLINKS = 1 << 12  # no switch has more ports
 
 @dataclass(frozen=True, kw_only=True)
 class Crossings:
-    """Flows that leave the busiest leaf and the busiest pod, of some `kinds`; arrays of shape
+    """Flows out of the busiest leaf and the busiest pod for each of `kinds`; arrays of shape
     (kinds, n).
 
-    `peers` are those that a member of an all-to-all divides its bytes among; shape (n,). `ways` are
-    the flows of messages that do not go round a ring; None where the charge does not tell them
-    apart.
+    `peers` is the number of ranks that a member of an all-to-all divides its bytes among; shape
+    (n,). `algorithms` holds the loads of collectives that do not use a ring; None where the charge
+    does not distinguish them.
     """
 
     kinds: Sequence[str]
@@ -59,7 +59,7 @@ class Crossings:
     algorithms: AlgorithmLoads | None = None
 
     def take(self, rows: Any) -> Crossings:
-        """The chosen ones of arrays."""
+        """Select rows."""
         return Crossings(
             kinds=self.kinds,
             leaf=self.leaf[:, rows],
@@ -71,18 +71,18 @@ class Crossings:
         )
 
     def slowdowns(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """How far each kind is slowed at u uplinks of a leaf; shape (kinds, n), or (kinds, k, n)
-        for u in (k, 1).
+        """Slowdown of each kind with u uplinks per leaf; shape (kinds, n), or (kinds, k, n) for u
+        of shape (k, 1).
 
         Parameters
         ----------
         share_left
-            Share of the links out of a pod that are left.
+            Share of the links out of a pod that have not failed.
         """
         return np.maximum(1.0, self.carried(uplinks, share_left))
 
     def carried(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """What the busiest link carries of each kind, over the rate that it gives; as
+        """Load of each kind on the busiest link, relative to its rate; shape and parameters as in
         `slowdowns`.
         """
         return self._load_of(
@@ -90,10 +90,10 @@ class Crossings:
         )
 
     def carried_by_algorithms(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """The same of every round of the ways that are no rings; shape (rounds, n), or (rounds, k,
-        n).
+        """The same for every round of the algorithms that do not use a ring; shape (rounds, n) or
+        (rounds, k, n).
 
-        Whatever goes at random is sure over all rounds of a way.
+        Loads of random paths hold with the required probability over all rounds of an algorithm.
         """
         algorithms = self.algorithms
         assert algorithms is not None
@@ -106,8 +106,8 @@ class Crossings:
     def _load_of(
         self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float
     ) -> Floats:
-        """The load of flows, out of leaves and pods, with the paths of a NIC rate, and rounds; (m,
-        n) or (m, k, n).
+        """Load of the flows out of leaves and pods, given the paths per NIC rate and the rounds;
+        shape (m, n) or (m, k, n).
         """
         up = self.layout.pod_up * share_left
         extra = (1,) * (np.ndim(uplinks) - 1)
@@ -134,10 +134,10 @@ class Crossings:
         return np.asarray(load / rate)
 
     def _serving(self, uplinks: Any) -> Any:
-        """What uplinks are worth where leaves that send to each other may have others in common;
-        shape (n,) or (k, n).
+        """Effective number of uplinks where pairs of leaves have different numbers of them in
+        common; shape (n,) or (k, n).
 
-        Of a leaf of which some are lost those that are left whole count.
+        If a leaf has lost some uplinks, only whole remaining ones count.
         """
         joined_leaves = np.asarray(self.layout.joined_leaves)
         if not joined_leaves.any():
@@ -149,8 +149,8 @@ class Crossings:
 
     @cached_property
     def _menus(self) -> tuple[Floats, Ints]:
-        """What every number of uplinks is worth, for layouts that differ in it, and which of them
-        each row has.
+        """Effective number of uplinks for every number of them, for distinct layouts, and the index
+        of each row's layout.
         """
         layout, at_random = self.layout, self.discipline.routing == "ecmp"
         columns = (layout.joined_leaves, layout.spine_ports, layout.most_up)
@@ -169,7 +169,7 @@ class Crossings:
 
     @property
     def identity(self) -> Floats:
-        """All that slowdowns depend on but uplinks; shape (columns, n)."""
+        """Everything that slowdowns depend on besides uplinks; shape (columns, n)."""
         up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
         counts: tuple[Any, ...] = ()
         deal = (self.layout.joined_leaves, self.layout.spine_ports, self.layout.most_up)
@@ -192,7 +192,7 @@ class Crossings:
         return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *algorithm_columns])
 
     def enough_uplinks(self) -> Ints:
-        """Uplinks of a leaf from which on more make nothing faster, up to what a switch has ports;
+        """Number of uplinks beyond which more make nothing faster, up to the ports of a switch;
         shape (n,).
         """
         routing = self.discipline.routing
@@ -215,20 +215,19 @@ class Crossings:
 
     @property
     def _stretch(self) -> float:
-        """How far flows that share all links are from sharing them evenly, or fully."""
+        """Factor on the load of flows that share all links, relative to sharing them perfectly."""
         routing = self.discipline.routing
         return 1.0 / self.discipline.efficiency if isinstance(routing, str) else routing
 
     @property
     def _paths(self) -> Ints:
-        """Flows that a NIC rate is divided among, each with a path of its own; shape (kinds, n)."""
+        """Number of flows, each with its own path, that share one NIC rate; shape (kinds, n)."""
         return np.where(np.array(self.kinds)[:, None] == "ep", np.maximum(self.peers, 1), 1)
 
     def reciprocals(self, byte_s: Any, uplinks: Any, share_left: float = 1.0) -> Reciprocals:
-        """Seconds per byte that each kind sees at u uplinks of a leaf; `share_left` as in
-        `slowdowns`.
+        """Seconds per byte of each kind with u uplinks per leaf; `share_left` as in `slowdowns`.
 
-        Kinds that were not counted have all of the rate.
+        Kinds without counts run at the full rate.
         """
         slow = self.slowdowns(uplinks, share_left) / byte_s
         s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[-1:]))
@@ -254,10 +253,10 @@ def crossings(
     *,
     exact: bool = False,
 ) -> Crossings:
-    """What some kinds of traffic of groups put on the links of layouts, of as many rows or of one
-    for all.
+    """Compute the link loads of kinds of traffic on layouts, one per row or one for all.
 
-    Pods of parts are left at 0 where leaves are fuller, but if `exact`.
+    Pods that hold parts of rails or domains are left at 0 where their leaves are the bottleneck,
+    unless `exact`.
     """
     n = len(groups.tp)
     rows = NicLayout(
@@ -286,7 +285,7 @@ def crossings(
 def _by_flows(
     rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats, pod: Floats, *, exact: bool
 ) -> None:
-    """Fill in the flows that leave leaves and pods."""
+    """Fill in the flows out of leaves and pods."""
     after_loss = rows.room >= 0
     all_domains = (
         rows.domains + after_loss
@@ -313,8 +312,8 @@ def _by_flows(
     )  # no more leaves a pod than leaves its leaves
     mixed_rows = np.flatnonzero(mixed & ~after_loss)
     if not exact and len(mixed_rows):
-        # a pod matters only where more leaves one of its uplinks than one of its leaves: going
-        # through pods is slow
+        # examining pods is slow: they matter only where their uplinks carry more than those of
+        # their leaves
         bound = most_of_mixed_pods(
             rows.take(mixed_rows), groups.take(mixed_rows), kinds, leaf[:, mixed_rows]
         )
@@ -324,7 +323,7 @@ def _by_flows(
 
 
 def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
-    """Flows out of the busiest of the intervals of `span` domains."""
+    """Flows out of the busiest interval of `span` domains."""
     holds_domains = rows.ends > 1
     rails = np.where(holds_domains, rows.nics, 1)
     flows = _of_rings(rows, groups, span, rails, kinds)
@@ -347,8 +346,8 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str])
 
 
 def _of_lines(count: Any, rows: NicLayout, groups: Groups, span: Ints, *columns: Ints) -> Floats:
-    """NICs of a rail of pipelines out of the busiest interval: those side by side repeat after a
-    line.
+    """NICs per rail of pipelines out of the busiest interval; pipelines with adjacent stages repeat
+    after a line.
     """
     leaving, side_by_side = np.zeros(len(span)), groups.step > 1
     for at, repeats in (
@@ -366,7 +365,7 @@ def _of_lines(count: Any, rows: NicLayout, groups: Groups, span: Ints, *columns:
 def _of_rings(
     rows: NicLayout, groups: Groups, span: Ints, rails: Ints, kinds: Sequence[str]
 ) -> dict[str, Any]:
-    """The flows of the kinds that go round rings, which are counted together."""
+    """Flows of the kinds that use rings, which are counted together."""
     rings = [ring_of_kind for ring_of_kind in groups.rings if ring_of_kind[0] in kinds]
     if not rings:
         return {}
@@ -378,11 +377,11 @@ def _of_rings(
 
 
 def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
-    """After the loss of a domain, flows out of any `span` domains that follow each other, wherever
-    blocks begin.
+    """Flows out of any `span` consecutive domains after the loss of a domain, wherever blocks
+    begin.
 
-    Groups keep to intervals that their block divides if there is room to shift all by a block that
-    holds theirs whole.
+    Groups stay inside intervals whose length is a multiple of their block if there is room to shift
+    everything by a block that holds them whole.
     """
     holds_domains = rows.ends > 1
     rails = np.where(holds_domains, rows.nics, 1)
@@ -421,7 +420,7 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str
 
 
 def _of_parts(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
-    """Flows out of a leaf that holds a part of a domain: of all its end points that send."""
+    """Flows out of a leaf that holds part of a domain: those of all its sending end points."""
     n, zero = rows.nics, np.zeros_like(rows.nics)
     single = n // groups.stages_inside
     all_senders = most_senders(rows, (zero, n))
@@ -449,8 +448,8 @@ def _of_parts(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
 
 
 def _by_ratio(rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats) -> None:
-    """Fill in the ports of a leaf below for groups that leave it, and what their ratio grows to
-    beyond a pod.
+    """Fill in the ports of a leaf below for groups that leave it, multiplied by the ratio beyond a
+    pod.
     """
     blocks = {"tp": groups.tp, "ep": groups.apart * groups.experts}
     blocks |= dict.fromkeys(("cp", "dp", "edp"), groups.stage) | dict.fromkeys(

@@ -1,4 +1,4 @@
-"""The mappings of a workload that are worth looking at on one kind of HB domain."""
+"""Candidate mappings of a workload on one kind of HB domain."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from coopt.perf.mapping import (
     Placements,
 )
 
-ENTRIES = 1 << 17  # groups on networks that are looked at once, so that tables stay small
+ENTRIES = 1 << 17  # pairs of groups and networks evaluated at once, so that tables stay small
 
 
 class LeastUplinks(NamedTuple):
-    """The least uplinks of a leaf with which any row is in time, 0 where leaves have none, and the
-    fastest row then.
+    """Minimum number of uplinks of a leaf with which some row meets its bound (0 without leaves),
+    and the fastest row then.
     """
 
     row: int
@@ -49,7 +49,7 @@ class LeastUplinks(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """Mappings with placements, one row each, and their iteration open in the network's
+    """Placed mappings, one per row, with their iteration times as functions of the network's
     bandwidth.
     """
 
@@ -68,21 +68,21 @@ class Pool:
         return self.iteration.pieces()
 
     def time_s(self, context: Context, uplinks: int | Ints) -> Floats:
-        """Iteration time of every row on a network of that context with u uplinks; shape (n,), or
-        (k, n) for k of them in shape (k, 1).
+        """Iteration time of every row (s) on a network of the context with u uplinks; shape (n,),
+        or (k, n) for u of shape (k, 1).
 
-        Summed from the coefficients that rows are compared by, so that no row is late by rounding
-        where one that it replaced was in time, nor with more bandwidth where it was in time with
-        less.
+        It is summed from the coefficients that dominance is checked with, so that rounding cannot
+        make a row late where a row that it dominated was in time, or where it was in time with less
+        bandwidth.
         """
         return self._slower_s(context, uplinks, 1.0)
 
     def mean_s(self, context: Context, uplinks: int | Ints) -> Floats:
-        """Iteration time of every row as `time_s` has it, the mean where for some of the time a
-        port of a NIC is out.
+        """Iteration time of every row (s) as in `time_s`, averaged over the time in which NIC ports
+        fail.
 
-        What is done in a second is a mean of what is done with all ports and without. A bound on
-        iterations themselves is one with all ports.
+        The throughput is the mean of the throughputs with and without failed ports. Where the bound
+        is on single iterations, no port has failed.
         """
         whole_s = self.time_s(context, uplinks)
         if not context.slow_times or not self.workload.calendar:
@@ -99,8 +99,8 @@ class Pool:
         return np.broadcast_to(self.pieces.at(r), shape)
 
     def contention_free_s(self, byte_s: float) -> Floats:
-        """Iteration time of every row (n,) where all traffic between domains has that rate; kept
-        for each rate.
+        """Iteration time of every row (s) where all traffic between domains has this rate; shape
+        (n,), cached per rate.
         """
         if byte_s not in self._contention_free_s:
             r = self.charged(Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s)))
@@ -108,12 +108,11 @@ class Pool:
         return self._contention_free_s[byte_s]
 
     def take(self, rows: Ints) -> Pool:
-        """The chosen rows."""
+        """Select rows."""
         mappings = self.mappings.take(rows)
         iteration = self.iteration.take(rows)
-        if not (
-            mappings.cp > 1
-        ).any():  # what nobody exchanges is absent, so that it makes no piece of its own
+        # without context parallelism there is no overlap that needs a piece of its own
+        if not (mappings.cp > 1).any():
             iteration = replace(iteration, cp=AffineSeconds(), cp_left=AffineSeconds())
         if not (mappings.ep > 1).any() and not iteration.ep_left.is_zero:
             iteration = replace(iteration, ep_left=AffineSeconds())
@@ -122,8 +121,8 @@ class Pool:
         )
 
     def coefficients(self) -> Floats:
-        """The affine pieces of every row, without what is 0 in all, and what ways cost; shape (n,
-        columns).
+        """Affine pieces of every row, without columns that are 0 everywhere, and costs of
+        algorithms; shape (n, columns).
         """
         columns = np.concatenate(self.pieces.coefficients)
         return np.ascontiguousarray(
@@ -137,17 +136,17 @@ class Pool:
 
     @cached_property
     def groups(self) -> Groups:
-        """Where the groups of every row lie; rows alike in all see the same bandwidths."""
+        """Location of the groups of every row; rows with equal groups have equal bandwidths."""
         return groups_of(self.workload, self.mappings, self.placements)
 
     @property
     def distinct_groups(self) -> tuple[Groups, Ints]:
-        """The groups that differ, and which of them each row has."""
+        """The distinct groups, and the index of each row's groups among them."""
         return self.rows.distinct_groups
 
     @cached_property
     def rows(self) -> Rows:
-        """What the least uplinks of networks are searched with."""
+        """The rows as the search for the minimum number of uplinks needs them."""
         return Rows(
             bound_s=self.workload.bound_s,
             site=np.zeros(len(self), dtype=np.int64),
@@ -157,15 +156,13 @@ class Pool:
         )
 
     def crossings(self, context: Context) -> Crossings:
-        """What the groups that differ put on the links of a network."""
+        """Return the link loads of the distinct groups on a network."""
         if (context.layout, context.discipline) not in self._crossings:
             self.load([context])
         return self._crossings[context.layout, context.discipline]
 
     def load(self, contexts: Sequence[Context]) -> None:
-        """Work out what rows put on the links of networks, some at a time; they share a
-        discipline.
-        """
+        """Compute and cache the link loads on networks with a common discipline, some at a time."""
         if not contexts:
             return
         count, discipline = len(self.distinct_groups[0].tp), contexts[0].discipline
@@ -179,9 +176,7 @@ class Pool:
                 self._crossings[layout, discipline] = loads.take(slice(n * count, (n + 1) * count))
 
     def stacked(self, layouts: Sequence[NicLayout], discipline: Discipline) -> Crossings:
-        """What the groups that differ put on the links of layouts, for one layout after the
-        other.
-        """
+        """Compute the link loads of the distinct groups on layouts, concatenated by layout."""
         groups, _ = self.distinct_groups
         k, m = len(layouts), len(groups.tp)
         rows = stacked(layouts).take(np.repeat(np.arange(k), m))
@@ -199,16 +194,12 @@ class Pool:
 
     @cached_property
     def least_s(self) -> dict[tuple[Context, bytes], Floats]:
-        """The time of the fastest row by networks and numbers of uplinks, as far as it was asked
-        for.
-        """
+        """Cache of the time of the fastest row (s), by network and numbers of uplinks."""
         return {}
 
     @cached_property
     def least_uplinks(self) -> dict[Context, LeastUplinks | None]:
-        """The least uplinks of networks with which any row is in time, None where no row ever is,
-        as far as they were asked for.
-        """
+        """Cache of the minimum number of uplinks of networks; None where no row meets its bound."""
         return {}
 
     @cached_property
@@ -216,14 +207,14 @@ class Pool:
         return {}
 
     def charged(self, r: Reciprocals) -> Reciprocals:
-        """The seconds per byte that pieces are charged where the network gives rows r."""
+        """Return the seconds per byte charged to pieces where the network offers r."""
         return self.iteration.algorithms.charged(r)
 
     def reciprocals(
         self, context: Context, uplinks: int | Ints, slower: float = 1.0
     ) -> Reciprocals:
-        """Seconds per byte that the network gives every row; so many times as long where NICs are
-        slower.
+        """Seconds per byte that the network offers to every row; `slower` multiplies them where NIC
+        ports have failed.
         """
         byte_s = context.byte_s / slower
         if context.layout.is_flat:
@@ -240,7 +231,7 @@ def pool(
     site: DomainSet,
     best_case: Context,
 ) -> tuple[Pool, Counter[str]]:
-    """Place the fitting mappings on one kind of HB domain and keep those that can meet their bound.
+    """Place feasible mappings on one kind of HB domain and keep those that can meet their bound.
 
     Parameters
     ----------
@@ -250,7 +241,7 @@ def pool(
     Returns
     -------
     pool, gated
-        The rows left, and how many were dropped by cause.
+        The remaining rows, and the number of dropped rows by cause.
     """
     key = source.workload.bound_s, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
     if (answer := source.pools.get(key)) is None:
@@ -266,8 +257,8 @@ def pool(
 
 
 def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:
-    """The rows that no other one replaces, in every order of ranks that is allowed, and how many
-    were dropped.
+    """Return the undominated rows in every allowed order of ranks, and the number of dropped
+    rows.
     """
     keep = np.flatnonzero(undominated(rows.coefficients(), *rows.groups))
     return in_orders(rows.take(keep), discipline), len(rows) - len(keep)
@@ -276,7 +267,9 @@ def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:
 def in_time(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
 ) -> tuple[Pool, Counter[str]]:
-    """The rows that meet their bound on the best network, and how many were dropped by cause."""
+    """Return the rows that meet their bound on the best network, and the number of dropped rows by
+    cause.
+    """
     quick, gated = _quick(source, site)
     may_meet = quick & (
         source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s
@@ -290,9 +283,7 @@ def in_time(
 def meeting(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints
 ) -> Pool:
-    """Some of the mappings that fit, in all the places in which they meet their bound on the best
-    network.
-    """
+    """Return all placements of some feasible mappings that meet their bound on the best network."""
     placed_rows = place(source.workload, gpu, hb, site, source.fit.take(fit))
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
     meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= source.workload.bound_s)
@@ -302,16 +293,16 @@ def meeting(
 def promising(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet
 ) -> tuple[Pool, Counter[str]]:
-    """The rows that fit and whose compute alone meets their bound, and how many were dropped by
-    cause.
+    """Return the feasible rows whose compute alone meets their bound, and the number of dropped
+    rows by cause.
     """
     quick, gated = _quick(source, site)
     return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
 
 
 def _quick(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[str]]:
-    """Which mappings that fit meet their bound by compute alone, and how many placements were
-    dropped by cause.
+    """Return which feasible mappings meet their bound by compute alone, and the number of dropped
+    placements by cause.
     """
     dropped, placement_counts = source.counts_on(site)
     quick = source.fastest_s <= source.workload.bound_s
@@ -321,9 +312,7 @@ def _quick(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[st
 
 
 def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
-    """Placed mappings on networks of a context: all that meet the bound on one of them, and some
-    others.
-    """
+    """Return placed mappings that include all that meet the bound on some network of a context."""
     quadruples = degrees(workload, context.site.gpus)
     timely_mappings = possibly_in_time(
         workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s
@@ -332,19 +321,19 @@ def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) ->
 
 
 def place(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, mappings: Mappings) -> Pool:
-    """Every placement of the given mappings on one kind of HB domain, stages outermost; GPUs that
-    share a NIC are of one stage.
+    """Return every placement of the given mappings, with stages outermost; GPUs that share a NIC
+    belong to one stage.
     """
     rows, placements = placed_on(workload, mappings, site)
     return timed(workload, gpu, hb, site, mappings.take(rows), placements)
 
 
 def in_orders(pool: Pool, discipline: Discipline) -> Pool:
-    """Rows with stages outermost, then again those whose stages can lie side by side, as the
+    """Return rows with stages outermost, and again those whose stages can be adjacent, as the
     workload allows.
 
-    Their iterations differ in nothing but the links that they load, so that the ratio of a leaf has
-    no use for it.
+    Their iterations differ only in the links that they load, so the second order is not used where
+    links are charged by the ratio of a leaf.
     """
     orders = pool.workload.mapping.outermost
     stages_apart = np.arange(len(pool) if "pp" in orders else 0)
@@ -367,6 +356,6 @@ def timed(
     rows: Mappings,
     placements: Placements,
 ) -> Pool:
-    """Mappings with their placements, and the iteration of each."""
+    """Build the pool of placed mappings with their iterations."""
     parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
     return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

@@ -1,11 +1,11 @@
-"""The columns of an instance: for every workload and context, the mapping that needs the fewest
+"""The columns of an instance: per workload and context, the mapping that needs the fewest
 uplinks.
 
-The least uplinks that the rows of a pool bear are found for many networks at once.
+The minimum number of uplinks is searched for many networks at once.
 
-Time never rises with uplinks, and a family's price never falls with them. So of all mappings in a
-context the one that is in time with the fewest uplinks dominates the others exactly: whatever
-network lets another meet the bound lets this one meet it too.
+Time never rises with uplinks, and the price of a family never falls with them. So the mapping that
+meets its bound with the fewest uplinks dominates all others of its context: any network on which
+another one meets the bound lets this one meet it too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
 
-FEW = 4  # contexts that are looked at first where most will be too dear
+FEW = 4  # contexts searched first where most will be too expensive
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What a workload needs of a context: at least `uplinks`; `row` is the mapping that is in time
-    with them.
+    """Minimum number of uplinks that a workload needs in a context, and the row of the mapping that
+    meets its bound with them.
     """
 
     workload: int
@@ -43,7 +43,9 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Everything a formulation needs to know about mappings."""
+    """All columns of an instance, with the pools and feasible mappings they come from and counts of
+    dropped mappings (`gated`, by cause).
+    """
 
     contexts: tuple[Context, ...]
     columns: tuple[Column, ...]
@@ -55,25 +57,25 @@ class Columns:
 
     @cached_property
     def numbers(self) -> dict[Context, int]:
-        """The position of each context."""
+        """Index of each context."""
         return {context: k for k, context in enumerate(self.contexts)}
 
 
 class Ceiling(Protocol):
-    """What the cheapest network found so far is worth, so that dearer ones need not be looked
-    at.
+    """Objective value of the cheapest network found so far, to skip contexts that cannot improve on
+    it.
     """
 
     def floor(self, context: Context) -> float:
-        """What every network of a context is worth at least."""
+        """Return a lower bound on the objective value of all networks of a context."""
         ...
 
     def is_below(self, floor: float) -> bool:
-        """Whether a network is known that is worth less."""
+        """Whether a network with a lower value than `floor` is known."""
         ...
 
     def lower(self, context: Context, uplinks: int) -> None:
-        """Hear that so many uplinks serve all workloads in a context."""
+        """Record that `uplinks` uplinks serve all workloads in a context."""
         ...
 
 
@@ -84,13 +86,15 @@ def columns(
     on_context: Callable[[], None],
     ceiling: Ceiling | None = None,
 ) -> Columns:
-    """Enumerate, gate and filter the mappings of all workloads for the given families.
+    """Enumerate the mappings of all workloads for the given families and reduce them to columns.
 
     Parameters
     ----------
+    on_site, on_context
+        Called before each site and after each context.
     ceiling
-        Contexts are looked at from the one of least worth on, and no more of them than can hold the
-        cheapest network.
+        If given, contexts are searched in rising order of their lower bound, until no further one
+        can hold the cheapest network.
     """
     contexts = tuple(dict.fromkeys(context_of(family) for family in families))
     feasible = feasible_by_size(instance, contexts)
@@ -132,8 +136,8 @@ def columns(
 
 
 def needs(listed_columns: Iterable[Column], workloads: int) -> dict[int, int]:
-    """Least uplinks with which a context serves all workloads; contexts that cannot are left
-    out.
+    """Minimum number of uplinks with which a context serves all workloads; contexts that cannot are
+    left out.
     """
     uplinks_by_workload: dict[int, dict[int, int]] = {}
     for column in listed_columns:
@@ -144,7 +148,9 @@ def needs(listed_columns: Iterable[Column], workloads: int) -> dict[int, int]:
 
 
 def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> Iterator[list[int]]:
-    """The contexts of each site; those of least worth first, up to the ceiling."""
+    """Group contexts by site; with a ceiling, in rising order of their lower bound and only below
+    the ceiling.
+    """
     sites: dict[DomainSet, list[int]] = {}
     for k, context in enumerate(contexts):
         sites.setdefault(context.site, []).append(k)
@@ -162,8 +168,8 @@ def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> It
 def _in_turn(
     contexts: tuple[Context, ...], site_contexts: list[int], ceiling: Ceiling | None
 ) -> Iterator[list[tuple[int, Context]]]:
-    """All contexts of a site at once; with a ceiling a few and then twice as many, until the next
-    ones lie above it.
+    """Yield all contexts of a site at once; with a ceiling a few, then twice as many and so on,
+    until the next ones lie above it.
     """
     start, count = 0, FEW if ceiling is not None else len(site_contexts)
     while start < len(site_contexts) and not (
@@ -176,7 +182,7 @@ def _in_turn(
 def feasible_by_size(
     instance: Instance, contexts: tuple[Context, ...]
 ) -> dict[tuple[int, int], FeasibleMappings]:
-    """The mappings of every workload that fit into memory, for every number of GPUs."""
+    """Return the feasible mappings of every workload for every number of GPUs."""
     return {
         (w, gpus): feasible_mappings(workload, instance.cluster.gpu, gpus)
         for w, workload in enumerate(instance.workload)
@@ -187,8 +193,8 @@ def feasible_by_size(
 def pools_of(
     instance: Instance, contexts: list[Context], feasible: dict[tuple[int, int], FeasibleMappings]
 ) -> list[tuple[Pool, Counter[str]]]:
-    """The pool of every workload on the contexts of a site, and how many rows were dropped by
-    cause.
+    """Return the pool of every workload on the contexts of a site, with the number of dropped rows
+    by cause.
     """
     site, best_case = contexts[0].site, full_bandwidth(contexts)
     domain = next(domain for domain in instance.network.hb_domains if domain.name == site.hb)
@@ -199,8 +205,8 @@ def pools_of(
 
 
 def full_bandwidth(contexts: list[Context]) -> Context:
-    """A context of one tier with the largest bandwidth among the given ones: no network of theirs
-    is faster.
+    """Return a single-tier context with the largest bandwidth of the given ones: none of their
+    networks is faster.
     """
     fastest_byte_s = max(context.byte_s for context in contexts)
     domains = contexts[0].site.domains
@@ -215,7 +221,9 @@ def best_rows(
     workload: int,
     on_context: Callable[[], None],
 ) -> list[Column]:
-    """For every context with a row in time, the row that is in time with the fewest uplinks."""
+    """Return a column for every context in which some row meets its bound: the row that needs the
+    fewest uplinks.
+    """
     best_columns: list[Column] = []
     if not len(candidates):
         return best_columns
@@ -233,8 +241,8 @@ def best_rows(
 
 
 def minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
-    """The least uplinks of each context; None where no row is ever in time. The pool keeps what was
-    found.
+    """Return the minimum number of uplinks of each context, or None where no row meets its bound;
+    cached in the pool.
     """
     known, batch_size = candidates.least_uplinks, max(1, ENTRIES // len(candidates))
     unknown = [context for context in contexts if context not in known]
@@ -248,7 +256,7 @@ def _minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[Leas
     groups, place = candidates.distinct_groups
     m, layouts = len(groups.tp), list(dict.fromkeys(context.layout for context in contexts))
     loads = candidates.stacked(layouts, contexts[0].discipline)
-    # layouts that slow every group alike at every number of uplinks are searched once
+    # layouts with equal slowdowns at every number of uplinks are searched once
     first: dict[bytes, int] = {}
     identities = loads.identity.reshape(-1, len(layouts), m).swapaxes(0, 1)
     number = {

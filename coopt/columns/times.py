@@ -1,10 +1,11 @@
-"""How fast every design trains: all mappings of all workloads on every network, without a bound.
+"""Iteration times of all mappings on every network without a bound on time, and tolerated delays
+under a bound.
 
-With a bound, mappings can wait some time for gradients from elsewhere and still meet it.
+With a bound, a mapping can wait for gradients from other sites and still meet it.
 
-Gradients that are added up with other sites take a time w beside the data-parallel traffic of the
-site itself, and hide as far as that does. Every affine piece of the iteration time then grows by
-a·w with a >= 0.
+Gradients that are summed with other sites take a time w in addition to the data-parallel traffic of
+their own site, and overlap with compute as that does. Every affine piece of the iteration time then
+grows by a·w with a >= 0.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from coopt.perf.iteration_parts import Iteration
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.traffic import OVERLAP_COST
 
-FEW = 64  # rows that are looked at first, to see which others may be faster
+FEW = 64  # rows evaluated first, to find out which others may be faster
 
 
 def unbounded(
     instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]
 ) -> Columns:
-    """The pools of every site with no bound on the time, and no columns, which belong to a bound.
+    """Return the pools of every site without a bound on time, and no columns, as those belong to a
+    bound.
 
-    What is dropped is the fastest nowhere, so these pools serve every pace.
+    Rows are dropped only where others are at least as fast at every number of uplinks, so that
+    these pools are valid for every bound.
     """
     without_bound = at_pace(instance, math.inf)
     choices = uplinks_by_context(families)
@@ -71,9 +74,11 @@ def unbounded(
 def fastest_rows(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
 ) -> tuple[Pool, Counter[str]]:
-    """The rows of which one is the fastest for every number of uplinks in contexts of a site, and
-    how many were dropped by cause; kept for the next question with this bound, such as that of why
-    a point of a front is what it is.
+    """Select the rows that are the fastest at some number of uplinks in the contexts of a site, and
+    count the dropped rows by cause.
+
+    The result is cached for the next question with the same bound, for example to explain a point
+    of a front.
     """
     key = (
         "fastest",
@@ -102,8 +107,7 @@ def _fastest_rows(
         sample_s = _fastest_s(
             rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None
         )
-        # what takes longer at full rate than the sample with the fewest uplinks is the fastest
-        # nowhere
+        # rows that are slower at full rate than the sample with the fewest uplinks are dominated
         is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (
             1 + REORDERED
         )
@@ -120,12 +124,12 @@ def paces(
     table: Columns,
     over: Collection[str] | None = None,
 ) -> tuple[Floats, ...]:
-    """For every family, the largest share of a bound that a workload takes, by uplinks: one for
-    each of its choices.
+    """For every family, the largest share of its bound that any workload takes, at each number of
+    uplinks.
 
-    Each workload runs its fastest mapping; infinite where one has none. Paces never rise with
-    uplinks. Where `over` names workloads, theirs alone count, and paces are infinite where another
-    one breaks its bound.
+    Each workload runs its fastest mapping; the share is infinite where it has none. Shares never
+    rise with uplinks. If `over` names workloads, only theirs count, and the share is infinite where
+    another workload exceeds its bound.
     """
     choices = uplinks_by_context(families)
     worst = {context: np.zeros(len(uplinks)) for context, uplinks in choices.items()}
@@ -142,7 +146,7 @@ def paces(
 
 
 def uplinks_by_context(families: Iterable[Family]) -> dict[Context, Ints]:
-    """The numbers of uplinks of the families of each context, rising."""
+    """Return the numbers of uplinks of the families in each context, in rising order."""
     numbers: dict[Context, set[int]] = {}
     for family in families:
         numbers.setdefault(context_of(family), set()).update(family.uplink_choices)
@@ -152,7 +156,7 @@ def uplinks_by_context(families: Iterable[Family]) -> dict[Context, Ints]:
 def of_family(
     family: Family, choices: Mapping[Context, Ints], values: Mapping[Context, Floats]
 ) -> Floats:
-    """What contexts have at each number of uplinks, at those of a family."""
+    """Pick the values of a context at the numbers of uplinks of one family."""
     context = context_of(family)
     return values[context][np.searchsorted(choices[context], family.uplink_choices)]
 
@@ -163,7 +167,7 @@ def table_times_s(
     choices: Mapping[Context, Ints],
     check: Callable[[], None] = lambda: None,
 ) -> dict[Context, Floats]:
-    """The mean time of the fastest mapping of one workload for every number of uplinks, in all
+    """Mean time of the fastest mapping of one workload (s) for every number of uplinks, in all
     contexts of a table.
     """
     times_s: dict[Context, Floats] = {}
@@ -173,7 +177,7 @@ def table_times_s(
 
 
 def of_sites(choices: Mapping[Context, Ints]) -> dict[DomainSet, dict[Context, Ints]]:
-    """The contexts of each site."""
+    """Group contexts by site."""
     sites: dict[DomainSet, dict[Context, Ints]] = {}
     for context, uplinks in choices.items():
         sites.setdefault(context.site, {})[context] = uplinks
@@ -183,16 +187,18 @@ def of_sites(choices: Mapping[Context, Ints]) -> dict[DomainSet, dict[Context, I
 def least_times_s(
     pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
 ) -> dict[Context, Floats]:
-    """The time of the fastest mapping for every number of uplinks, in contexts of the pool's site.
+    """Time of the fastest mapping (s) for every number of uplinks, in contexts of the pool's
+    site.
 
-    No row is faster than with the full rate of its NICs. So rows that take longer with that than
-    some others do with the fewest uplinks are the fastest nowhere, and nothing is counted for them.
-    Contexts that need about as many rows are counted together. The pool keeps what was found.
+    No row is faster than with the full rate of its NICs. Rows that are slower at that rate than
+    others with the fewest uplinks are therefore never the fastest, and their loads are not
+    computed. Contexts that need about as many rows are evaluated together. The pool caches the
+    results.
 
     Parameters
     ----------
     check
-        Called between contexts; raises where time is up.
+        Called between contexts; raises when time is up.
     """
     least_s: dict[Context, Floats] = {}
     unknown = {
@@ -206,7 +212,7 @@ def least_times_s(
         sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
         slowest_s = np.array([times.max(initial=0.0) for times in sample_s.values()])
         counts = np.searchsorted(floors_s[order], slowest_s * (1 + REORDERED), side="right")
-        # contexts that need as many rows within a factor of two are counted together
+        # contexts whose numbers of rows agree within a factor of two are evaluated together
         sizes = np.frexp(counts)[1]
         for size in np.unique(sizes).tolist():
             size_choices = {
@@ -226,7 +232,7 @@ def least_times_s(
 
 
 def _of_rates(choices: Mapping[Context, Ints]) -> Iterator[tuple[float, dict[Context, Ints]]]:
-    """Contexts whose NICs have the same rate and whose flows are charged alike."""
+    """Group contexts with equal NIC rates and equal charging of flows."""
     for byte_s, discipline in dict.fromkeys(
         (context.byte_s, context.discipline) for context in choices
     ):
@@ -249,24 +255,25 @@ def _fastest_s(
 
 
 def waiting(pool: Pool, wait_s: float) -> Pool:
-    """The same mappings when gradients take this much longer."""
+    """Return the pool with gradients delayed by `wait_s` seconds."""
     return replace(pool, iteration=delayed(pool.iteration, wait_s))
 
 
 def delayed(iteration: Iteration, wait_s: float) -> Iteration:
-    """The same iterations when gradients take this much longer."""
+    """Return the iterations with gradients delayed by `wait_s` seconds."""
     return replace(iteration, dp=iteration.dp + AffineSeconds(wait_s)) if wait_s else iteration
 
 
 def delay_tolerance(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
 ) -> tuple[DelayTolerance, Counter[str]]:
-    """Place the fitting mappings on one kind of HB domain and keep those that may be in time,
-    however long they wait; kept for the next question with this bound.
+    """Place feasible mappings on one kind of HB domain and keep those that can meet the bound with
+    some delay.
 
-    A row goes when another of its class is nowhere slower without a wait and with the longest
-    anyone could bear; the pieces are affine in the wait, so it is nowhere slower in between. No
-    wait is longer than the bound over the least share of it that shows.
+    A row is dropped where another row of its class is no slower, both without a delay and with the
+    longest one that any row tolerates; the pieces are affine in the delay, so it is no slower in
+    between. No tolerated delay exceeds the bound divided by the minimum share of it that is
+    exposed. The result is cached for the next question with the same bound.
 
     Parameters
     ----------
@@ -275,8 +282,8 @@ def delay_tolerance(
 
     Returns
     -------
-    patience, gated
-        How long the rows left can wait, and how many were dropped by cause.
+    tolerance, gated
+        The delays that the remaining rows tolerate, and the number of dropped rows by cause.
     """
     key = (
         "delay tolerance",
@@ -308,7 +315,9 @@ def _delay_pool(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DelayTolerance:
-    """Mappings without a wait and with one of a second, from which every other wait follows."""
+    """Mappings without delay and with a delay of one second, from which every other delay
+    follows.
+    """
 
     undelayed: Pool
     delayed: Pool
@@ -317,8 +326,8 @@ class DelayTolerance:
     )
 
     def of(self, workload: Workload) -> DelayTolerance:
-        """The same of a workload of equal bound; what rows put on links is not kept, as it takes
-        much memory.
+        """Return the same for a workload with an equal bound, without the cached link loads, which
+        take much memory.
         """
         return replace(
             self,
@@ -327,19 +336,17 @@ class DelayTolerance:
         )
 
     def longest_s(self, context: Context, uplinks: Ints) -> Floats:
-        """The longest wait with which some row meets its bound on a network with u uplinks, for k
-        of them; shape (k,).
+        """Longest delay (s) with which some row meets its bound with u uplinks, for k values of u;
+        shape (k,).
 
-        It is -inf where none does even without one.
+        It is -inf where no row meets its bound even without a delay.
         """
         if not self.knows(context, uplinks):
             self.waits_s[context, uplinks.tobytes()] = self._longest_s(context, uplinks)
         return self.waits_s[context, uplinks.tobytes()]
 
     def knows(self, context: Context, uplinks: Ints) -> bool:
-        """Whether that was worked out before, so that what rows put on links is not needed for
-        it.
-        """
+        """Whether the result is cached, so that link loads are not needed for it."""
         return (context, uplinks.tobytes()) in self.waits_s
 
     def _longest_s(self, context: Context, uplinks: Ints) -> Floats:

@@ -1,6 +1,4 @@
-"""What islands are compared by, and which of them others beat: prices, limits, and products that
-count.
-"""
+"""Comparison of islands by prices, limits and counted products, and dominance between them."""
 
 from __future__ import annotations
 
@@ -17,34 +15,34 @@ from coopt.network.products import caps_of, priced_products
 from coopt.perf.mapping import Bools, Floats, Ints
 
 Usage = tuple[Floats, Floats, Bools]
-"""What options use that must not grow (n, uses), units of products (n, P), and limited products in
-use (n, limited).
+"""What options use that must not grow (n, uses), units of products (n, P), and whether limited
+products are in use (n, limited).
 """
 
-# share of the networks left that are looked into at once, the cheapest beside those that none
-# dominates
+# share of the remaining networks that are searched together with the undominated ones, the
+# cheapest first
 BATCH = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coupling:
-    """What islands are compared by: prices, those of `outlooks` too, limits and products that
-    count.
+    """What islands are compared by: prices, also in all `price_scenarios`, limits, and counted
+    products.
     """
 
     market: Market
-    outlooks: tuple[Instance, ...] = ()
+    price_scenarios: tuple[Instance, ...] = ()
 
     @cached_property
     def slopes(self) -> Slopes:
-        """How much the bill of each product rises with a unit, at the prices of any outlook too;
-        nothing where only watts count.
+        """Minimum and maximum increase of the bill of each product per unit, over all price
+        scenarios; zero where only power counts.
         """
         instance = self.market.instance
         weight = float(instance.objective.minimize != "power" or "capex" in instance.limits.sums)
-        price_lists = [self.market.goods, *map(priced_products, self.outlooks)]
+        price_lists = [self.market.products, *map(priced_products, self.price_scenarios)]
         least_usd, most_usd = np.array(
-            [[good.slopes for good in goods] for goods in price_lists]
+            [[item.slopes for item in products] for products in price_lists]
         ).transpose(2, 0, 1)
         return Slopes(
             least_usd=weight * least_usd.min(axis=0), most_usd=weight * most_usd.max(axis=0)
@@ -52,45 +50,43 @@ class Coupling:
 
     @cached_property
     def limited(self) -> Ints:
-        """Products of the kinds of which few may be in use."""
+        """Indices of products whose kinds have a limited number of products in use."""
         limited_kinds = self.market.instance.sharing.most_products.given
         return np.array(
-            [p for p, good in enumerate(self.market.goods) if good.kind in limited_kinds],
+            [p for p, item in enumerate(self.market.products) if item.kind in limited_kinds],
             dtype=np.int64,
         )
 
     def joins(self, units: Floats) -> Bools:
-        """Which of the limited products are in use (n, limited); that of the core by every
-        island.
-        """
+        """Whether limited products are in use (n, limited); every island uses that of the core."""
         core = self.market.core
         core_product = -1 if core is None else self.market.place["switch", core.name]
         return np.asarray((units[:, self.limited] > 0) | (self.limited == core_product))
 
     @cached_property
     def summed(self) -> tuple[Floats, ...]:
-        """What units of each product take of a sum that matters: of a limit, and of the watts that
-        are paid for.
+        """Contributions per unit of each product to each sum that matters: to limits, and to power
+        if it is paid for.
         """
         instance, sums = self.market.instance, dict[tuple[float, ...], None]()
         if instance.objective.minimize != "capex" or "power" in instance.limited_sums:
-            sums[tuple(good.w for good in self.market.goods)] = None
+            sums[tuple(item.w for item in self.market.products)] = None
         sums |= dict.fromkeys(cap.each for cap in caps_of(instance))
         return tuple(map(np.array, sums))
 
     def watts(self, units: Floats) -> Floats:
-        """Power that units of products draw (W); shape (n,)."""
-        return np.asarray(units @ np.array([good.w for good in self.market.goods]))
+        """Power of units of products (W); shape (n,)."""
+        return np.asarray(units @ np.array([item.w for item in self.market.products]))
 
     def racks(self, hb: Ints, domains: Ints) -> Floats:
-        """Racks that HB domains fill (n,); 0 where nobody knows."""
+        """Racks of HB domains (n,); 0 where unknown."""
         racks_per_domain = np.array(
             [domain.racks or 0.0 for domain in self.market.instance.network.hb_domains]
         )
         return np.asarray(np.ceil(domains * racks_per_domain[hb]))
 
     def usage(self, units: Floats, gpus: Ints, racks: Floats, core_ports: Ints) -> Usage:
-        """What options are compared by (n rows): GPUs, core ports, sums and racks as far as they
+        """Return what options are compared by (n rows): GPUs, core ports, sums and racks where they
         count, and units.
         """
         instance = self.market.instance
@@ -103,22 +99,23 @@ class Coupling:
         return np.stack(columns, axis=1), units, self.joins(units)
 
     def of_islands(self, islands: Islands) -> Usage:
-        """What islands are compared by."""
+        """Return what islands are compared by."""
         sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
         return self.usage(
             islands.units, islands.gpus, self.racks(sites.hb, sites.domains), islands.core_links
         )
 
     def undominated(self, usage: Usage) -> Ints:
-        """Positions of options that hold an optimum whenever there is one."""
+        """Return the positions of options that include an optimum if there is one."""
         uses, units, joins = usage
         return needed_options(np.zeros(len(units)), uses, units, joins, self.slopes)
 
     def dominated(self, rivals: Islands, usage: Usage) -> Bools:
-        """Which options a kept island dominates, by what they use at least.
+        """Return which options are dominated by a kept island, given lower bounds on their
+        usage.
 
-        Of equal networks those whose rails meet are preferred, so one whose rails do not has to be
-        cheaper.
+        Networks whose rails are joined are preferred to equal ones, so a network with separate
+        rails must be cheaper to dominate.
         """
         rail_only = np.array(
             [kind == "rail-only" for kind in self.market.instance.network.switched]
@@ -132,26 +129,26 @@ class Coupling:
         )
 
     def promising(self, usage: Usage) -> Ints:
-        """Positions of options that no other dominates, and of the cheapest."""
+        """Return the positions of undominated options and of the cheapest ones."""
         usd = usage[1] @ self.slopes.most_usd
         return np.union1d(
             self.undominated(usage), np.argsort(usd, kind="stable")[: int(len(usd) * BATCH)]
         )
 
     def needed_islands(self, islands: Islands) -> Islands:
-        """Islands that hold an optimum whenever there is one."""
+        """Return islands that include an optimum if there is one."""
         return islands.take(self.undominated(self.of_islands(islands)))
 
     def wholly_beaten(self, sites: Sites, rivals: Usage) -> Bools:
-        """Sites on which options kept already beat every network, whatever its gear (n,)."""
+        """Whether kept options dominate every network on each site, with any NIC option (n,)."""
         return np.asarray(self.beaten(sites, rivals).all(axis=0))
 
     def beaten(self, sites: Sites, rivals: Usage) -> Bools:
-        """Gears with which every network of a site is dominated by an option that is kept already
-        (gears, sites).
+        """Whether kept options dominate every network of a site with each NIC option (NIC options,
+        sites).
 
-        Each is compared by what networks of its gear use at least: an option that dominates this,
-        dominates whatever uses more.
+        A NIC option is represented by a lower bound on the usage of its networks: an option that
+        dominates the bound dominates all networks that use more.
         """
         market, beaten_gears = (
             self.market,
@@ -178,11 +175,11 @@ class Coupling:
         return beaten_gears
 
     def closed_domains(self, gpus: int, rivals: Usage) -> Bools:
-        """HB domains on which every site of that many GPUs or more is beaten (HB domains).
+        """HB domains on which every site with at least `gpus` GPUs is dominated (HB domains).
 
-        Another such site has no fewer GPUs, no fewer domains and so no fewer units of anything than
-        `gpus` in full domains, rounded down. What dominates this dominates them all; where it is
-        two domains or more, for sites of one domain have no switch.
+        Every such site has at least as many GPUs and domains, and so at least as many units, as
+        `gpus` GPUs in full domains, rounded down. What dominates these dominates all of them. This
+        holds for at least two domains, since sites of one domain have no switch.
         """
         sizes = self.market.sizes
         is_closed = gpus >= 2 * sizes

@@ -1,6 +1,4 @@
-"""Islands as rows of arrays: what each is built from, and how many units of each product it
-takes.
-"""
+"""Islands as rows of arrays: their components and their units of each product."""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ from coopt.perf.mapping import Bools, Floats, Ints
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Islands:
-    """Islands, one a row; HB domain, fabric, NIC and way to run a switch by their places in lists.
+    """Islands, one per row; HB domain, fabric, NIC and switch mode are indices into lists.
 
-    `turn` says which of the wirings of its end points an island has, `optics` which of the choices
-    of its NIC; `units` (n, products) counts each product. `core_links` lead into a core shared by
-    all.
+    `wiring` is the index of an island's wiring among those of its end points, and `optics` that of
+    its optics among the choices of its NIC. `units` (n, products) counts each product. `core_links`
+    lead into a core shared by all islands.
     """
 
     gpus: Ints
@@ -39,7 +37,7 @@ class Islands:
     nics_per_gpu: Ints
     switch: Ints
     optics: Ints
-    turn: Ints
+    wiring: Ints
     uplinks: Ints
     core_links: Ints
     units: Floats
@@ -48,21 +46,22 @@ class Islands:
         return len(self.gpus)
 
     def take(self, rows: Ints | Bools) -> Islands:
-        """The chosen rows."""
+        """Select rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def followed_by(self, islands: Islands) -> Islands:
-        """These islands and then others."""
+        """Append other islands."""
         pairs = {f.name: (getattr(self, f.name), getattr(islands, f.name)) for f in fields(self)}
         return Islands(**{name: np.concatenate(pair) for name, pair in pairs.items()})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Builds:
-    """Shapes of networks with what each is built from (n,): a NIC, a way to run a switch, a choice
-    of the NIC's optics.
+    """Network shapes with their components (n,): a NIC, a switch mode, and a choice of the NIC's
+    optics.
 
-    Of equal ones the first is preferred: those whose rails meet above the leaves.
+    The first of equally good builds is preferred: those whose rails are joined above the leaves
+    come first.
     """
 
     sites: Sites
@@ -76,19 +75,19 @@ class Builds:
         return len(self.shape)
 
     def take(self, rows: Ints | Bools) -> Builds:
-        """The chosen rows."""
+        """Select rows."""
         parts = {name: getattr(self, name)[rows] for name in ("shape", "nic", "switch", "optics")}
         return replace(self, **parts)
 
     @property
     def least_uplinks(self) -> Ints:
-        """The fewest uplinks that each may have (n,)."""
+        """Minimum number of uplinks that each build allows (n,)."""
         return np.where(self.shapes.down > 0, self.shapes.fewest_uplinks, 0)[self.shape]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpticChoice:
-    """An optic for each level; below `tiers` of them it is the same as another choice."""
+    """One optic per level; on fewer than `tiers` tiers the choice equals another one."""
 
     levels: tuple[Optic, ...]
     tiers: int
@@ -96,8 +95,8 @@ class OpticChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class Market:
-    """What an instance lets islands be built from; optics are compared by `measures` where these
-    are given.
+    """Components that an instance offers for islands; `measures` are the objectives that optics are
+    compared by, if given.
     """
 
     instance: Instance
@@ -105,28 +104,28 @@ class Market:
 
     @cached_property
     def space(self) -> Space:
-        """The families of the instance."""
+        """The network families of the instance."""
         return Space(instance=self.instance, measures=self.measures)
 
     @cached_property
-    def goods(self) -> tuple[PricedProduct, ...]:
-        """The products; units of islands count them in this order."""
+    def products(self) -> tuple[PricedProduct, ...]:
+        """The products, in the order in which islands count their units."""
         return priced_products(self.instance)
 
     @cached_property
     def place(self) -> dict[tuple[str, str], int]:
-        """The place of each product by kind and name."""
-        return {(good.kind, good.name): p for p, good in enumerate(self.goods)}
+        """Index of each product by kind and name."""
+        return {(item.kind, item.name): p for p, item in enumerate(self.products)}
 
     @cached_property
     def sizes(self) -> Ints:
-        """GPUs in a domain of each HB domain."""
+        """Number of GPUs in a domain, per HB domain."""
         return np.array([hb.size for hb in self.instance.network.hb_domains])
 
     @cached_property
     def optics(self) -> list[list[OpticChoice]]:
-        """For each NIC the choices of optics, as far up as one reaches; none where none joins even
-        two domains.
+        """Choices of optics for each NIC, as far up as one reaches; empty where none joins even two
+        domains.
         """
         return [
             list(_choices(optic_choices(self.instance, nic))) for nic in self.instance.network.nics
@@ -139,12 +138,13 @@ class Market:
 
     @cached_property
     def core(self) -> Switch | None:
-        """The switch of the core that all islands join."""
+        """The switch of the core that all islands are connected to."""
         return core_switch(self.instance)
 
     def core_optics(self, units: Floats, links: Ints) -> None:
-        """Count the optics of links into the core at least: at both ends, or where ends have their
-        own at the upper.
+        """Add the minimum number of optics of links into the core to `units`.
+
+        They are needed at both ends, or at the upper end where each end has optics of its own.
         """
         optic = core_optic(self.instance)
         if optic is not None:
@@ -152,7 +152,7 @@ class Market:
             units[:, self.place["optics", optic.name]] += optics_per_link * links
 
     def least_links(self, gpus: Ints) -> Ints:
-        """Links into the core that numbers of GPUs need at least (n,)."""
+        """Minimum number of links into the core for numbers of GPUs (n,)."""
         if self.core is None:
             return np.zeros_like(gpus)
         sizes, position = np.unique(gpus, return_inverse=True)
@@ -160,14 +160,14 @@ class Market:
         return np.array(links, dtype=np.int64)[position.reshape(-1)]
 
     def no_islands(self) -> Islands:
-        """Arrays without an island."""
+        """Return arrays without an island."""
         names = [f.name for f in fields(Islands) if f.name != "units"]
         columns = {name: np.zeros(0, dtype=np.int64) for name in names}
-        return Islands(**columns, units=np.zeros((0, len(self.goods))))
+        return Islands(**columns, units=np.zeros((0, len(self.products))))
 
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
-        """NICs and switches whose rates agree, with each other and with the core, and that an optic
-        joins.
+        """Yield pairs of NIC and switch whose rates agree, with each other and with the core, and
+        that an optic can connect.
         """
         network = self.instance.network
         for i, nic in enumerate(network.nics):
@@ -179,9 +179,9 @@ class Market:
                     yield i, s
 
     def units_of_gpus(self, sites: Sites) -> Floats:
-        """GPUs and HB domains alone, without a network (n, products)."""
+        """Units of GPUs and HB domains, without a network (n, products)."""
         include, network = self.instance.objective.include, self.instance.network
-        units = np.zeros((len(sites), len(self.goods)))
+        units = np.zeros((len(sites), len(self.products)))
         installed = sites.domains * self.sizes[sites.hb]
         hb = np.array([self.place["hb", domain.name] for domain in network.hb_domains])[sites.hb]
         units[np.arange(len(sites)), hb] = installed
@@ -191,10 +191,10 @@ class Market:
         return units
 
     def least_units(self, sites: Sites, gear: Gear, optics: LinkEnds | None) -> Floats:
-        """What any network of a gear takes at least: NICs, and for their links switch ports and
-        optics at both ends.
+        """Lower bound on the units of any network with a NIC option: NICs, and for their links
+        switch ports and optics at both ends.
 
-        Links into the core need ports and optics as well; one domain has NICs for them and no
+        Links into the core need ports and optics too; a single domain has NICs for them but no
         switch.
         """
         units = self.units_of_gpus(sites)
@@ -219,15 +219,14 @@ class Market:
         return units
 
     def builds(self, sites: Sites, shapes: Shapes) -> Builds:
-        """Every way to build shapes from a NIC, switches whose rates agree, and optics, if they
+        """Return every combination of shapes with a NIC, switches of the same rate, and optics that
         differ on its tiers.
         """
         tables = [np.zeros((5, 0), dtype=np.int64)]
         for number, (nic, switch) in enumerate(self.pairs()):
             fits = shapes.radix == self.instance.network.switch_ways[switch].radix
             for c, choice in enumerate(self.optics[nic]):
-                # of optics that differ only above the tiers that a network has, the first choice
-                # stands for all
+                # choices that differ only above the tiers of a network are represented by the first
                 is_distinct = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
                 rows = np.flatnonzero(fits & is_distinct)
                 tables.append(
@@ -236,13 +235,13 @@ class Market:
         shape, number, nic, switch, optics = np.concatenate(tables, axis=1)
         rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
         rails_apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
-        # the last key counts most
+        # `lexsort` sorts by its last key first
         order = np.lexsort(
             (
                 shapes.site[shape],
                 optics,
                 number,
-                shapes.turn[shape],
+                shapes.wiring[shape],
                 shapes.form[shape],
                 rails_apart,
             )
@@ -257,7 +256,7 @@ class Market:
         )
 
     def islands(self, builds: Builds, uplinks: Ints) -> Islands:
-        """The islands that come of builds with that many uplinks."""
+        """Return the islands that result from builds with that many uplinks."""
         network, sites, shapes = (
             self.instance.network,
             builds.sites,
@@ -271,7 +270,7 @@ class Market:
             island_sites.domains * self.sizes[island_sites.hb] * shapes.nics_per_gpu * (tiers > 0)
         )
         core_links = shapes.core_links
-        # of even bundles a spine takes as many links of each leaf; else leaves fill its ports
+        # with even bundles a spine has equally many links to each leaf; else leaves fill its ports
         spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
         # docs/network.md: every pod has u aggregation switches, and each of u groups of cores one
@@ -300,20 +299,20 @@ class Market:
             nics_per_gpu=shapes.nics_per_gpu,
             switch=switch,
             optics=choice,
-            turn=shapes.turn,
+            wiring=shapes.wiring,
             uplinks=u,
             core_links=core_links,
             units=units,
         )
 
     def _places(self, kind: str, products: Iterable[Nic | Switch]) -> Ints:
-        """The places of the products of a kind, in the order of a list."""
+        """Return the indices of products of a kind, in the order of a list."""
         return np.array([self.place[kind, item.name] for item in products])
 
     @cached_property
     def optics_of_levels(self) -> Ints:
-        """The product of each level for every choice of each NIC (NICs, choices, levels); -1 where
-        there is none.
+        """Index of the product of each level for every choice of each NIC (NICs, choices, levels);
+        -1 where there is none.
         """
         most_choices = max(map(len, self.optics), default=0)
         places = np.full(
@@ -327,7 +326,7 @@ class Market:
         return places
 
     def family(self, islands: Islands, row: int) -> Family:
-        """One island as the family it belongs to."""
+        """Return one island as the network family it belongs to."""
         network = self.instance.network
         nic = int(islands.nic[row])
         parts = Parts(
@@ -341,7 +340,7 @@ class Market:
             links=links_to_core(self.instance, int(islands.gpus[row])),
             outages=outages_of(self.instance, 1),
         )
-        wiring = tuple(parts.wirings(network))[islands.turn[row]]
+        wiring = tuple(parts.wirings(network))[islands.wiring[row]]
         optics = tuple(
             LinkEnds(optic, optic) for optic in self.optics[nic][islands.optics[row]].levels
         )
@@ -349,7 +348,7 @@ class Market:
 
 
 def _choices(levels: Levels) -> Iterator[OpticChoice]:
-    """Every choice of one optic for each level; nothing without a level."""
+    """Yield every combination of one optic per level; nothing without a level."""
     for optics in product(*levels) if levels else ():
         changed_tiers = (
             n

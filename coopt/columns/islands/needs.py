@@ -1,4 +1,6 @@
-"""The least uplinks with which a workload meets its bound, for many sites and networks at once."""
+"""Minimum number of uplinks with which a workload meets its bound, for many sites and networks at
+once.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,21 @@ from coopt.perf.mapping import (
 )
 
 HOPS = ("pp", "tied")  # what stages send each other
-ROUNDS = 12  # of the sieve: few more are dropped after them
-BLOCK = 32_768  # placements that are timed at once: more do not stay in the cache
-ABOVE = 1 + 1e-9  # a bound on time with what sums in another order may differ by
+ROUNDS = 12  # of the sieve, after which few more rows are dropped
+BLOCK = 32_768  # placements timed at once, so that they fit into the cache
+ABOVE = 1 + 1e-9  # tolerance for sums in another order
 
 
 def fastest_byte_s(network: Network) -> float:
-    """What a GPU gets of its NICs at most (bytes/s)."""
+    """Maximum bandwidth that a GPU's NICs offer (bytes/s)."""
     return max(nic.gbit_s for nic in network.nics) * max(network.nics_per_gpu) * 1e9 / 8
 
 
 def quick_mappings(
     workload: Workload, gpu: Gpu, network: Network, degrees: Ints, byte_s: float
 ) -> Mappings:
-    """The mappings of some (t, c, p, d) that fit into memory and may meet the bound where a GPU has
-    `byte_s`.
+    """Return the feasible mappings of some (t, c, p, d) that may meet the bound at a bandwidth of
+    `byte_s` per GPU.
     """
     fastest_gbyte_s = max(hb.gbyte_s for hb in network.hb_domains)
     return possibly_in_time(
@@ -60,8 +62,8 @@ def rows_of(
     candidates: Mappings,
     byte_s: float,
 ) -> Rows:
-    """The placements of mappings that meet the bound on each site where every GPU has `byte_s` to
-    itself.
+    """Return the placed mappings that meet the bound on each site at a bandwidth of `byte_s` per
+    GPU.
     """
     mappings, placements, site = _placements_on(candidates, sites, tp_across=not workload.tp_inside)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
@@ -99,8 +101,8 @@ def _nearly_in_time(
     placements: Placements,
     byte_s: float,
 ) -> Ints:
-    """The rows that meet the bound where every GPU has `byte_s` to itself, and those that rounding
-    may bring there.
+    """Return the rows that meet the bound at a bandwidth of `byte_s` per GPU, or miss it by
+    rounding only.
     """
     near_rows = []
     for start in range(0, len(mappings), BLOCK):
@@ -116,8 +118,8 @@ def _nearly_in_time(
 def _placements_on(
     candidates: Mappings, sites: Sites, *, tp_across: bool
 ) -> tuple[Mappings, Placements, Ints]:
-    """Every placement of every mapping on the sites of its size, and the site of each, in rising
-    order.
+    """Return every placement of every mapping on the sites of its size, in rising order of sites,
+    with the site of each.
     """
     gpus = candidates.tp * candidates.cp * candidates.pp * candidates.dp
     rows, inside, site_rows = (
@@ -151,15 +153,15 @@ def _placements_on(
 
 
 def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Discipline) -> Ints:
-    """The least uplinks each of the shapes needs, its least choice or more; -1 where none that it
-    has is enough.
+    """Minimum number of uplinks that each shape needs, at least its own minimum; -1 where its
+    maximum does not suffice.
 
-    Shapes that differ in nothing a mapping sees but their uplinks are looked at once.
+    Shapes that mappings can distinguish only by their uplinks are searched once.
 
     Parameters
     ----------
     byte_s
-        What a GPU moves between domains with all uplinks, in each shape (bytes/s).
+        Bandwidth of a GPU between domains with all uplinks, for each shape (bytes/s).
     """
     no_uplinks = np.full(len(shapes), -1)
     if not len(shapes) or not len(rows.site):
@@ -176,11 +178,10 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
         rate[views][of_view], row
     ]
     of_view, row = of_view[is_in_time], row[is_in_time]
-    # one search for a view covers the choices of all its shapes; each takes its own of them after
-    # it
+    # one search per view covers all its shapes, which then restrict the result to their own range
     fewest, most_uplinks = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
     np.minimum.at(fewest, view, shapes.fewest_uplinks)
-    # a single tier has none, and needs none
+    # a single tier neither has nor needs uplinks
     np.maximum.at(most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1))
     networks = layout.take(views)
     trials = Trials.of(
@@ -196,19 +197,19 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
 
 
 def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Every i with each number from `starts[i]` up to `ends[i]`, the latter left out."""
+    """Pair every i with each number from `starts[i]` up to, but excluding, `ends[i]`."""
     count = ends - starts
     number = np.repeat(np.arange(len(starts)), count)
     return number, np.arange(len(number)) - np.repeat(np.cumsum(count) - count - starts, count)
 
 
 def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limit: Ints) -> Ints:
-    """The least uplinks with which a row of each view is in time, stages outermost or side by side;
-    0 where none is.
+    """Minimum number of uplinks with which some row of each view meets its bound, in either order
+    of ranks; 0 if none does.
 
-    With stages side by side hops load links less, and nothing else does. So only what is in time
-    with fewer uplinks than stages outermost need, from `fewest` to `limit`, while hops are not
-    slowed at all, is tried that way.
+    With adjacent stages hops load fewer links, and nothing else improves. So that order is tried
+    only for rows that would meet the bound with fewer uplinks than stages outermost need, between
+    `fewest` and `limit`, if hops were not slowed at all.
     """
     rows, orders = stages_apart.rows, stages_apart.rows.outermost
     discipline = stages_apart.loads.discipline

@@ -1,4 +1,4 @@
-"""The islands each workload could have: all that meet its bound, but for those that no optimum
+"""The possible islands of each workload: all that meet its bound, except those that no optimum
 needs.
 """
 
@@ -27,19 +27,18 @@ from coopt.instance.workload import Workload
 from coopt.perf.mapping import Bools, Floats, Ints
 
 Answer = TypeVar("Answer")
-GROWTH = 1.15  # sizes up to this factor apart are looked into at once
+GROWTH = 1.15  # sizes up to this factor apart are searched together
 SiteKey = tuple[int, int, int]
-"""GPUs of a site, the place of its HB domain in the list, and how many there are."""
-UNKNOWN = -2  # uplinks that are not worked out yet
-NEVER = -1  # the uplinks of networks that no number makes fast enough
+"""Number of GPUs of a site, index of its HB domain, and number of domains."""
+UNKNOWN = -2  # number of uplinks not computed yet
+NEVER = -1  # infeasible at any number of uplinks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IslandOptions:
-    """The islands each workload could have, row by row, and how many there were.
+    """The possible islands of each workload, one per row, and counts of them.
 
-    `gated` counts islands that were dropped, by cause; a site whose networks all were counts as
-    one.
+    `gated` counts dropped islands by cause; a site whose networks were all dropped counts once.
     """
 
     workload: Ints
@@ -49,17 +48,17 @@ class IslandOptions:
 
     @property
     def kept(self) -> int:
-        """Islands that are left."""
+        """Number of remaining islands."""
         return len(self.workload)
 
 
 class ListedIslands:
-    """Islands of workloads as they were listed, for searches of questions that differ in other
-    workloads alone.
+    """Cache of islands by workload, for searches of questions that differ only in other
+    workloads.
 
-    The islands of one workload depend on all of a question but its other workloads, its names and
-    its solver, and which mappings are in time on a site neither on what things cost nor on how many
-    there are. Those asked for last are kept. It serves one search at a time.
+    The islands of a workload depend on the whole question except its other workloads, its names and
+    its solver settings; which mappings meet their bound on a site depends neither on prices nor on
+    the number of products. The most recent entries are kept. Not for concurrent searches.
     """
 
     MOST = 64
@@ -75,7 +74,7 @@ class ListedIslands:
         workload: Workload,
         listing: Callable[[], tuple[Islands, Counter[str]]],
     ) -> tuple[Islands, Counter[str]]:
-        """The islands of a workload, listed where they are not known."""
+        """Return the islands of a workload, computing them by `listing` if they are not cached."""
         question = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
         return self._recall(
             self._found, (question, workload.model_copy(update={"name": ""})), listing
@@ -84,23 +83,23 @@ class ListedIslands:
     def rows(
         self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]
     ) -> Rows | None:
-        """The mappings of a workload in time on sites, listed where they are not known."""
+        """Return the mappings of a workload that meet its bound on sites, computing them by
+        `listing` if they are not cached.
+        """
         site_key = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
         return self._recall(self._rows, (self._timed(workload, market), site_key), listing)
 
     def serving(self, workload: Workload, market: Market) -> dict[SiteKey, bool]:
-        """Whether a mapping of a workload is in time on a site, of those that were looked at; to be
-        added to.
+        """Return, for the sites examined so far, whether a mapping of a workload meets its bound
+        there; callers add to it.
         """
         return self._recall(self._serving, self._timed(workload, market), dict)
 
     def _timed(self, workload: Workload, market: Market) -> Hashable:
-        """All that the times of mappings on a site depend on, where nobody else is on its
-        network.
-        """
+        """Return everything that the times of mappings on a site depend on without contention."""
         network = market.instance.network
         wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
-        # the objects themselves, as their JSON says nothing of the margins of time and memory
+        # objects rather than their JSON, which omits the margins of time and memory
         return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced, wires
 
     def _recall(
@@ -118,14 +117,14 @@ def list_options(
     on_step: Callable[[], None],
     listed: ListedIslands | None = None,
 ) -> IslandOptions:
-    """The islands of every workload; workloads that differ in name only share theirs.
+    """Return the islands of every workload; workloads that differ only in name share theirs.
 
     Parameters
     ----------
     on_workload, on_step
-        Called before each workload, and often.
+        Called before each workload, and often during the search.
     listed
-        What earlier searches listed, and this one adds to.
+        Cache from earlier searches, which this one extends.
     """
     coupling = Coupling(market=Market(instance=instance))
     listings = ListedIslands() if listed is None else listed
@@ -156,8 +155,8 @@ def islands_of(
     on_step: Callable[[], None],
     listings: ListedIslands | None = None,
 ) -> tuple[Islands, Counter[str]]:
-    """The islands of one workload, and how many were dropped by cause; sizes that cannot win any
-    more are not looked into.
+    """Return the islands of one workload and the number of dropped ones by cause; sizes that can no
+    longer win are skipped.
     """
     gated: Counter[str] = Counter()
     islands, looked_into = coupling.market.no_islands(), 0
@@ -183,10 +182,11 @@ def islands_of(
 def within_bounds(
     instance: Instance, workload: Workload, on_step: Callable[[], None]
 ) -> Callable[[float], bool]:
-    """Whether a workload has an island in a question at some bound, no longer than its own.
+    """Return a function that decides whether a workload has an island at a given bound, not longer
+    than its own.
 
-    The smallest islands are looked for first. What is in time at a bound is so at a longer one as
-    well, so mappings are listed at its own, and once.
+    The smallest islands are searched first. A mapping that meets a bound also meets a longer one,
+    so mappings are listed once, at the workload's own bound.
     """
     coupling = Coupling(market=Market(instance=instance))
     nothing, byte_s = coupling.market.no_islands(), fastest_byte_s(instance.network)
@@ -214,8 +214,8 @@ def within_bounds(
 def _rows_by_size(
     coupling: Coupling, workload: Workload, on_step: Callable[[], None]
 ) -> Iterator[tuple[Sites, Rows]]:
-    """Sites with the mappings that are in time there, the smallest first, as if no island were
-    known.
+    """Yield sites with the mappings that meet the bound there, the smallest first, without pruning
+    by known islands.
     """
     nothing = coupling.of_islands(coupling.market.no_islands())
     by_size = _SitesBySize.of(coupling, workload)
@@ -230,8 +230,8 @@ def _rows_by_size(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _SitesBySize:
-    """The sites of a workload, looked into from the smallest on, and the HB domains on which none
-    may win any more.
+    """The sites of a workload, in rising order of size, and the HB domains on which no further site
+    can win.
     """
 
     coupling: Coupling
@@ -242,7 +242,7 @@ class _SitesBySize:
 
     @classmethod
     def of(cls, coupling: Coupling, workload: Workload) -> _SitesBySize:
-        """All sites on which compute alone leaves the workload in time."""
+        """Return all sites on which compute alone lets the workload meet its bound."""
         cluster, hb_domains = (
             coupling.market.instance.cluster,
             coupling.market.instance.network.hb_domains,
@@ -257,21 +257,21 @@ class _SitesBySize:
         )
 
     def windows(self) -> Iterator[Ints]:
-        """Sizes in rising order, some at a time, while an HB domain is open."""
+        """Yield sizes in rising order, some at a time, while some HB domain can still win."""
         for window in windows(np.unique(self.degrees.prod(axis=1))):
             if self.is_closed.all():
                 return
             yield window
 
     def open_sites(self, window: Ints, rivals: Usage) -> Sites:
-        """The sites of some sizes on which an island may stand that rivals do not dominate."""
+        """Return the sites of some sizes that can hold an island not dominated by rivals."""
         self.is_closed[:] |= self.coupling.closed_domains(int(window[0]), rivals)
         sites = self.sites.take(np.isin(self.sites.gpus, window) & ~self.is_closed[self.sites.hb])
         return sites.take(~self.coupling.wholly_beaten(sites, rivals))
 
     def rows(self, sites: Sites) -> Rows | None:
-        """The mappings in time on some sites with all that NICs can give; None where no list of
-        degrees has any.
+        """Return the mappings that meet the bound on some sites at the full rate of NICs, or None
+        if no degrees allow any.
         """
         instance = self.coupling.market.instance
         of_size = self.degrees[np.isin(self.degrees.prod(axis=1), sites.gpus)]
@@ -287,7 +287,7 @@ class _SitesBySize:
 
 
 def windows(sizes: Ints) -> Iterator[Ints]:
-    """Sizes in rising order, some at a time."""
+    """Yield sizes in rising order, some at a time."""
     while len(sizes):
         is_near = sizes <= sizes[0] * GROWTH
         yield sizes[is_near]
@@ -297,13 +297,13 @@ def windows(sizes: Ints) -> Iterator[Ints]:
 def _networks(
     coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gated: Counter[str]
 ) -> Islands:
-    """The islands kept and all further networks that might be needed, with the least uplinks that
-    meet the bound.
+    """Return the islands kept and all further networks that may be needed, each with the minimum
+    number of uplinks that meets the bound.
 
-    To find these takes long. With the fewest uplinks that its switches allow a network uses no more
-    than with those that it needs, so it is left out where a kept island dominates even that. Those
-    that no other dominates and the cheapest are looked into first, as most others are left out
-    then.
+    Finding that number is slow. With the minimum number of uplinks that its switches allow, a
+    network uses no more than with the number it needs, so a network is dropped if a kept island
+    dominates even that. Undominated and cheapest networks are searched first, since most others are
+    dropped then.
     """
     market, (site_numbers, position) = coupling.market, np.unique(rows.site, return_inverse=True)
     row_sites, rows = sites.take(site_numbers), replace(rows, site=position.reshape(-1))
@@ -345,8 +345,8 @@ def _of_rows(usage: Usage, rows: Ints) -> Usage:
 
 
 def _in_reach(market: Market, rows: Rows, shapes: Shapes) -> Bools:
-    """Whether a row is in time on the site of each shape with all that each NIC gives a GPU (NICs,
-    shapes).
+    """Whether some row meets the bound on the site of each shape at the full rate of each NIC
+    (NICs, shapes).
     """
     nic, shape = np.indices((len(market.optics), len(shapes))).reshape(2, -1)
     byte_s, site = _byte_s(market, shapes, nic, shape), shapes.site[shape]
@@ -357,12 +357,14 @@ def _in_reach(market: Market, rows: Rows, shapes: Shapes) -> Bools:
 
 
 def _byte_s(market: Market, shapes: Shapes, nic: Ints, shape: Ints) -> Floats:
-    """What a GPU moves between domains with all uplinks, with a NIC in a shape each (bytes/s)."""
+    """Bandwidth of a GPU between domains with all uplinks, for pairs of NIC and shape (bytes/s)."""
     gbit_s = np.array([nic_kind.gbit_s for nic_kind in market.instance.network.nics])
     return np.asarray(shapes.nics_per_gpu[shape] * gbit_s[nic] * 1e9 / 8)
 
 
 def _uplinks(market: Market, rows: Rows, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
-    """The least uplinks of every shape with a NIC each (n,); `NEVER` where none is enough."""
+    """Minimum number of uplinks of every pair of NIC and shape (n,); `NEVER` where no number
+    suffices.
+    """
     byte_s = _byte_s(market, shapes, nic, shape)
     return uplinks_needed(rows, shapes.take(shape), byte_s, market.instance.network.discipline)

@@ -1,5 +1,5 @@
-"""What islands could be: how many GPUs on which HB domains, and the networks of many of them at
-once, as arrays.
+"""Possible islands: numbers of GPUs on HB domains, and many of their networks at once, as
+arrays.
 
 The wirings are those of docs/network.md.
 """
@@ -27,11 +27,13 @@ from coopt.perf.layer import layer_s
 from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
 
 Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
-"""The numbers of every wiring of end points on switches of a radix."""
+"""A function that lists the wirings of end points on switches of a given radix, as tuples of
+numbers.
+"""
 
 COLUMNS = (
     "form",
-    "turn",
+    "wiring",
     "site",
     "fabric",
     "nics_per_gpu",
@@ -56,20 +58,21 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Shapes:
-    """Networks of some sites, open in their uplinks; arrays of shape (n,).
+    """Networks of sites without their numbers of uplinks; arrays of shape (n,).
 
-    `site` counts within the sites, `fabric` within the fabrics of the instance; each network is
-    wiring number `turn` of its site, with `active` GPUs in each of `domains` domains, all of whose
-    NICs are `rails`; `clos` and `optimized` say which fabric it is (rail-optimized). `down` is 0 on
-    at most one tier; `leaf_span` and `pod_span` count domains, all of them where nothing leaves,
-    and `bundle` is that of `coopt.network.family.Family`. Below three tiers `pods` and `core_group`
-    are 0, `pod_down` and `pod_up` 1. `core_links` lead into a core shared by all islands. Shapes
-    are sorted by `form`, which tells fabric, NICs of a GPU and radix apart, then by turn and site.
+    `site` is an index into the sites, `fabric` into the fabrics of the instance. Each network is
+    wiring number `wiring` of its site, with `active` GPUs in each of `domains` domains, whose NICs
+    are counted by `rails`; `clos` and `optimized` (rail-optimized) tell the fabric. `down` is 0
+    with at most one tier. `leaf_span` and `pod_span` count domains: all of them where nothing
+    leaves a leaf or a pod. `bundle` is that of `coopt.network.family.Family`. Below three tiers
+    `pods` and `core_group` are 0, and `pod_down` and `pod_up` are 1. `core_links` lead into a core
+    shared by all islands. Shapes are sorted by `form`, which encodes fabric, NICs per GPU and
+    radix, then by wiring and site.
     """
 
     site: Ints
     form: Ints
-    turn: Ints
+    wiring: Ints
     fabric: Ints
     nics_per_gpu: Ints
     radix: Ints
@@ -98,11 +101,13 @@ class Shapes:
         return len(self.site)
 
     def take(self, rows: Ints | Bools) -> Shapes:
-        """The chosen rows."""
+        """Select rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def layouts(self, discipline: Discipline) -> NicLayout:
-        """Where NICs lie on leaves and in pods, as `coopt.columns.context.layout_of` has it."""
+        """Return the distribution of NICs over leaves and pods, as in
+        `coopt.columns.context.layout_of`.
+        """
         podded = (self.pods > 0) & (self.leaf_span < self.domains)
         zero = np.zeros_like(self.domains)
         if discipline.charge == "ratio":
@@ -157,7 +162,7 @@ class Shapes:
 
 
 def wirings_of(network: Network) -> Wirings:
-    """A function that lists the wirings of end points, each list once."""
+    """Return a cached function that lists the wirings of end points."""
 
     @cache
     def listed(ends: EndPoints, radix: int) -> tuple[tuple[int, ...], ...]:
@@ -169,16 +174,16 @@ def wirings_of(network: Network) -> Wirings:
 
 
 def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wirings) -> Shapes:
-    """Every wiring of every site.
+    """Return every wiring of every site.
 
     Parameters
     ----------
     sizes
         GPUs in the HB domains of each site (n,).
     links
-        Links into a core that each has, or a few more (n,).
+        Minimum number of links of each site into a core (n,).
     listed
-        As `wirings_of` has it.
+        A function from `wirings_of`.
     """
     table = np.array(list(_rows(sites, sizes, network, links, listed)), dtype=np.int64).reshape(
         -1, len(COLUMNS)
@@ -213,7 +218,7 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
 def _rows(
     sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings: Wirings
 ) -> Iterator[tuple[int, ...]]:
-    """The numbers of every shape, as `COLUMNS` names them."""
+    """Yield the numbers of every shape, in the order of `COLUMNS`."""
     radices = dict.fromkeys(switch.radix for switch in network.switch_ways)
     fabrics: dict[SwitchedKind, int] = {}
     for place, kind in enumerate(network.switched):
@@ -228,14 +233,14 @@ def _rows(
             for d, size, n in needs
         )
         wirings_of_sites = [list_wirings(end_points, radix) for end_points in ends]
-        for turn in range(max(map(len, wirings_of_sites), default=0)):
+        for wiring in range(max(map(len, wirings_of_sites), default=0)):
             for site, site_wirings in enumerate(wirings_of_sites):
-                if len(site_wirings) > turn:
-                    yield form, turn, site, fabrics[fabric], per_gpu, radix, *site_wirings[turn]
+                if len(site_wirings) > wiring:
+                    yield form, wiring, site, fabrics[fabric], per_gpu, radix, *site_wirings[wiring]
 
 
 def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
-    """The numbers of a wiring, as the last of `COLUMNS` name them."""
+    """Return the numbers of a wiring, in the order of the last of `COLUMNS`."""
     return (
         wiring.tiers,
         wiring.leaves,
@@ -258,9 +263,7 @@ def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Sites:
-    """Places for an island: so many GPUs (n,), which HB domain of the instance's list, and how many
-    of these.
-    """
+    """Sites for an island (n,): number of GPUs, index of the HB domain, and number of domains."""
 
     gpus: Ints
     hb: Ints
@@ -271,24 +274,25 @@ class Sites:
 
     @property
     def active(self) -> Ints:
-        """GPUs of a domain that train; the mean, rounded up, where domains are not filled alike."""
+        """Active GPUs per domain; the mean, rounded up, where domains differ."""
         return -(-self.gpus // self.domains)
 
     def take(self, rows: Ints | Bools) -> Sites:
-        """The chosen sites."""
+        """Select rows."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
-    r"""The (t, c, p, d) up to that many GPUs that can meet the bound by the compute of their layers
-    alone; (n, 4).
+    r"""Return the (t, c, p, d) up to that many GPUs that can meet the bound by the compute of their
+    layers alone; (n, 4).
 
-    Of the fullest stage alone an iteration takes at least
+    The fullest stage alone takes at least
 
     .. math:: T \ge \frac{B}{d b} \cdot \frac{L}{p} \cdot \tau(t, c, x, b, \ldots) \cdot f
 
     with :math:`\tau` the seconds of a layer and f the factor of the software and of stragglers: a
-    stage has L/p layers or more, and all else adds time. So p·d of a (t, c) has a least value.
+    stage has at least L/p layers, and everything else adds time. So p·d has a minimum for each (t,
+    c).
     """
     table = degrees_up_to(workload, gpus)
     if workload.gpus is not None:
@@ -299,7 +303,7 @@ def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
 
 
 def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
-    """What an iteration takes at least for every (t, c, p, d), as `quick_degrees` has it."""
+    """Lower bound on the iteration time (s) for every (t, c, p, d), as in `quick_degrees`."""
     pairs, position = np.unique(table[:, :2], axis=0, return_inverse=True)
     sequence_s = _sequences_s(workload, gpu, pairs)[position.ravel()]
     factor = workload.options.slowdown * workload.options.software.overhead
@@ -314,8 +318,8 @@ def least_compute_s(workload: Workload, gpu: Gpu, table: Ints) -> Floats:
 
 
 def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
-    """The least compute time of a layer for one sequence at each (t, c), whatever else is chosen
-    (s); shape (n,).
+    """Minimum compute time (s) of a layer per sequence at each (t, c), over all other choices;
+    shape (n,).
     """
     experts = divisors(workload.model.experts) if workload.model.experts else (1,)
     micro_batches = np.array(workload.mapping.micro_batch)
@@ -332,8 +336,8 @@ def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
 
 
 def sites_of(gpus: Ints, hb_domains: tuple[HbDomain, ...]) -> Sites:
-    """Every HB domain with every number of active GPUs for the given numbers of GPUs, by
-    docs/network.md.
+    """Return every HB domain with every number of active GPUs that docs/network.md allows for the
+    given numbers of GPUs.
     """
     parts = []
     for h, hb in enumerate(hb_domains):

@@ -100,7 +100,7 @@ def list_islands(
             for one in factors or [{}]
         ]
     outlooks = tuple(at_prices(first, one) for one in factors)
-    coupling = Coupling(market=Market(instance=first, measures=measures), outlooks=outlooks)
+    coupling = Coupling(market=Market(instance=first, measures=measures), price_scenarios=outlooks)
     search = _IslandSearch(question=first, coupling=coupling, check=check, listed=listed)
     search.list_all(losses)
     listing, phases = search.found, len(instance.years)
