@@ -104,9 +104,7 @@ def pages_alone(tmp_path: Path, processes: int, **changes: str) -> subprocess.Co
     ("processes", "changes", "why"),
     [(1, {}, NEEDED), (0, {"COOPT_NO_BROWSER": "1", "COOPT_BROWSER": "1"}, "COOPT_NO_BROWSER is set")],
 )
-def test_the_last_line_says_how_many_tests_were_left_out(
-    tmp_path: Path, processes: int, changes: dict[str, str], why: str
-) -> None:
+def test_the_last_line_says_how_many_tests_were_left_out(tmp_path, processes, changes, why) -> None:
     done = pages_alone(tmp_path, processes, **changes)
     assert done.returncode == 0, done.stdout + done.stderr
     *_, summary, last = done.stdout.splitlines()

@@ -178,9 +178,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("as_csv", [True, False])
 @pytest.mark.parametrize("row", CONTRADICTIONS)
-def test_what_contradicts_something_else_is_told_with_the_file_that_holds_it(
-    tmp_path: Path, row: str, as_csv: bool
-) -> None:
+def test_what_contradicts_something_else_is_told_with_the_file_that_holds_it(tmp_path, row, as_csv) -> None:
     file, (kind, name, base, rate, units) = tmp_path / f"quotes.{'csv' if as_csv else 'toml'}", row.split(",")
     table = f"port_gbit_s = {rate}\nrack_units = {units}"
     file.write_text(

@@ -45,9 +45,7 @@ def test_no_placement_is_faster(asked: tuple[Workload, Gpu, int], seed: int, byt
 
 @settings(max_examples=example_count(60))
 @given(questions(), st.sampled_from([5e10, 5e12]), st.floats(0.3, 3.0))
-def test_mappings_that_may_be_in_time_are_those_of_the_whole_list(
-    asked: tuple[Workload, Gpu, int], byte_s: float, share: float
-) -> None:
+def test_mappings_that_may_be_in_time_are_those_of_the_whole_list(asked, byte_s, share) -> None:
     """That layers take too long is known before memory is, and of all stages of ZeRO at once: nothing else is lost."""
     workload, device, gpus = asked
     source = feasible_mappings(workload, device, gpus)
@@ -111,9 +109,7 @@ def every_pipeline(workload: Workload, ep: int) -> Mappings:
 
 @settings(max_examples=example_count(100))
 @given(pipelines(), st.sampled_from([900.0, 1e9]))
-def test_layers_alone_take_no_longer_than_the_iteration(
-    asked: tuple[Workload, Gpu, Mappings], hb_gbyte_s: float
-) -> None:
+def test_layers_alone_take_no_longer_than_the_iteration(asked, hb_gbyte_s) -> None:
     workload, device, rows = asked
     least_s = least_time_s(workload, device, rows, hb_gbyte_s=hb_gbyte_s, byte_s=5e10)
     layers_s = compute_s(workload, device, rows)

@@ -66,9 +66,7 @@ def flat(site: DomainSet, byte_s: float) -> Context:
 
 @settings(max_examples=example_count(40))
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4]), st.sampled_from([1.0, 1.5]))
-def test_no_placement_on_any_network_is_faster_than_the_bound(
-    asked: tuple[Workload, Gpu, int], seed: int, down: int, pod_ratio: float
-) -> None:
+def test_no_placement_on_any_network_is_faster_than_the_bound(asked, seed, down, pod_ratio) -> None:
     workload, device, gpus = asked
     found = feasible_mappings(workload, device, gpus)
     some = np.sort(np.random.default_rng(seed).permutation(len(found.fit))[:200])
@@ -137,9 +135,7 @@ def _fits(schedule: str, batch: int, p: int, micro_batch: int, chunks: int) -> b
 
 @settings(max_examples=example_count(30))
 @given(questions(), st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 100]))
-def test_rows_that_are_taken_are_what_they_would_be_alone(
-    asked: tuple[Workload, Gpu, int], seed: int, count: int
-) -> None:
+def test_rows_that_are_taken_are_what_they_would_be_alone(asked, seed, count) -> None:
     workload, device, gpus = asked
     hb = HbDomain(name="hb", size=8, gbyte_s=900, usd_per_gpu=0, w_per_gpu=0)
     whole = place(
@@ -192,9 +188,7 @@ def test_switches_that_add_nothing_up_are_refused_where_gradients_ask_for_it() -
 
 @settings(max_examples=example_count(40))
 @given(questions(), st.sampled_from([0.1, 0.4, 1.0]))
-def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(
-    asked: tuple[Workload, Gpu, int], room: float
-) -> None:
+def test_what_saves_memory_needlessly_is_nowhere_cheaper_than_another_that_fits(asked, room) -> None:
     workload, device, gpus = asked
     whole = mappings(workload, gpus)[0]
     needed = memory_bytes(workload, whole)

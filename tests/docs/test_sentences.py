@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -53,9 +52,7 @@ def test_an_example_is_the_sentence_with_values() -> None:
     assert sentences.example(one, "a plan") is None
 
 
-def test_help_is_shown_and_no_file_is_named_like_an_option(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_is_shown_and_no_file_is_named_like_an_option(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["sentences.py", "--help"])
     with pytest.raises(SystemExit, match="0"):

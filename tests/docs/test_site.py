@@ -87,7 +87,7 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert named | homes == public
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     folders = "benchmarks|coopt|docs|formulations|instances|tests"
     named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text("utf-8"))

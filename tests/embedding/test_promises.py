@@ -1,7 +1,9 @@
-"""What docs/embedding.md promises: round trips, threads, silence, and no traces."""
+"""What docs/embedding.md promises: examples that run, round trips, threads, silence, and no traces."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
 import os
 import pickle
@@ -160,3 +162,22 @@ def test_no_trace_is_left_in_the_process() -> None:
     before = traces()
     answers(instance, coopt.solve(instance, seed=3))
     assert traces() == before
+
+
+FUNCTIONS = [name for name in coopt.__all__ if callable(getattr(coopt, name)) and name.islower()]
+
+
+@pytest.mark.parametrize("name", ["coopt", *FUNCTIONS])
+def test_the_examples_of_public_names_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    public = coopt if name == "coopt" else coopt.public(name)
+    home = coopt if name == "coopt" else importlib.import_module(public.__module__)
+    tests = [test for test in doctest.DocTestFinder(recurse=False).find(public, name, module=home) if test.examples]
+    assert tests, f"{name} has no example"
+    for test in tests:
+        assert not any(doctest.SKIP in example.options for example in test.examples)
+        assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_public_functions_were_found() -> None:
+    assert {"load", "solve", "verify", "evaluate", "route", "faults"} <= set(FUNCTIONS)

@@ -140,9 +140,7 @@ def test_bundles_are_even_or_any() -> None:
     ratio=st.sampled_from([1.0, 2.0, 2.5, 3.0, 5.0, 9.0, [1.0, 3.0], [1.5, 4.0]]),
     pod_uplinks=st.sampled_from(["ratio", "any"]),
 )
-def test_pods_have_every_number_of_up_ports_within_their_ratio(
-    radix: int, ratio: float | list[float], pod_uplinks: str
-) -> None:
+def test_pods_have_every_number_of_up_ports_within_their_ratio(radix, ratio, pod_uplinks) -> None:
     network = ask(network__oversubscription=ratio, network__pod_uplinks=pod_uplinks).network
     expected = {(l, w) for l in range(1, radix) for w in up_ports(network, radix, l)}  # noqa: E741
     ends = EndPoints(fabric="clos", domains=radix * radix, rails=1)

@@ -65,9 +65,7 @@ def racked(draw: st.DrawFn) -> tuple[Instance, Family, int]:
 
 @settings(max_examples=example_count(60))
 @given(racked())
-def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_may(
-    drawn: tuple[Instance, Family, int],
-) -> None:
+def test_racks_of_switches_hold_every_switch_of_the_graph_and_no_more_than_they_may(drawn) -> None:
     """One switch of the graph after the other, in the order of the racks amid which they stand; cables are the links
     of the graph at lengths of the hall."""
     instance, family, u = drawn

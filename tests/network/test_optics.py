@@ -42,9 +42,7 @@ def names(instance: Instance) -> list[list[str]]:
         ({"limits": {"power_mw": 1}, "objective": {"include": ["nic", "switch"]}}, ["cheap"]),
     ],
 )
-def test_an_optic_that_adds_more_is_a_choice_where_another_measure_counts(
-    changes: dict[str, Any], first: list[str]
-) -> None:
+def test_an_optic_that_adds_more_is_a_choice_where_another_measure_counts(changes, first) -> None:
     assert names(asked(**changes))[0] == first
 
 

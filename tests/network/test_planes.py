@@ -39,9 +39,7 @@ def large(**changes: Any) -> Instance:
 
 
 @pytest.mark.parametrize(("planes", "switches", "transceivers"), [(2, 10_240, 6), (8, 6_144, 4)])
-def test_eight_planes_join_131072_gpus_on_two_tiers_where_two_take_three(
-    planes: int, switches: int, transceivers: int
-) -> None:
+def test_eight_planes_join_131072_gpus_on_two_tiers_where_two_take_three(planes, switches, transceivers) -> None:
     # OpenAI, Multipath Reliable Connection (arXiv 2605.04333): 4,096 + 2,048 switches, two thirds of the optics.
     (family,) = families(large(network__nic_planes=planes))
     uplinks = family.uplink_choices[-1]

@@ -58,9 +58,7 @@ def test_loads_are_those_of_one_gpu_of_a_nic() -> None:
 
 @settings(max_examples=example_count(30))
 @given(planar(), st.sampled_from([(1, 2), (1, 2, 4), (2,)]), st.sampled_from(["spray", "pinned", "ecmp"]))
-def test_the_optimum_is_confirmed_and_no_dearer_than_with_a_nic_for_each(
-    instance: Instance, numbers: tuple[int, ...], routing: str
-) -> None:
+def test_the_optimum_is_confirmed_and_no_dearer_than_with_a_nic_for_each(instance, numbers, routing) -> None:
     asked = sharing(instance, *numbers, charge="loads", routing=routing)
     if list(disagreements(asked)):
         return

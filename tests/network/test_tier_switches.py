@@ -166,9 +166,7 @@ def test_no_tier_of_a_plan_may_name_another_product() -> None:
         ({"lane_gbit_s": 100, "protocol": "ethernet"}, {"lane_gbit_s": 100}, True),
     ],
 )
-def test_switches_of_two_protocols_or_lane_rates_are_not_linked(
-    below: dict[str, Any], above: dict[str, Any], mates: bool
-) -> None:
+def test_switches_of_two_protocols_or_lane_rates_are_not_linked(below, above, mates) -> None:
     instance = small_below_large(network__switches=[switch(16, 5_000) | below, switch(64, 40_000) | above])
     assert any(one.upper for one in families(instance)) == mates
     plan = accepted(instance)
@@ -191,9 +189,7 @@ MATES = {"lane_gbit_s": [100, 200], "protocol": ["ethernet", "infiniband"]}
         ({"protocol": "infiniband"}, {"protocol": "ethernet"}, {}, False),
     ],
 )
-def test_nics_optics_and_leaves_mate_or_another_product_is_taken(
-    nic: dict[str, Any], box: dict[str, Any], optic: dict[str, Any], mates: bool
-) -> None:
+def test_nics_optics_and_leaves_mate_or_another_product_is_taken(nic, box, optic, mates) -> None:
     """Cheap leaves and the cheap optic are taken where these and the NIC have lanes and a protocol in common."""
     cheap, dear = (
         {"name": name, "gbit_s": 400, "reach_m": 500, "usd": usd, "w": 9} for name, usd in (("cheap", 1), ("dear", 900))

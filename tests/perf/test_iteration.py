@@ -45,9 +45,7 @@ def published_run(model: str, gpus: int, p: int, v: int, b: int, batch: int) -> 
 
 
 @pytest.mark.parametrize(("model", "gpus", "p", "v", "b", "batch", "measured_s", "mfu", "hfu"), KORTHIKANTI)
-def test_utilisation_follows_the_published_convention(
-    model: str, gpus: int, p: int, v: int, b: int, batch: int, measured_s: float, mfu: float, hfu: float
-) -> None:
+def test_utilisation_follows_the_published_convention(model, gpus, p, v, b, batch, measured_s, mfu, hfu) -> None:
     """MFU and HFU of a run are functions of its time; at the measured time they are the published ones."""
     run = coopt.evaluate(published_run(model, gpus, p, v, b, batch)).workloads[0]
     scale = run.iteration_time_s / measured_s

@@ -24,9 +24,7 @@ def mean(kernels: list[Kernel], share: float) -> float:
 
 
 @pytest.mark.parametrize(("way", "size"), [("forward", 0.04), ("backward", 0.05)])
-def test_attention_of_every_head_size_sequence_and_number_of_heads_is_met(
-    suited: KernelFits, way: str, size: float
-) -> None:
+def test_attention_of_every_head_size_sequence_and_number_of_heads_is_met(suited, way, size) -> None:
     part = [kernel for kernel in CUDNN if kernel.way == way]
     assert len(part) == 66
     assert mean(part, suited.cudnn) < size
@@ -39,9 +37,7 @@ def test_attention_of_every_head_size_sequence_and_number_of_heads_is_met(
     "constant", ["SOFTMAX_FORWARD", "SOFTMAX_BACKWARD", "START_FORWARD", "START_BACKWARD", "WIDE_BACKWARD"]
 )
 @pytest.mark.parametrize("factor", [0.7, 1.4])
-def test_constants_of_attention_are_those_that_suit_kernels(
-    suited: KernelFits, monkeypatch: pytest.MonkeyPatch, constant: str, factor: float
-) -> None:
+def test_constants_of_attention_are_those_that_suit_kernels(suited, monkeypatch, constant, factor) -> None:
     before = mean(CUDNN, suited.cudnn)
     monkeypatch.setattr(laws, constant, factor * getattr(laws, constant))
     assert mean(CUDNN, suited.cudnn) > before

@@ -81,9 +81,7 @@ def test_shards_that_every_micro_batch_sends_hide_only_where_asked(zero: int) ->
 
 
 @pytest.mark.parametrize(("recompute", "passes", "forward"), [("none", 3, 1), ("full", 4, 2)])
-def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(
-    recompute: str, passes: int, forward: int
-) -> None:
+def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(recompute, passes, forward) -> None:
     """Two context ranks across domains: 8 layers, 64 micro-batches, keys and values of 2,048 tokens."""
     device = gpu(latency_s=0.0, step_s=0.0, kernel_s=0.0)
     parts = run(training(), mapped(cp=2, recompute=recompute), device, tp=1)

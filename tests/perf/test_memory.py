@@ -32,9 +32,7 @@ def training(model: Any, batch: int = 64, **options: Any) -> Workload:
 
 
 @pytest.mark.parametrize(("name", "t", "p", "v", "b", "batch", "states", "plain", "small"), FIG_1)
-def test_figure_1(
-    name: str, t: int, p: int, v: int, b: int, batch: int, states: float, plain: float, small: float
-) -> None:
+def test_figure_1(name, t, p, v, b, batch, states, plain, small) -> None:
     workload = training(name, batch, attention="unfused", software="megatron-2022")
     model = workload.model
     assert 18 * model.layers / p * layer_parameters(model, t) / GIB == states
@@ -57,9 +55,7 @@ def used(workload: Workload, rows: Mappings) -> float:
 
 @pytest.mark.parametrize(("stage", "whole", "spread"), [(0, 18, 0), (1, 6, 12), (2, 2, 16), (3, 0, 18)])
 @pytest.mark.parametrize("p", [1, 2])
-def test_zero_spreads_states_over_data_and_context_ranks_under_a_pipeline_too(
-    p: int, stage: int, whole: int, spread: int
-) -> None:
+def test_zero_spreads_states_over_data_and_context_ranks_under_a_pipeline_too(p, stage, whole, spread) -> None:
     of_layer, of_table, gathered = state_bytes(training(small_model()), one(dp=4, cp=2, pp=p, zero=stage))
     assert float(of_layer[0]) == (whole + spread / 8) * LAYER
     assert float(of_table[0]) == (whole + spread / 8) * TABLE

@@ -132,9 +132,7 @@ def test_shards_hide_behind_no_more_layers_than_the_last_stage_has() -> None:
 
 @settings(max_examples=example_count(150))
 @given(trainings())
-def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(
-    asked: tuple[Workload, Mappings, dict[str, int]],
-) -> None:
+def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(asked) -> None:
     workload, split, inside = asked
     parts = run(workload, split, gpu(), 450.0, **inside)
     assert np.all(parts.pieces().coefficients[:, 1:] >= -1e-6)
@@ -145,9 +143,7 @@ def test_pieces_have_no_negative_part_and_the_breakdown_adds_up(
 
 @settings(max_examples=example_count(60))
 @given(trainings())
-def test_memory_falls_with_every_zero_stage_but_for_what_is_gathered(
-    asked: tuple[Workload, Mappings, dict[str, int]],
-) -> None:
+def test_memory_falls_with_every_zero_stage_but_for_what_is_gathered(asked) -> None:
     workload, split, _ = asked
     used = [float(memory_bytes(workload, _staged(split, zero))[0]) for zero in (0, 1, 2)]
     assert used[0] >= used[1] >= used[2]

@@ -44,9 +44,7 @@ def row(results: Results, grid: str, **axes: object) -> dict[str, Any]:
         (65_536, 256, 71_565_312, 305_659_904, 0.766),
     ],
 )
-def test_domains_of_256_save_what_was_published(
-    results: Results, gpus: int, radix: int, network_usd: int, any_to_any_usd: int, saving: float
-) -> None:
+def test_domains_of_256_save_what_was_published(results, gpus, radix, network_usd, any_to_any_usd, saving) -> None:
     found = row(results, "saving", cluster_gpus=gpus, radix=radix, hb=256)
     assert (found["network_usd"], found["any_to_any_usd"]) == (network_usd, any_to_any_usd)
     assert round(found["saving"], 3) == saving

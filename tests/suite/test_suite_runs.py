@@ -92,9 +92,7 @@ def test_a_grown_suite_asks_only_what_is_new(written: Written, ran: Ran) -> None
         "without its plan",
     ],
 )
-def test_a_file_that_cannot_be_trusted_is_written_anew(
-    written: Written, ran: Ran, tmp_path: Path, harm: Callable[[str, str], str]
-) -> None:
+def test_a_file_that_cannot_be_trusted_is_written_anew(written, ran, tmp_path, harm) -> None:
     ran(written())
     before = rows_without_times(tmp_path / "out")
     first, other, *_ = (
@@ -107,9 +105,7 @@ def test_a_file_that_cannot_be_trusted_is_written_anew(
 
 
 @pytest.mark.parametrize("harm", [None, "capex_usd"])
-def test_the_fastest_designs_are_kept_where_they_evaluate_to_what_the_file_says(
-    written: Written, ran: Ran, tmp_path: Path, harm: str | None
-) -> None:
+def test_the_fastest_designs_are_kept_where_they_evaluate_to_what_the_file_says(written, ran, tmp_path, harm) -> None:
     fastest = written('action = "fastest"\n')
     ran(fastest)
     (file,) = (tmp_path / "out" / "cases").glob("*.json")
@@ -119,9 +115,7 @@ def test_the_fastest_designs_are_kept_where_they_evaluate_to_what_the_file_says(
     assert (again.kept, again.damaged) == ((1, 0) if harm is None else (0, 1))
 
 
-def test_what_failed_is_tried_again_and_what_was_refused_is_not(
-    written: Written, ran: Ran, tmp_path: Path, here: Here
-) -> None:
+def test_what_failed_is_tried_again_and_what_was_refused_is_not(written, ran, tmp_path, here) -> None:
     ran(written())
     file = sorted((tmp_path / "out" / "cases").glob("*.json"))[0]
     failed = Outcome.model_validate_json(file.read_bytes()).model_copy(update={"status": "failed", "plan": None})
@@ -130,18 +124,14 @@ def test_what_failed_is_tried_again_and_what_was_refused_is_not(
     assert (again.kept, again.worked, again.damaged) == (5, 1, 0)
 
 
-def test_an_error_inside_a_case_is_its_row(
-    written: Written, ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_inside_a_case_is_its_row(written, ran, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("coopt.suite.work.solve", lambda instance: 1 / 0)
     done = ran(written())
     assert done.statuses == {"failed": 6}
     assert "ZeroDivisionError" in str(rows_without_times(tmp_path / "out")[0]["why"])
 
 
-def test_a_worker_of_another_release_does_not_answer(
-    written: Written, ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_of_another_release_does_not_answer(written, ran, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("coopt.suite.work.__version__", "0.0.0")
     assert ran(written()).statuses == {"failed": 6}
     assert "coopt 0.0.0" in str(rows_without_times(tmp_path / "out")[0]["why"])
@@ -153,9 +143,7 @@ def test_a_refused_combination_is_a_row_with_the_sentence(written: Written, ran:
     assert "200 Gbit/s" in str(rows_without_times(tmp_path / "out")[1]["why"])
 
 
-def test_an_interrupt_keeps_all_that_is_finished(
-    written: Written, ran: Ran, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_keeps_all_that_is_finished(written, ran, here, tmp_path, monkeypatch) -> None:
     def interrupted(cases: object, pool: Here, on_outcome: Callable[[Outcome], None]) -> None:
         for case in list(cases)[:2]:  # type: ignore[call-overload]
             on_outcome(Outcome.model_validate_json(pool.submit(case).result()))
@@ -213,9 +201,7 @@ def test_a_place_that_cannot_be_written_is_refused(written: Written, ran: Ran, t
         ran(written(), "kept", resume=True)
 
 
-def test_an_interrupt_that_is_lost_in_a_callback_still_ends_the_run(
-    written: Written, here: Here, tmp_path: Path
-) -> None:
+def test_an_interrupt_that_is_lost_in_a_callback_still_ends_the_run(written, here, tmp_path) -> None:
     def press(step: Progress) -> None:
         with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

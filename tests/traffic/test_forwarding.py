@@ -17,9 +17,7 @@ from tests.conftest import ask, small_model
     ("size", "hb_gbyte_s", "nic_gbit_s", "published", "tolerance"),
     [(128, 300, 200, 200 / 2400, 0.01), (128, 450, 400, 400 / 3600, 0.01)],
 )
-def test_forwarding_adds_the_ratio_of_the_bandwidths(
-    size: int, hb_gbyte_s: float, nic_gbit_s: float, published: float, tolerance: float
-) -> None:
+def test_forwarding_adds_the_ratio_of_the_bandwidths(size, hb_gbyte_s, nic_gbit_s, published, tolerance) -> None:
     """arXiv 2307.12169: 8.2% and 11.2%, C_S/C_F = 200G/2.4T and 400G/3.6T."""
     added, exact = overhead(size, 64 * size, hb_gbyte_s, nic_gbit_s)
     assert added == pytest.approx(exact, rel=1e-9)

@@ -90,9 +90,7 @@ def test_every_rank_sends_and_receives_what_the_replay_does() -> None:
 
 
 @pytest.mark.parametrize(("split", "model"), SPLITS)
-def test_trees_send_as_much_as_rings_and_change_nothing_but_gradients_between_domains(
-    split: dict[str, object], model: dict[str, object]
-) -> None:
+def test_trees_send_as_much_as_rings_and_change_nothing_but_gradients_between_domains(split, model) -> None:
     _, ring, tree = both(split, model)
     assert tree.all_reduce == "tree"
     assert ring.all_reduce == "ring"

@@ -28,9 +28,7 @@ def sizes(found: Comparison, *groups: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("model", "points"), [("22B", 0.30), ("175B", 0.30), ("530B", 0.15), ("1T", 0.15)])
-def test_selective_runs_meet_their_hardware_utilisation(
-    row: Callable[[str], RowResult], model: str, points: float
-) -> None:
+def test_selective_runs_meet_their_hardware_utilisation(row, model, points) -> None:
     """arXiv 2205.05198, Table 5: the four rows that three parameters are fitted to."""
     off = row(f"korth-t5-{model}-sel").hfu_points
     assert off is not None
@@ -62,18 +60,14 @@ def test_no_generation_and_precision_has_more_than_four_fitted_parameters(found:
 
 
 @pytest.mark.parametrize(("model", "percent"), [("22B", 29.0), ("175B", 31.8), ("530B", 29.7), ("1T", 32.1)])
-def test_selective_recomputation_gains_what_was_published(
-    row: Callable[[str], RowResult], model: str, percent: float
-) -> None:
+def test_selective_recomputation_gains_what_was_published(row, model, percent) -> None:
     """arXiv 2205.05198, Table 5: throughput gained over full recomputation, within two points."""
     full, selective = row(f"korth-t5-{model}-ful"), row(f"korth-t5-{model}-sel")
     assert 100 * (full.predicted_s / selective.predicted_s - 1) == pytest.approx(percent, abs=2.0)
 
 
 @pytest.mark.parametrize("rows", [(607, 608, 609), (615, 616, 617)])
-def test_a_larger_micro_batch_helps_the_bloom_runs_in_the_measured_order(
-    row: Callable[[str], RowResult], rows: tuple[int, ...]
-) -> None:
+def test_a_larger_micro_batch_helps_the_bloom_runs_in_the_measured_order(row, rows) -> None:
     """181 B parameters on 384 A100, micro-batch 1, 2, 4: each faster than the one before."""
     measured, predicted = ([getattr(row(f"bloom-{n}"), key) for n in rows] for key in ("measured_s", "predicted_s"))
     assert measured == sorted(measured, reverse=True)

@@ -45,9 +45,7 @@ def test_splitting_shares_the_edges_of_every_vertex_out(edges: list[tuple[int, i
 
 
 @given(EDGES, st.integers(0, 4), st.integers(0, 6), st.integers(0, 6))
-def test_splitting_shares_the_edges_of_neighbours_out(
-    edges: list[tuple[int, int]], rounds: int, first: int, last: int
-) -> None:
+def test_splitting_shares_the_edges_of_neighbours_out(edges, rounds, first, last) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     classes = split_classes(left, right, rounds)
     for ends in (left, right):
@@ -56,9 +54,7 @@ def test_splitting_shares_the_edges_of_neighbours_out(
 
 
 @given(EDGES, st.integers(0, 3))
-def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(
-    edges: list[tuple[int, int]], spare: int
-) -> None:
+def test_colourings_are_proper_with_no_more_colours_than_the_largest_degree(edges, spare) -> None:
     left, right = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     colours = max(np.bincount(left).max(initial=1), np.bincount(right).max(initial=1)) + spare
     found = edge_colours(left, right, int(colours))

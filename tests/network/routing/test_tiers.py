@@ -176,9 +176,7 @@ def test_slices_share_the_flows_between_pods_out() -> None:
 
 @settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(2, 6), st.integers(1, 3), st.integers(1, 8))
-def test_links_above_tapered_pods_have_at_most_one_flow_more_than_they_must(
-    seed: int, uplinks: int, leaves: int, w: int, hosts: int
-) -> None:
+def test_links_above_tapered_pods_have_at_most_one_flow_more_than_they_must(seed, uplinks, leaves, w, hosts) -> None:
     wired = plane(leaves=4 * leaves, uplinks=uplinks, radix=64, pods=Pods(l=leaves, w=w, count=4))
     routed = route_tiers(wired, random_rings(4 * leaves, hosts, 2 * leaves * hosts, seed))
     assert routed.alpha <= max(routed.loads[0].alpha, math.ceil(routed.bound)) + 1
