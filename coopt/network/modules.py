@@ -28,10 +28,11 @@ def end_modules(family: Family, chain: TierChain) -> tuple[EndModules, ...]:
     """Modules at the ends of the links of each level, over all planes; one holds links of a single
     switch or NIC.
     """
-    per_module = family.per_module
-    if all(counts == (1, 1) for counts in per_module):
+    rate = family.link_gbit_s
+    # asked for every network that is listed, most of which have a module for each link
+    if all(below.gbit_s == rate == above.gbit_s for below, above in family.optics):
         return tuple(EndModules(level.links, level.links) for level in chain.levels)
-    ends = zip(end_holders(family, chain), per_module, strict=True)
+    ends = zip(end_holders(family, chain), family.per_module, strict=True)
     return tuple(
         EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
     )

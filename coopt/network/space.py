@@ -306,33 +306,38 @@ class Space:
         """The families of some parts with the ends of links that no others beat, whatever the
         mappings.
         """
-        for unfitted, options in _without_ends(self.instance.network, parts, levels):
-            choices = [ends for ends in options if _leaves_room(unfitted, ends)]
+        network = self.instance.network
+        for built, wiring, options in _without_ends(network, parts, levels):
+            listed = built.family(network, wiring, options[0])
+            choices = [ends for ends in options if _leaves_room(listed, ends)]
             if self.grow:
-                yield from _with_ends(unfitted, choices)
+                yield from _with_ends(listed, choices)
                 continue
-            for uplinks in uplinks_alike(unfitted, choices) if choices else ():
-                family = replace(unfitted, uplink_choices=uplinks)
-                yield from (
-                    replace(family, optics=optics)
-                    for optics in unbeaten_ends(family, choices, values)
-                )
+            for uplinks in uplinks_alike(listed, choices) if choices else ():
+                family = listed
+                if uplinks != listed.uplink_choices:
+                    family = replace(listed, uplink_choices=uplinks)
+                for optics in unbeaten_ends(family, choices, values):
+                    yield family if optics is listed.optics else replace(family, optics=optics)
+
+
+Ports = tuple[tuple[int, int], tuple[int, ...]]
+"""Ports of leaves and aggregation switches in a cage, and those of the switches of each tier."""
 
 
 def _without_ends(
     network: Network, parts: Parts, levels: EndsByModule
-) -> Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]:
-    """Networks without ends of their links, and the ends that each may have: the choices of modules
+) -> Iterator[tuple[Parts, Wiring, list[tuple[LinkEnds, ...]]]]:
+    """Parts and their wirings with the ends that links may have: the choices of modules
     that leave switches of each tier as many ports, on switches that have the cages for them where
     these are kept; so tiers follow from modules as well.
     """
+    wired: dict[Ports, list[Wiring]] = {}
+    is_kept = network.switch_cages == "kept"
     for tiers in range(len(levels) + 1):
-        groups: dict[
-            tuple[tuple[int, int], tuple[int, ...]],
-            tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]],
-        ] = {}
+        groups: dict[Ports, tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]]] = {}
         for per_module in product(*levels[:tiers]):
-            is_kept, cages = network.switch_cages == "kept", cages_of(per_module)
+            cages = cages_of(per_module)
             switches = parts.switches_in_cages(per_module) if is_kept else parts.switches
             _, choices = groups.setdefault(
                 (cages, tuple(box.radix for box in switches)), (switches, [])
@@ -340,11 +345,13 @@ def _without_ends(
             choices += product(
                 *(level[count] for level, count in zip(levels, per_module, strict=False))
             )
-        for (cages, _), (switches, choices) in groups.items():
-            caged = parts.with_switches(*switches)
-            for wiring in caged.wirings(network, cages):
+        for key, (switches, choices) in groups.items():
+            caged = parts.with_switches(*switches) if is_kept else parts
+            if key not in wired:
+                wired[key] = list(caged.wirings(network, key[0]))
+            for wiring in wired[key]:
                 if wiring.tiers == tiers:
-                    yield caged.family(network, wiring, ()), choices
+                    yield caged, wiring, choices
 
 
 def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
@@ -364,12 +371,12 @@ def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
     )
 
 
-def _with_ends(unfitted: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
+def _with_ends(listed: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
     """The families with every choice of ends, of which any may be the best of a network that grows;
     where modules break out above leaves one for each number of uplinks.
     """
     for ends in choices:
-        family = replace(unfitted, optics=ends)
+        family = replace(listed, optics=ends)
         for run in (
             ((u,) for u in family.uplink_choices) if family.breaks_out else (family.uplink_choices,)
         ):
