@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-import formulations
 from docs.regions import filled, write_or_check
 from formulations import choice, links, network, ring, routing
 from formulations.choice_data import (
@@ -56,12 +55,8 @@ def main() -> None:
 
 def page() -> str:
     """The whole page."""
-    tables = symbol_tables(inspect.getdoc(formulations) or "")
     unit = units()
-    values = {
-        subject: region(module, named, symbols, unit)
-        for (subject, (module, named)), symbols in zip(SUBJECTS.items(), tables, strict=True)
-    }
+    values = {subject: region(module, named, unit) for subject, (module, named) in SUBJECTS.items()}
     values["FORMULATIONS"] = "\n".join(
         f"- `{name}`: {', '.join(label(function) for function in chosen)}"
         for name, chosen in network.FORMULATIONS.items()
@@ -69,10 +64,13 @@ def page() -> str:
     return filled(PLACE.read_text("utf-8"), values)
 
 
-def region(module: ModuleType, named: Formulations, symbols: str, unit: dict[str, str]) -> str:
+def region(module: ModuleType, named: Formulations, unit: dict[str, str]) -> str:
     """One subject: what its module says of itself, its symbols and its equations."""
     sections = (section(function, named, unit) for function in equations(module))
-    return "\n\n".join([introduction(module), "### Symbols", symbols, "### Equations", *sections])
+    about, symbols = (inspect.getdoc(module) or "").split("\n\nSymbols:\n\n")
+    introduction = markdown(about.partition("\n\n")[2])
+    listed = inline(symbols.replace("\n  ", " "))
+    return "\n\n".join([introduction, "### Symbols", listed, "### Equations", *sections])
 
 
 def equations(module: ModuleType) -> list[Callable[..., None]]:
@@ -107,11 +105,6 @@ def section(function: Callable[..., None], named: Formulations, unit: dict[str, 
         f"**{first}** `{function.__name__}` [{unit[first.split(', ')[0]]}; {users}]."
         f" {markdown(text)}"
     )
-
-
-def introduction(module: ModuleType) -> str:
-    """What a module says of itself, after its title."""
-    return markdown((inspect.getdoc(module) or "").partition("\n\n")[2])
 
 
 def units() -> dict[str, str]:
@@ -153,32 +146,6 @@ def markdown(text: str) -> str:
 def inline(text: str) -> str:
     """Inline mathematics and code."""
     return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$`\1`$", text))
-
-
-def symbol_tables(text: str) -> Iterator[str]:
-    """The tables of a docstring as lists; cells end where the rule of `=` above them ends."""
-    rule = re.compile(r"^=+( +=+)+$")
-    lines = text.splitlines()
-    marks = [number for number, line in enumerate(lines) if rule.match(line)]
-    for top, middle, bottom in zip(marks[::3], marks[1::3], marks[2::3], strict=True):
-        starts = [found.start() for found in re.finditer("=+", lines[top])]
-        yield "\n".join(_symbol(*_cells(line, starts)) for line in lines[middle + 1 : bottom])
-
-
-def _symbol(symbol: str, code: str, over: str, unit: str, meaning: str) -> str:
-    """One symbol: its name in the code, the sets that it ranges over, its unit and its meaning."""
-    about = "; ".join([*([f"over {over}"] if over else []), *([unit] if unit else [])])
-    return f"- {symbol} {code}{f' ({about})' if about else ''}: {meaning}"
-
-
-def _cells(line: str, starts: list[int]) -> list[str]:
-    """The cells of a line; a symbol longer than its column pushes the next cell to the right."""
-    ends = [*starts[1:], len(line) + 1]
-    cells = [line[start:end] for start, end in zip(starts, ends, strict=True)]
-    if not line[starts[1] - 1 : starts[1]].isspace():
-        first, second, *_ = re.split(r"  +", line)
-        cells[:2] = [first, second]
-    return [inline(cell.strip()) for cell in cells]
 
 
 def _network() -> NetworkData:

@@ -1,4 +1,4 @@
-"""A part of the cluster for each workload: equations and the formulations made of them.
+r"""A part of the cluster for each workload: equations and the formulations made of them.
 
 Each product is bought in one bracket of its prices.
 
@@ -9,6 +9,43 @@ that couples options is linear but for the brackets of prices. `TOTALS` gives ev
 product a quantity of its own. `SHARES` also divides it by workloads: no workload's share of a
 bracket is more than the workload could ever use, times the bracket, which is the tighter
 relaxation. Both have the same optima.
+
+Symbols:
+
+- :math:`o \in O, O_w` ``m.O``: options; those of a workload
+- :math:`w` ``m.W``: workloads
+- :math:`p \in P` ``m.P``: products of a kind with a limit
+- :math:`p \in D` ``m.D``: products with several brackets
+- :math:`b` ``m.PB``: brackets, paired with products
+- :math:`O_{wp}` ``users_of`` (over W x P): options of a workload that use p
+- :math:`P_k` ``m.K``: products of a kind with a limit
+- :math:`\ell` ``m.L``: limited resources
+- :math:`z_o` ``m.z`` (over O; 0 or 1): option o is chosen
+- :math:`y_p` ``m.y`` (over P; 0 or 1): product p is in use
+- :math:`v_{pb}` ``m.v`` (over P x B; 0 or 1): p is bought in bracket b
+- :math:`x_{pb}` ``m.x`` (over P x B; units): what is bought of p in bracket b
+- :math:`x_{wpb}` ``m.share`` (over W x PB; units): what a workload holds of that
+- :math:`c` ``m.C``: cores; c - 1 is c in the phase before
+- :math:`n_c` ``m.n`` (over C; switches): switches of a core
+- :math:`p_t, p_\tau` ``chain`` (units): a product in a phase, in one before
+- :math:`q` ``m.Q``: ways prices may turn out
+- :math:`\delta` ``m.regret`` (cost): the largest regret
+- :math:`K^q, h^q_o, h^{qc}` ``outlooks`` (over Q; cost): K, h and h of a core at such prices
+- :math:`b^q` ``min_value`` (over Q; cost): the least objective at such prices
+- :math:`K, \bar{K}` ``budget`` (USD): capex, and its limit
+- :math:`\alpha` ``weight`` (cost/USD): objective of a dollar of capex
+- :math:`k_o, h_o` ``usd, opex`` (over O; USD): capex, and objective beside it
+- :math:`k^c, h^c` ``core`` (USD): the same of a core switch
+- :math:`q_{op}, q^c_p` ``quantity`` (over O x P; units): units in an option, in a core switch
+- :math:`\overline{q}_{wp}` ``most_of`` (over W x P; units): most that w could hold of p
+- :math:`g_{pb}, p_{pb}` ``offsets, usd`` (over P x B; USD): bill of a bracket, price of its units
+- :math:`t_{pb}, \overline{t}_{pb}` ``start, ends_of`` (over P x B; units): where a bracket begins
+  and ends
+- :math:`q_k` ``max_products`` (over K; products): distinct products of a kind
+- :math:`a^\ell_o, a^{\ell c}` ``use, core`` (over L x O; resource): use by an option, by a core
+  switch
+- :math:`\bar{a}^\ell` ``cap`` (over L; resource): limit on a resource
+- :math:`R_c, r_{co}` ``ports, up`` (over C x O; ports): ports of a core switch, of an option
 """
 
 from __future__ import annotations

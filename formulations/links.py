@@ -1,9 +1,28 @@
-"""Direct links between domains, with the flows they carry: equations and the formulations made of
+r"""Direct links between domains, with the flows they carry: equations and the formulations made of
 them.
 
-An iteration has phases that take turns on the links. Phase k runs at the pace :math:`\\lambda_k`
+An iteration has phases that take turns on the links. Phase k runs at the pace :math:`\lambda_k`
 (links): at twice the pace it takes half the time. Each has all links to itself, so a link serves as
 many phases as there are.
+
+Symbols:
+
+- :math:`p \in P` ``m.P``: pairs of domains
+- :math:`\lvert p \rvert` ``pairs`` (over P; pairs): pairs in an orbit
+- :math:`w \in W` ``m.W``: domains
+- :math:`k` ``m.K``: phases, which take turns on the links
+- :math:`s, v, i, j` ``m.B, m.E``: source, target, ends of an arc
+- :math:`n_p, n_{ij}` ``m.n`` (over P; links): links of a pair
+- :math:`q_w` ``m.q`` (over W; links): whole links at a domain
+- :math:`f^k_{s,ij}` ``m.f`` (over K x X; links): flow of a source over an arc
+- :math:`\lambda_k` ``m.pace`` (over K; links): pace of a phase
+- :math:`u_k` ``m.u`` (over K; 1/links): time of a phase at its pace, from below
+- :math:`e_{wp}` ``ends`` (over W x P; pairs): pairs of an orbit that a domain belongs to
+- :math:`\bar{p}_w` ``ports`` (over W; links): ports of a domain
+- :math:`\delta^k_{sv}, \delta^k_w` ``demand, sent`` (over K x B, W; 1): sent to a domain, by a
+  domain, at a pace of 1
+- :math:`w_{jk}` ``weight`` (over J x K; links): pace a phase needs alone, by affine piece j
+- :math:`\hat\lambda_k` ``paces`` (over K; links): where a tangent touches
 """
 
 from __future__ import annotations

@@ -1,8 +1,33 @@
-"""One network, one or more workloads that use it in turn: data, equations and the formulations made
-of them.
+r"""One network, one or more workloads that use it in turn: data, equations and the formulations
+made of them.
 
 `NETWORK` states what a mapping demands of the network in whole links. `FRONT` has no mappings: what
 they demand stands in the fewest uplinks of each family, which change from bound to bound.
+
+Symbols:
+
+- :math:`f \in F` ``m.F``: families, alike but for their uplinks
+- :math:`k \in K` ``m.K``: contexts, which mappings tell apart
+- :math:`F_k` ``families_of`` (over K): families of a context
+- :math:`c \in C` ``m.C``: columns: a workload's mapping in a context
+- :math:`w` ``m.WK``: workloads, paired with contexts
+- :math:`C_{wk}` ``columns_of`` (over W x K): columns of a workload in a context
+- :math:`\ell \in L` ``m.L``: limits on a resource
+- :math:`y_f` ``m.y`` (over F; 0 or 1): family f is built
+- :math:`u_f` ``m.u`` (over F; links): uplinks of a leaf
+- :math:`s_f` ``m.s`` (over F; switches): spines of one plane
+- :math:`z_c` ``m.z`` (over C; 0 or 1): column c is used
+- :math:`a_f` ``fixed`` (over F; cost): price of a family
+- :math:`b_f` ``uplink`` (over F; cost): price of an uplink of every leaf
+- :math:`e_f` ``spine`` (over F; cost): price of a spine of every plane
+- :math:`\underline{u}_f` ``min_uplinks`` (over F; links): fewest uplinks of a leaf
+- :math:`\overline{u}_f` ``max_uplinks`` (over F; links): most uplinks of a leaf
+- :math:`N_f` ``leaves`` (over F; switches): leaves of one plane, 0 without spines
+- :math:`R_f` ``radix`` (over F; ports): ports of a spine for leaves
+- :math:`n_c` ``need`` (over C; links): least uplinks with which c meets its bound
+- :math:`a^\ell_f, b^\ell_f, e^\ell_f` ``resources`` (over L x F; resource): use of a resource, as
+  the cost
+- :math:`\bar{b}^\ell` ``cap`` (over L; resource): limit on a resource
 """
 
 from __future__ import annotations

@@ -1,8 +1,23 @@
-"""A cluster at several sites whose gradients go round one ring: equations and the formulation made
+r"""A cluster at several sites whose gradients go round one ring: equations and the formulation made
 of them.
 
 Which sites take part, and in which order the ring joins them, is decided outside: one model for
 each ring.
+
+Symbols:
+
+- :math:`o \in O, O_s` ``m.O``: options; those of a site
+- :math:`s` ``m.S``: sites of the ring
+- :math:`e` ``m.E``: links of the ring
+- :math:`\ell` ``m.L``: limited resources
+- :math:`z_o` ``m.z`` (over O; 0 or 1): option o is chosen
+- :math:`c_e` ``m.c`` (over E; channels): channels lit on a link
+- :math:`k_o, k_e` ``cost, channel`` (over O, E; cost): price of an option, of a channel
+- :math:`n_o, n` ``share, shares`` (over O; shares): shares of an option, of the cluster
+- :math:`a_{oe}` ``need`` (over O x E; channels): least channels with which o is in time
+- :math:`b^\ell_o, b^\ell_e` ``use, channel`` (over L x O; resource): use by an option, by a
+  channel
+- :math:`\bar{b}^\ell` ``cap`` (over L; resource): limit on a resource
 """
 
 from __future__ import annotations

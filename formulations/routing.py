@@ -1,9 +1,21 @@
-"""Routes of least worst load in a two-layer Clos: equations and the formulation made of them.
+r"""Routes of least worst load in a two-layer Clos: equations and the formulation made of them.
 
 Loads depend on how many flows a pair of leaves sends through a core, and not on which: flows of a
 pair are equal, and any way to deal them out to the cores has the same loads. So one whole variable
 for each pair and core is as exact as a binary for each flow and core, without the symmetry between
 a pair's flows.
+
+Symbols:
+
+- :math:`p = (s, d) \in P` ``m.P``: ordered pairs of leaves with flows
+- :math:`m \in M` ``m.M``: cores
+- :math:`M_p` ``cores_of`` (over P): cores with links to both leaves
+- :math:`x_{pm}` ``m.x`` (over P x M; flows): flows of a pair through a core
+- :math:`\omega` ``m.worst`` (1/U): flows per link on the worst bundle
+- :math:`n_p` ``flows`` (over P; flows): flows of a pair
+- :math:`e_{im}` ``step`` (over L x M; 1/U): load of a bundle by one flow, U / links
+- :math:`\underline\omega` ``min_load`` (1/U): least load of the worst bundle
+- :math:`\bar\omega` ``max_load`` (1/U): most load of the worst bundle
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import formulations
 from formulations import choice, links, network, ring, routing
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -44,8 +43,8 @@ def test_labels_are_used_once() -> None:
 
 
 def test_every_symbol_has_its_line() -> None:
-    text = inspect.getdoc(formulations) or ""
-    symbols = re.findall(r"^:math:`([^`]+)`", text, re.MULTILINE)
+    texts = [inspect.getdoc(module) or "" for module in (network, routing, choice, ring, links)]
+    symbols = re.findall(r"^- :math:`([^`]+)`", "\n".join(texts), re.MULTILINE)
     assert len(symbols) > 25
     assert all(f"- $`{symbol}`$ `" in TEXT for symbol in symbols)
     assert len(re.findall(r"^- \$`.+`\$ `.+`.*: .+$", TEXT, re.MULTILINE)) == len(symbols)
