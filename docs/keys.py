@@ -98,11 +98,12 @@ def title(path: str, part: dict[str, Any]) -> str:
 
 def section(heading: str, table: dict[str, Any]) -> str:
     """One table with its keys."""
-    said = re.sub(r"docs/\w+\.md", r"`\g<0>`", table["description"].split("\n")[0])
+    summary = " ".join(table["description"].split("\n\n")[0].split())
+    summary = re.sub(r"docs/\w+\.md", r"`\g<0>`", summary)
     lines = "\n".join(
         key_line(key, part, table.get("required", ())) for key, part in table["properties"].items()
     )
-    return f"\n## {heading}\n\n{said}\n\n{lines}"
+    return f"\n## {heading}\n\n{summary}\n\n{lines}"
 
 
 def key_line(key: str, part: dict[str, Any], required: Collection[str]) -> str:

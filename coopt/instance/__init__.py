@@ -1,1 +1,1 @@
-"""Instances: load, validate, resolve catalog names. Knows nothing of optimisation."""
+"""Instances: loading, validation, and resolution of catalog names. Independent of optimisation."""

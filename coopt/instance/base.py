@@ -1,4 +1,4 @@
-"""The form every part of an instance shares: frozen, and no key that nobody reads."""
+"""Base classes of all tables of an instance: frozen, and without unknown keys."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
@@ -7,15 +7,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 
 class Table(BaseModel):
-    """A frozen table; unknown keys are refused and text never turns into a number."""
+    """A frozen table that refuses unknown keys and does not convert text to numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
     __slots__ = ("_hash",)  # no copy takes it along, so that one with changes has a hash of its own
 
     def __hash__(self) -> int:
-        """The hash of all fields, worked out once: what is kept of a question is looked up by whole
-        tables.
-        """
+        """Hash of all fields, computed once, since caches are keyed by whole tables."""
         try:
             value: int = object.__getattribute__(self, "_hash")
         except AttributeError:
@@ -25,7 +23,7 @@ class Table(BaseModel):
 
 
 def _tuple_from_one(value: Any) -> Any:
-    """A list of one may be written without brackets; a number that is listed twice counts once."""
+    """Accept a single value in place of a list, and drop duplicate numbers."""
     if not isinstance(value, list | tuple):
         return (value,)
     are_numbers = all(isinstance(entry, int | float) for entry in value)
@@ -33,7 +31,9 @@ def _tuple_from_one(value: Any) -> Any:
 
 
 def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Every value once; all of them where some are tables or lists, which are refused later on."""
+    """Return the distinct values; all of them where some are tables or lists, which are refused
+    later.
+    """
     entries = tuple(values)
     try:
         return tuple(dict.fromkeys(entries))
@@ -54,8 +54,8 @@ def _not_vanishing(value: float) -> float:
 
 
 class Range(Table):
-    """Whole numbers that are evenly apart, to choose from, in place of a list: `least`, `least +
-    step`, and so on.
+    """Evenly spaced integers in place of a list: `least`, `least + step`, and so on up to
+    `most`.
     """
 
     least: Annotated[int, Field(ge=1, le=MOST, description="the first of them")]
@@ -77,9 +77,7 @@ class Range(Table):
 
 
 def first_of_list(list_key: str, key: str) -> str:
-    """What is wrong where the list that a key was written as, and is kept beside it, begins with
-    another value.
-    """
+    """Return the complaint for a key whose stored list begins with another value."""
     return (
         f"{list_key}: begins with another value than {key}, needs the list to be written as {key} ="
         " [...]"
@@ -87,7 +85,7 @@ def first_of_list(list_key: str, key: str) -> str:
 
 
 def of_range(value: Any) -> Any:
-    """The numbers of a range that is written as a table; any other value as it is."""
+    """Return the numbers of a range that is written as a table; any other value unchanged."""
     if not isinstance(value, Mapping):
         return value
     bounds = Range.model_validate(value)
@@ -101,7 +99,7 @@ be what is there.
 
 
 def _whole_number(value: Any) -> Any:
-    """`1e3`, which TOML reads as a float, where a whole number is meant."""
+    """Accept `1e3`, which TOML reads as a float, as an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -125,8 +123,8 @@ one_or_series = BeforeValidator(
 
 
 def series_of(*meanings: str) -> BeforeValidator:
-    """A list with one number for each of these; one of another length is told what its numbers
-    mean.
+    """Return a validator for lists with one number per given item; its complaint names the
+    items.
     """
 
     def read(value: Any) -> tuple[Any, ...]:
@@ -143,10 +141,10 @@ Tag = Literal["S", "2nd", "D", "M"]
 
 
 class Provenance(Table):
-    """Where figures come from.
+    """Sources of figures.
 
     Tags: S read in the named source, 2nd quoted by somebody else, D derived (formula in `source`),
-    M recalled and not seen in a source.
+    M recalled without a source.
     """
 
     fields: Annotated[
@@ -157,7 +155,7 @@ class Provenance(Table):
 
 
 class Entry(Table):
-    """A named thing one can buy or train, with the provenance of its figures."""
+    """A named product or model, with the provenance of its figures."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]
     description: Annotated[str, Field(description="for those who read it")] = ""

@@ -1,11 +1,11 @@
-"""The catalog: find an entry by name, or change some keys of one.
+"""The catalog: entries by name, and entries with some keys changed.
 
-How often parts of a cluster fail is an entry too, with the interval that its source allows for; and
-GPUs say how far iteration times that are predicted for them are off.
+Failure rates of parts, with the intervals that their source gives, are an entry too; GPUs state the
+errors of iteration times predicted for them.
 
 Each file of `coopt/catalog/` holds one kind as an array of tables; names are unique within their
-kind. Entries of one's own (`coopt/instance/quotes.py`) come before those of the same name that ship
-with coopt.
+kind. User entries (`coopt/instance/quotes.py`) take precedence over catalog entries of the same
+name.
 """
 
 import math
@@ -29,9 +29,7 @@ Yearly = Annotated[float, Field(ge=0, le=1000)]
 
 
 class ModelError(Entry):
-    """Errors of predicted times on runs of one kind of hardware and precision, or of one kind of
-    model.
-    """
+    """Errors of predicted times on runs of one hardware and precision, or of one kind of model."""
 
     left_out: Annotated[
         Fraction,
@@ -43,7 +41,7 @@ class ModelError(Entry):
 
 
 class FailureRate(Table):
-    """Failures of one part, or flaps, in a year of 8,760 hours."""
+    """Failures (or link flaps) of one part per year of 8,760 hours."""
 
     per_year: Annotated[Yearly, Field(description="how often it happens to one part (1/year)")] = (
         0.0
@@ -65,8 +63,8 @@ class FailureRate(Table):
         return self
 
     def at(self, end: str) -> float:
-        """The rate at an end of its interval, "low" or "high"; as published for any other word, or
-        without an end.
+        """Return the rate at the "low" or "high" end of its interval; the published rate for any
+        other value or without an interval.
         """
         value = {"low": self.low, "high": self.high}.get(end)
         return self.per_year if value is None else value
@@ -76,7 +74,7 @@ NEVER = FailureRate()
 
 
 class FailureRates(Entry):
-    """How often each kind of part ends a training run, and how often links flap."""
+    """Rates at which each kind of part ends a training run, and at which links flap."""
 
     gpu: Annotated[FailureRate, Field(description="a GPU that trains, without its memory")] = NEVER
     hbm: Annotated[FailureRate, Field(description="the memory of a GPU that trains")] = NEVER
@@ -103,7 +101,7 @@ class FailureRates(Entry):
 
     @property
     def of_part(self) -> dict[str, FailureRate]:
-        """The rate of every kind of part whose failure may end a run."""
+        """The rate of every kind of part whose failure can end a run."""
         names = ("gpu", "hbm", "host", "nic", "optic", "switch", "domain", "software")
         return {name: getattr(self, name) for name in names}
 
@@ -126,8 +124,8 @@ Book = Mapping[str, Mapping[str, Entry]]
 
 
 class Changed(BaseModel):
-    """An entry with some keys changed: those that stand here, tables in it key by key; all others
-    are kept.
+    """An entry with some keys changed: nested tables are merged key by key, and other keys are
+    kept.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -137,13 +135,13 @@ class Changed(BaseModel):
 
 @cache
 def _tables(kind: str) -> dict[str, Any]:
-    """The file of a kind as it is written."""
+    """Return the file of a kind as parsed TOML."""
     return tomllib.loads(files("coopt").joinpath("catalog", f"{kind}.toml").read_text("utf-8"))
 
 
 @cache
 def entries(kind: str) -> dict[str, Entry]:
-    """All catalog entries of a kind by name, in file order; read once."""
+    """Return all catalog entries of a kind by name, in file order; cached."""
     tables = _tables(kind)
     rows = [KINDS[kind].model_validate(row) for row in tables[kind]]
     rows += [_at_one_rate(rows, **row) for row in tables.get("at_one_rate", ())]
@@ -153,9 +151,7 @@ def entries(kind: str) -> dict[str, Entry]:
 
 
 def box_of(name: str) -> Switch | None:
-    """The box that a switch of the catalog is at one of its rates alone; None where it is no such
-    name.
-    """
+    """Return the multi-rate switch of which a catalog switch is one mode; None for other names."""
     return _boxes().get(name)
 
 
@@ -168,10 +164,10 @@ def _boxes() -> dict[str, Switch]:
 
 
 def ports_of_modules(switch: Switch, links: int) -> int:
-    """The ports of a switch, as it is run, that its cages have modules for which carry so many
-    links each.
+    """Return the number of ports that the cages of a switch serve with modules of `links` links
+    each.
 
-    A switch of one rate of a box of the catalog has the cages of the box.
+    A single-rate switch taken from a multi-rate one has the cages of the latter.
     """
     box = box_of(switch.name) or switch
     # a number of cages that is whole but for rounding does not lose one
@@ -182,8 +178,8 @@ def ports_of_modules(switch: Switch, links: int) -> int:
 def _at_one_rate(
     catalogued: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str
 ) -> Switch:
-    """A switch of the catalog run in one of its modes alone, by a name of its own and at the price
-    of the box.
+    """Return a catalog switch in one of its modes only, under its own name and at the same
+    price.
     """
     ways = (
         way
@@ -199,12 +195,12 @@ def _at_one_rate(
 
 
 def listed(kind: str | None = None) -> dict[str, Any]:
-    """The catalog: entries by name of one kind, or of every kind by kind.
+    """Return catalog entries by name: of one kind, or of every kind, by kind.
 
     Raises
     ------
     InstanceError
-        When there is no such kind.
+        If there is no such kind.
 
     Examples
     --------
@@ -224,17 +220,17 @@ class UnknownNameError(ValueError):
 
 
 def find(kind: str, name: str, own: Book | None = None) -> Entry:
-    """The entry of that kind and name.
+    """Return the entry of a kind and name.
 
     Parameters
     ----------
     own
-        Entries that come before those of the catalog.
+        User entries, which take precedence over the catalog.
 
     Raises
     ------
     ValueError
-        When there is none; the message names the closest entries.
+        If there is none; the message names the closest entries.
     """
     by_name = {**entries(kind), **(own or {}).get(kind, {})}
     if name in by_name:
@@ -249,13 +245,13 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
 
 
 def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeValidator:
-    """Let a field take a catalog name, or a table that changes an entry, in place of a whole table
-    of that kind.
+    """Return a validator that accepts a catalog name, or a table that changes an entry, in place of
+    a whole table.
 
     Parameters
     ----------
     listed
-        Whether a list may stand in the place of the field, which the table around it takes apart.
+        Whether the field may hold a list, which the enclosing table resolves.
     optional
         Whether the field may be None.
     """
@@ -279,13 +275,13 @@ def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeV
 
 
 def changed(kind: str, table: Mapping[str, Any], book: Book | None = None) -> dict[str, Any]:
-    """The table of the entry that `extends` names, with the other keys changed; their own sources
+    """Return the table of the entry named by `extends` with the other keys applied; new sources
     come first.
 
     Raises
     ------
     ValueError
-        When there is no such entry.
+        If there is no such entry.
     """
     name = table["extends"]
     if not isinstance(name, str):
@@ -306,7 +302,7 @@ def changed(kind: str, table: Mapping[str, Any], book: Book | None = None) -> di
 
 
 def _merged(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The table with values replaced, tables inside key by key."""
+    """Return the table with values replaced, merging nested tables key by key."""
     return table | {
         key: (
             _merged(table[key], value)
@@ -318,7 +314,7 @@ def _merged(table: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _without(source: Provenance, base: Entry, changes: Mapping[str, Any]) -> Provenance | None:
-    """The source of the figures that stay; None where none does."""
+    """Return the source restricted to the figures that did not change; None if all did."""
     fields: list[str] = []
     for field in source.fields:
         field_key, _, inner_key = field.partition(".")

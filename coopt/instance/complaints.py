@@ -1,4 +1,4 @@
-"""Turn validation errors into sentences: key, value, what is needed."""
+"""Turns validation errors into sentences: key, value, and what is required."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 
 def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
-    """One sentence for each thing that is wrong, without repetition."""
+    """Return one sentence per error, without repetition."""
     items = _nearest_branches(
         [item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])]
     )
@@ -68,12 +68,12 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
 
 
 def _is_told_twice(loc: tuple[int | str, ...]) -> bool:
-    """Whether a place is the first of a list that another key holds as well."""
+    """Whether a location is the first element of a list that another key holds too."""
     return any(key in LISTED_AS and after == 0 for key, after in pairwise(loc))
 
 
 def _one_of(needs: Iterable[str]) -> str:
-    """Needs of several types of a value as one, words of all of them first."""
+    """Combine the requirements of alternative types into one, words first."""
     distinct = [*dict.fromkeys(needs)]
     words = dict.fromkeys(
         word for need in distinct if WORDS.match(need) for word in re.findall("'[^']*'", need)
@@ -84,11 +84,10 @@ def _one_of(needs: Iterable[str]) -> str:
 
 
 def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of a value that may have several types: what is wrong within the type it has, not that it
-    lacks the others.
+    """For a value with alternative types, keep only the errors of the type that it has.
 
-    A word that is none of those known may have been meant for a number as well. A list is not too
-    short where its entries are refused.
+    An unknown word may have been meant as a number too. A list is not reported as too short if its
+    entries are refused.
     """
     places = [
         (key_path(item["loc"]), item["type"])
@@ -126,7 +125,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
 
 
 def _need(item: Mapping[str, Any]) -> str:
-    """What a value has to be instead."""
+    """Return what a value has to be."""
     kind, context = item["type"], item.get("ctx", {})
     if kind == "literal_error" and " or " not in context["expected"]:
         return f"needs {context['expected']}"
@@ -138,7 +137,7 @@ def _need(item: Mapping[str, Any]) -> str:
 
 
 def key_path(loc: tuple[int | str, ...]) -> str:
-    """`workload[0].mapping.tp` from pydantic's location, without its notes on unions."""
+    """Convert a location of pydantic to `workload[0].mapping.tp`, without notes on unions."""
     path = ""
     for part in loc:
         if isinstance(part, int):
@@ -158,8 +157,8 @@ def _excerpt(value: Any) -> str:
 
 
 def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -> str:
-    """The keys of the table that holds an unknown one; only the closest when some are close, or
-    tables that have it (and take lists, where it is one).
+    """Return the keys that the table of an unknown key has: close ones if any, or other tables with
+    that key.
     """
     keys = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
@@ -173,7 +172,7 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
 
 
 def _takes(table: type[BaseModel], key: str, value: Any) -> bool:
-    """Whether a table has a key, and takes a list there where the value is one."""
+    """Whether a table has a key, with a list type if the value is a list."""
     if key not in table.model_fields or not isinstance(value, list | tuple):
         return key in table.model_fields
     try:
@@ -186,7 +185,7 @@ def _takes(table: type[BaseModel], key: str, value: Any) -> bool:
 
 
 def _tables_in(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
-    """Tables that a file may hold, and those inside them, by their dotted keys."""
+    """Yield the tables of a file, including nested ones, by dotted key."""
     for name in root.model_fields:
         if (table := _table_at(root, name)) is not None and table.__name__ not in CATALOGED:
             yield name, table
@@ -194,7 +193,7 @@ def _tables_in(root: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseModel]:
-    """The table that holds the last key of a location."""
+    """Return the table that contains the last key of a location."""
     table = root
     for part in loc[:-1]:
         part_table = _table_at(table, part) if isinstance(part, str) else table
@@ -212,7 +211,7 @@ def _table_at(table: type[BaseModel], key: str) -> type[BaseModel] | None:
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:
-    """The table that an annotation holds, in whatever list or choice; None where it holds none."""
+    """Return the table type within an annotation, inside lists or unions; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in getattr(annotation, "__args__", ()):

@@ -1,5 +1,5 @@
-"""What ties the networks of a question: limits of them all, what islands share, phases, sites, what
-a plan stands.
+"""What couples the networks of a question: total limits, sharing between islands, phases, sites,
+and losses to survive.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ MOST_SITES = 6  # rings through more sites are too many to try one by one
 
 
 class Limits(Table):
-    """Caps on what `include` counts."""
+    """Caps on totals of what `include` counts."""
 
     power_mw: Annotated[
         float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")
@@ -50,10 +50,9 @@ class Limits(Table):
     ] = None
 
     def against(self, *, usd: Any, w: Any, racks: Any) -> dict[str, tuple[Any, float]]:
-        """What a bill and racks take of each limit that is set, and the limit, both in its own
-        unit.
+        """Return the use of each given limit and the limit itself, in the limit's unit.
 
-        Racks may be unknown where they have no limit.
+        `racks` may be unknown if they are not limited.
         """
         amounts = {"power_mw": w / 1e6, "capex_usd": usd, "racks": racks}
         return {
@@ -64,12 +63,12 @@ class Limits(Table):
 
     @property
     def given(self) -> dict[str, float]:
-        """The limits that are set, by their keys, each in its own unit."""
+        """The limits given, by key, each in its own unit."""
         return {key: cap for key in LIMITED if (cap := getattr(self, key)) is not None}
 
     @property
     def sums(self) -> dict[BillKind, float]:
-        """The most of each sum of a bill that has a limit (USD or W)."""
+        """The limit on each sum of a bill that has one (USD or W)."""
         return {
             kind: cap * scale
             for kind, (key, scale) in OF_SUM.items()
@@ -93,8 +92,8 @@ one of its own.
 
 
 class MostProducts(Table):
-    """How many different products of a kind all islands together may use; what is left out is
-    free.
+    """Maximum number of different products of a kind in use over all islands; unlimited if
+    omitted.
     """
 
     hb: Annotated[Count | None, Field(description="kinds of HB domain")] = None
@@ -104,7 +103,7 @@ class MostProducts(Table):
 
     @property
     def given(self) -> dict[str, int]:
-        """The most products of each kind that has a limit."""
+        """The maximum number of products of each limited kind."""
         return {
             kind: limit
             for kind in type(self).model_fields
@@ -159,8 +158,8 @@ class Discount(Table):
         return self
 
     def prices(self, usd: float) -> tuple[float, ...]:
-        """The prices from each threshold on, of a product whose price is `usd` (USD); shares give
-        whole cents.
+        """Return the price from each threshold on (USD) for a product at list price `usd`; shares
+        are rounded to cents.
         """
         if self.usd is not None:
             return self.usd
@@ -169,8 +168,8 @@ class Discount(Table):
 
 
 class Sharing(Table):
-    """How workloads share the cluster: all of it in turn, or an island of HB domains each at the
-    same time.
+    """How workloads share the cluster: one after the other on all of it, or each on its own island
+    of HB domains.
     """
 
     mode: Annotated[
@@ -192,17 +191,17 @@ class Sharing(Table):
 
     @property
     def of_one_part(self) -> "Sharing":
-        """What holds for each part alone, and not for all together: its links into the core."""
+        """The settings that apply to a single part: its links into the core."""
         return Sharing(core=self.core)
 
     @property
     def optic_in_use(self) -> str | None:
-        """The optic that stands whatever islands consist of, if one is named: that of the core."""
+        """The optic named for the core, if any, which is in use whatever islands consist of."""
         return None if self.core is None else self.core.optic
 
 
 class Core(Table):
-    """Switches between islands, and what islands must be able to send through them."""
+    """Switches between islands, and the bandwidth required through them."""
 
     switch: Annotated[
         Name, Field(description="name of a listed switch, which the core consists of")
@@ -222,9 +221,7 @@ class Core(Table):
 
 
 class PhaseWorkload(Table):
-    """A workload of `[[workload]]` that trains in a phase; a bound given here takes the place of
-    its own.
-    """
+    """A workload of `[[workload]]` that trains in a phase; a bound given here replaces its own."""
 
     name: Annotated[Name, Field(description="name of the workload")]
     max_iteration_time_s: Annotated[
@@ -242,12 +239,12 @@ class PhaseWorkload(Table):
 
     @property
     def bound(self) -> dict[str, float]:
-        """The keys of the bound given here; empty where the workload keeps its own."""
+        """The keys of the bound given here; empty if the workload keeps its own."""
         return {key: value for key in BOUND_KEYS if (value := getattr(self, key)) is not None}
 
 
 class PriceFactors(Table):
-    """What a phase pays over the prices of the instance, by the kind of the bill; 1 is the same
+    """Prices of a phase relative to those of the instance, by kind of the bill; 1 is the same
     price.
     """
 
@@ -265,7 +262,7 @@ class PriceFactors(Table):
 
 
 def _workload_row(value: Any) -> Any:
-    """A workload may be given by its name alone."""
+    """Accept the name of a workload in place of a table."""
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -275,7 +272,7 @@ NamedWorkload = Annotated[
 
 
 class Phase(Table):
-    """A step of growth: what is there from `year` on, until the next phase."""
+    """A step of growth: the cluster from `year` on, until the next phase."""
 
     year: Annotated[
         float, Field(ge=0, le=10_000, description="when it begins, such as 2027 or 1.5")
@@ -337,8 +334,8 @@ class Wan(Table):
 
 
 def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
-    """What a site with some of the shares trains: its part of every batch, in the time of the
-    whole.
+    """Return what a site with some of the shares trains: its part of every batch, in the same
+    time.
     """
     changes = {
         "global_batch": workload.global_batch * shares // all_shares,
@@ -359,7 +356,7 @@ Losses = Mapping[Lost, float]
 
 
 class Prices(Table):
-    """Intervals of factors on the prices of a kind of item; [1, 1] where left out."""
+    """Intervals of factors on the prices of a kind of item; [1, 1] if omitted."""
 
     hb: Annotated[Interval, Field(description="HB domains; their idle GPUs go by gpu")] = (1.0, 1.0)
     nic: Annotated[Interval, Field(description="NICs")] = (1.0, 1.0)
@@ -386,9 +383,7 @@ class Prices(Table):
 
 
 class Slower(Table):
-    """Factors by which bounds grow while a part is lost; 1 where left out, one number for all of
-    them.
-    """
+    """Factors on bounds while a part is lost; 1 if omitted, or one number for all parts."""
 
     nic: Annotated[Longer, Field(description="while a NIC is lost")] = 1.0
     leaf: Annotated[Longer, Field(description="while a leaf switch is lost")] = 1.0
@@ -402,7 +397,7 @@ class Slower(Table):
 
 
 def _slower(value: Any) -> Any:
-    """A number holds for every part."""
+    """Apply a single number to every part."""
     if isinstance(value, Mapping | Slower):
         return value
     if (
@@ -415,7 +410,7 @@ def _slower(value: Any) -> Any:
 
 
 class Robust(Table):
-    """Losses to survive, and intervals in which prices and efficiency may turn out."""
+    """Losses to survive, and intervals of possible prices and efficiency."""
 
     survive: Annotated[
         tuple[Lost, ...],
@@ -453,20 +448,20 @@ class Robust(Table):
     ] = "worst-case"
 
     def surviving(self, losses: Losses) -> "Robust":
-        """The same with these losses alone, each with bounds as much longer."""
+        """Return a copy with only these losses, each with its factor on bounds."""
         return self.model_copy(
             update={"survive": tuple(losses), "slower": Slower.model_validate(losses)}
         )
 
     @property
     def certain(self) -> "Robust":
-        """What may be lost, with nothing else in doubt."""
+        """Return a copy with the losses but without uncertain prices and efficiency."""
         return Robust(survive=self.survive, slower=self.slower)
 
 
 def corners(prices: Prices) -> list[dict[str, float]]:
-    """Every choice of an end of each interval: cost is linear in prices, so the extremes lie
-    here.
+    """Return every combination of interval ends: cost is linear in prices, so extremes lie
+    there.
     """
     ends = {kind: tuple(dict.fromkeys(interval)) for kind, interval in prices.intervals.items()}
     return [dict(zip(ends, factors, strict=True)) for factors in product(*ends.values())]

@@ -1,4 +1,4 @@
-"""Designs of networks without a workload: the form of a file such as
+"""Network designs without a workload: the format of files such as
 `instances/designs/published.toml`.
 """
 
@@ -27,7 +27,7 @@ Counts = Annotated[
 
 
 class TierForm(Table):
-    """One tier of a design: all its switches are alike."""
+    """One tier of a design, with identical switches."""
 
     ports: Annotated[Whole, Field(ge=2, le=100_000, description="ports of a switch")]
     down: Annotated[
@@ -57,8 +57,8 @@ class TierForm(Table):
 
 
 class Hall(NetworkHallRows):
-    """A hall with domains in order and every switch amid what hangs below it, or in a rack for
-    switches behind that.
+    """A hall with domains in order; switches stand amid what is connected below them, or in racks
+    of their own.
     """
 
     racks_per_domain: Annotated[
@@ -66,13 +66,13 @@ class Hall(NetworkHallRows):
     ]
 
     def rack_of(self, domain: int) -> int:
-        """The rack of a domain, the middle one of several."""
+        """Return the rack of a domain; the middle one if it has several."""
         return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
 
 
 class ByHbDomain(Table):
-    """End points of a network beside that of a plan: so many for each HB domain of the plan, and so
-    many more.
+    """End points of a network beside that of a plan: a number per HB domain of the plan, plus a
+    constant.
     """
 
     per_hb_domain: Annotated[
@@ -84,7 +84,7 @@ class ByHbDomain(Table):
 
 
 class Published(Table):
-    """What a source counts."""
+    """The counts that a source states."""
 
     switches: Annotated[Counts, Field(description="of each tier over all planes, leaves first")]
     links: Annotated[
@@ -97,7 +97,7 @@ class Published(Table):
 
 
 class PublishedDesign(Table):
-    """A network: what it joins, how leaves are filled, and its tiers from the leaves up
+    """A network: its end points, how leaves are filled, and its tiers from the leaves up
     (docs/designs.md).
     """
 
@@ -168,18 +168,18 @@ class PublishedDesign(Table):
 
     @property
     def gpus(self) -> int:
-        """GPUs installed."""
+        """Number of GPUs installed."""
         return self.installed * self.gpus_per_domain
 
     @property
     def installed(self) -> int:
-        """HB domains installed, or hosts where this is beside a plan."""
+        """Number of HB domains installed, or of hosts for a network beside that of a plan."""
         assert isinstance(self.domains, int), "counted by a plan as soon as the file is read"
         return self.domains
 
     def at_prices(self, factors: Mapping[str, float]) -> Self:
-        """The design with prices that are multiplied by a factor for each kind of product, by 1
-        where there is none.
+        """Return the design with prices multiplied by a factor per kind of product (1 if
+        omitted).
         """
 
         def priced(kind: str, product: Any) -> Any:
@@ -220,12 +220,12 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
     Parameters
     ----------
     hb_domains
-        HB domains of the plan beside which they are built, if they are.
+        Number of HB domains of the plan that the designs are built beside, if any.
 
     Raises
     ------
     InstanceError
-        With every complaint found: file, design, key, value given, what is needed.
+        With all complaints: file, design, key, given value, requirement.
     """
     file = Path(path)
     table = read_toml(file, "a file of designs (docs/designs.md describes the form)")
@@ -254,7 +254,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
 
 
 def _beside(design: PublishedDesign, hb_domains: int | None) -> PublishedDesign:
-    """The design with its domains counted by those of a plan."""
+    """Return the design with its domains counted by those of a plan."""
     by = design.domains
     if not isinstance(by, ByHbDomain) or hb_domains is None:
         return design
@@ -262,7 +262,7 @@ def _beside(design: PublishedDesign, hb_domains: int | None) -> PublishedDesign:
 
 
 def _with_id(sentence: str, table: dict[str, Any]) -> str:
-    """The sentence with the id of a design in place of its number."""
+    """Replace the number of a design in a sentence by its id."""
     match = re.match(r"design\[(\d+)\]\.?", sentence)
     rows = table.get("design")
     row = rows[int(match[1])] if match and isinstance(rows, list) else None
@@ -272,7 +272,7 @@ def _with_id(sentence: str, table: dict[str, Any]) -> str:
 
 
 def contradictions(design: PublishedDesign) -> Iterator[str]:
-    """What keys of a design say against each other, one sentence each."""
+    """Yield one sentence for each contradiction between keys of a design."""
     rails, unit, leaf = design.rails, design.unit_domains, design.leaf_domains
     if rails is not None and design.gpus_per_domain % rails:
         yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"

@@ -1,4 +1,4 @@
-"""What a user is told when an input cannot be used, and names as they stand in a sentence."""
+"""The error for unusable input, and helpers to write names and numbers in sentences."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[
 
 
 class InstanceError(ValueError):
-    """An input that cannot be used; every complaint names the place, what was given and what is
-    needed.
+    """An input that cannot be used.
 
     Parameters
     ----------
     complaints
-        One sentence each; all that were found, not the first.
+        One sentence per problem found, each with the place, the given value and the requirement.
     """
 
     def __init__(self, complaints: str | Iterable[str]) -> None:
@@ -46,8 +45,8 @@ def _enumeration(names: Iterable[str], word: str) -> str:
 
 
 def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """What people call the rows of a table that nobody checked, as `rows_by_name` has it; no table
-    of which one row has no name.
+    """Return the names of the rows of each table in unchecked input, as `rows_by_name` does; tables
+    with an unnamed row are left out.
     """
     names_by_table = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
     names_by_table |= {
@@ -62,7 +61,7 @@ def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _names_of(rows: Any, called: Callable[[Mapping[str, Any]], str | None]) -> tuple[str, ...]:
-    """What each row is called; empty where one is called nothing."""
+    """Return the name of each row; empty if some row has none."""
     if not isinstance(rows, list | tuple):
         return ()
     names = [name for row in rows if isinstance(row, Mapping) and (name := called(row)) is not None]
@@ -104,20 +103,22 @@ def counted(number: int, noun: str) -> str:
 
 
 def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
-    """`workload['chat'].gpus` in place of `workload[1].gpus`, where there are several with names
-    that differ; what a phase trains is named where it is one workload alone as well.
+    """Replace row numbers by names: `workload['chat'].gpus` in place of `workload[1].gpus`.
+
+    Only tables with several rows and distinct names are changed, except for the workloads of a
+    phase.
 
     Parameters
     ----------
     names
-        Those of workloads, or those of the rows of every table that has some, by its key.
+        Names of workloads, or of the rows of every table that has some, by its key.
     """
     tables = names if isinstance(names, Mapping) else {"workload": names}
     return NUMBERED.sub(lambda match: _named_row(match, tables), text)
 
 
 def _named_row(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
-    """A row by its name; what only looks like one, within a name of somebody's own, stays."""
+    """Replace a row number by its name, except inside user-given names."""
     table, row, inner_row = match[1], int(match[2]), match[3]
     place = f"{table}[{_called(tables.get(table, ()), row)}]"
     if inner_row is None:
@@ -132,8 +133,8 @@ def _called(names: Sequence[str], row: int, fewest: int = 2) -> str:
 
 
 def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """`workload.1.gpus` for `workload['chat'].gpus` and `workload[1].gpus`, which `with_names` and
-    complaints write.
+    """Convert `workload['chat'].gpus` and `workload[1].gpus`, as written by `with_names` and
+    complaints, to `workload.1.gpus`.
     """
 
     def numbered(match: re.Match[str]) -> str:
@@ -148,6 +149,6 @@ def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
 
 
 def _row_of(called: str, names: Sequence[str]) -> str:
-    """The number of the row of that name, which may stand in quotes; without one what was given."""
+    """Return the number of the row with that (possibly quoted) name; the input if there is none."""
     name = called.strip("'\"")
     return str(names.index(name)) if names.count(name) == 1 else name

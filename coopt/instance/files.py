@@ -1,4 +1,4 @@
-"""Read an instance from a file or a table, with overrides where the caller has some."""
+"""Reads an instance from a file or a table, with optional overrides."""
 
 from __future__ import annotations
 
@@ -28,17 +28,22 @@ def load(
     Parameters
     ----------
     source
-        A TOML file in the format of `coopt schema`, or its content as a table, such as a JSON
-        document holds.
+        A TOML file in the format of `coopt schema`, or its content as a table (for example parsed
+        JSON).
     overrides
         Values that replace those of the file, by dotted key (`"network.max_tiers"`,
-        `"workload.0.mapping.tp"`); a row of a table may also be written as answers write it
+        `"workload.0.mapping.tp"`); rows of tables can also be written as in reports
         (`"workload[0].mapping.tp"`, `"workload['chat'].gpus"`).
+
+    Returns
+    -------
+    Instance
+        The checked instance, with catalog names resolved.
 
     Raises
     ------
     InstanceError
-        With every complaint found: file, key, value given, what is needed.
+        With all complaints: file, key, given value, requirement.
 
     Examples
     --------
@@ -64,25 +69,25 @@ def load(
 
 
 def instance_of(question: Instance | str | Path) -> Instance:
-    """An instance, or the one of a file."""
+    """Return an instance, loading it if a file is given."""
     return question if isinstance(question, Instance) else load(question)
 
 
 def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
-    """A table in the form of a file that may name catalog files; the answer holds what they say and
-    not their names.
+    """Validate a table that may name catalog files; the result contains their content instead of
+    their names.
 
     Parameters
     ----------
     folder
-        Where the file stands.
+        Folder of the file, which catalog file names are relative to.
 
     Raises
     ------
     ValidationError
-        When the table is wrong.
+        If the table is invalid.
     InstanceError
-        When a catalog file is.
+        If a catalog file is invalid.
     """
     if "catalog" not in table:
         return form.model_validate(table)
@@ -95,7 +100,7 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
 
 
 def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """Where the entries of the catalog files stand that a table names."""
+    """Return the places of the entries in the catalog files that a table names."""
     try:
         return places_of(CatalogFiles.model_validate(table.get("catalog", {})).files, folder)
     except ValidationError:
@@ -103,8 +108,8 @@ def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
 
 
 def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """A copy of a table with the values of dotted keys replaced; InstanceError where a key leads
-    nowhere.
+    """Return a copy of a table with the values of dotted keys replaced; InstanceError for a key
+    that does not exist.
     """
     try:
         check_numbers(table, file)
@@ -119,8 +124,8 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
 
 
 def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
-    """Set `a.0.b` in nested tables and lists; one table may be entered with the index 0 or without,
-    listed or not.
+    """Set `a.0.b` in nested tables and lists; a single table can be addressed with or without the
+    index 0.
     """
     *parents, final_key = key.split(".")
     node: Any = table
@@ -155,9 +160,7 @@ def _enter(node: Any, part: str, key: str, file: str) -> Any:
 
 
 def _is_index(text: str) -> bool:
-    """Whether a text counts from either end; nothing is counted from the last one, which is
-    refused.
-    """
+    """Whether a text is an integer index; negative ones are refused later."""
     digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit()
 

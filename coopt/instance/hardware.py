@@ -1,4 +1,4 @@
-"""What a cluster is made of: GPUs, HB domains, NICs, switches, optics, panels."""
+"""Hardware of a cluster: GPUs, HB domains, NICs, switches, optics and panels."""
 
 import math
 from typing import Annotated, Literal, Self
@@ -51,45 +51,45 @@ class Gpu(Entry):
     _memory_margin: float = PrivateAttr(default=0.0)
 
     def with_memory_margin(self, share: float) -> Self:
-        """The GPU with that share of its memory kept free."""
+        """Return the GPU with that share of its memory reserved."""
         gpu = self.model_copy()
         gpu._memory_margin = share
         return gpu
 
     @property
     def memory_margin(self) -> float:
-        """The share of the memory that is kept free."""
+        """Share of the memory that is reserved."""
         return self._memory_margin
 
     @property
     def usable_bytes(self) -> float:
-        """Bytes of memory that a plan may fill."""
+        """Memory available to a plan (bytes)."""
         return self.hbm_gb * 1e9 * (1.0 - self._memory_margin)
 
     @property
     def unpriced(self) -> Self:
-        """What times and memory depend on, by which both are kept for questions at other prices."""
+        """The GPU without prices, as a cache key for times and memory."""
         return self.model_copy(update={"usd": 0.0, "w": 0.0})
 
     def whole_gb(self, used_bytes: float) -> float:
-        """The memory (10^9 bytes) of which these bytes are what a plan may fill."""
+        """Return the total memory (10^9 bytes) whose usable part is `used_bytes`."""
         return used_bytes / 1e9 / (1.0 - self._memory_margin)
 
     @property
     def idle_name(self) -> str:
-        """What GPUs that do not train are called in a bill."""
+        """Name of idle GPUs in a bill."""
         return f"{self.name}{IDLE}"
 
     def peak_flop_s(self, precision: Precision) -> float:
-        """Dense peak of a precision (FLOP/s); 0 where the GPU does not have it."""
+        """Dense peak of a precision (FLOP/s); 0 if not supported."""
         return 1e12 * (
             {"fp8": self.fp8_tflop_s, "fp4": self.fp4_tflop_s}.get(precision, self.bf16_tflop_s)
             or 0.0
         )
 
     def reached(self, precision: Precision) -> Reached:
-        """The shares a precision reaches; a precision without figures of its own takes those of the
-        next wider one.
+        """Return the efficiencies of a precision; without figures of its own, those of the next
+        wider one.
         """
         efficiency = self.efficiency
         wide = Reached(gemm=efficiency.gemm, hbm=efficiency.hbm, kernel_s=efficiency.kernel_s)
@@ -98,8 +98,8 @@ class Gpu(Entry):
         return (efficiency.fp8 or wide) if precision == "fp8" else wide
 
     def error(self, precision: Precision) -> float | None:
-        """How far iteration times are off on published runs of this precision, on average; None
-        where nobody knows.
+        """Mean absolute error of iteration times on published runs in this precision; None if
+        unknown.
         """
         efficiency = self.efficiency
         if precision in ("fp8", "fp4"):
@@ -148,15 +148,15 @@ class HbDomain(Entry):
     ] = None
 
     def with_hosts(self) -> Self:
-        """The domain with the rest of its servers or racks in its own price and power."""
+        """Return the domain with the rest of its servers or racks included in its price and
+        power.
+        """
         usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
         figures = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
         return self.model_copy(update={**figures, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
 
     def study_note(self, gpu: str) -> str:
-        """That nobody sells it as it is, or not with a GPU, so that a plan with it is no order;
-        empty where it is.
-        """
+        """Return a note that the domain is not sold, or not with this GPU; empty if it is."""
         if self.gpus and gpu not in self.gpus:
             return (
                 f"This is a study: {self.name} is sold with {alternatives(self.gpus)}, not with"
@@ -172,7 +172,7 @@ LaneRate = Annotated[Positive, Field(description="rate of a lane (Gbit/s)")]
 
 
 class Nic(Entry):
-    """A network adapter with one port, or with several that lead to planes of their own."""
+    """A network adapter with one port, or with several ports on separate planes."""
 
     gbit_s: Annotated[
         Positive, Field(description="rate of all its ports together (Gbit/s, not GB/s)")
@@ -216,7 +216,7 @@ PortRate = Annotated[Positive, Field(description="rate of a port (Gbit/s, not GB
 
 
 class SwitchMode(Table):
-    """One more way to run a switch: so many ports of one rate."""
+    """Another mode of a switch: a number of ports of one rate."""
 
     radix: Radix
     port_gbit_s: PortRate
@@ -228,16 +228,16 @@ CAGES = 4
 
 
 def _ports_left(radix: int, share: float) -> int:
-    """Ports that are used where a share stays free: whole cages, on switches of 32 ports or
-    more.
+    """Number of ports in use where a share stays free: whole cages on switches with at least 32
+    ports.
     """
     cage = math.gcd(radix, CAGES) if radix >= 8 * CAGES else 1
     return int(radix * (1.0 - share) * (1.0 + REORDERED)) // cage * cage
 
 
 class Switch(Entry):
-    """A packet switch; all ports have one rate, that of the switch as it stands or of one of its
-    modes.
+    """A packet switch; all ports have the same rate, in its default mode or in one of its
+    `modes`.
     """
 
     radix: Radix
@@ -306,13 +306,13 @@ class Switch(Entry):
         return self._full_ports[1] if self._full_ports else modes
 
     def with_port_margin(self, share: float) -> Self:
-        """The switch with that share of its ports kept free, as `radix` and `modes` then say;
-        written out it is whole.
+        """Return the switch with that share of its ports reserved: `radix` and `modes` exclude
+        them, but serialisation includes them.
 
         Raises
         ------
         ValueError
-            When fewer than two ports are left.
+            If fewer than two ports remain.
         """
         radix, modes = self._full_ports or (self.radix, self.modes)
         ports_left = [
@@ -332,12 +332,12 @@ class Switch(Entry):
 
     @property
     def free_ports(self) -> int:
-        """Ports that are kept free, of the switch as it stands."""
+        """Number of reserved ports in the default mode."""
         return self._full_ports[0] - self.radix if self._full_ports else 0
 
     @property
     def port_margin(self) -> float:
-        """The share of the ports that is kept free, at least."""
+        """Minimum share of the ports that is reserved."""
         return self._port_margin
 
     @model_validator(mode="after")
@@ -357,7 +357,7 @@ class Switch(Entry):
 
     @property
     def ways(self) -> tuple[Self, ...]:
-        """The switch as it stands, then run in each of its modes."""
+        """The switch in its default mode, then in each other mode."""
         ways = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
         return tuple(
             self.model_copy(
@@ -368,9 +368,7 @@ class Switch(Entry):
 
     @property
     def cage_gbit_s(self) -> float:
-        """The rate of the modules it takes: of the ports of a cage, or of the fastest port
-        (Gbit/s).
-        """
+        """Rate of the modules of a cage (Gbit/s): of all its ports, or of the fastest port."""
         if self.cages is not None:
             return (
                 (self._full_ports[0] if self._full_ports else self.radix)
@@ -381,8 +379,8 @@ class Switch(Entry):
 
 
 class Optic(Entry):
-    """One end of a link: transceiver and half a cable; one that breaks out is the end of several
-    slower links.
+    """One end of a link: transceiver and half a cable; a breakout module ends several slower
+    links.
     """
 
     gbit_s: Annotated[Positive, Field(description="rate (Gbit/s, not GB/s)")]
@@ -419,13 +417,13 @@ class Optic(Entry):
     w: Annotated[Watts, Field(description="power of one end (W)")]
 
     def meets(self, optic: "Optic") -> bool:
-        """Whether the two are ends of one link: the same product, or modules whose fibres carry the
-        same.
+        """Whether the two can be the ends of one link: the same product, or modules for the same
+        fibre and signal.
         """
         return self.name == optic.name or (self.fibre is not None and self.fibre == optic.fibre)
 
     def links_of(self, gbit_s: float) -> int:
-        """Links of a rate (Gbit/s) that one end carries when it is full; 0 where it carries
+        """Number of links of a rate (Gbit/s) that a fully used end carries; 0 if it carries
         none.
         """
         if gbit_s == self.gbit_s:
@@ -439,9 +437,7 @@ class Optic(Entry):
 
 
 def mate(*parts: Nic | Optic | Switch) -> bool:
-    """Whether a link may have these at its ends: one protocol and one rate of lanes for all, as far
-    as they say.
-    """
+    """Whether these can be the ends of a link: the same protocol and lane rate, where stated."""
     for key in ("protocol", "lane_gbit_s"):
         values_by_part = [getattr(part, key, None) for part in parts]
         value_sets = [
@@ -455,7 +451,7 @@ def mate(*parts: Nic | Optic | Switch) -> bool:
 
 
 class Panel(Entry):
-    """What direct links are patched through: a patch panel or an optical circuit switch."""
+    """A patch panel or optical circuit switch for direct links."""
 
     usd_per_port: Annotated[Price, Field(description="price of one port (USD)")]
     w_per_port: Annotated[Watts, Field(description="power of one port (W)")]

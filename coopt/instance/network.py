@@ -1,6 +1,4 @@
-"""What a network may be built from, how flows share its links, where racks stand, and what is
-bought beside.
-"""
+"""Components of a network, load sharing of flows, racks, and additional purchases."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple
@@ -26,7 +24,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class HallRows(Table):
-    """Where racks stand: rows of racks of equal pitch."""
+    """Positions of racks: rows of racks of equal pitch."""
 
     racks_per_row: Annotated[Count, Field(description="racks of a row")] = 20
     rack_pitch_m: Annotated[Positive, Field(description="from rack to rack of a row (m)")] = 0.6
@@ -38,7 +36,7 @@ class HallRows(Table):
     in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
 
     def cable_m(self, rack_a: int, rack_b: int) -> float:
-        """Length of a cable between two racks (m): up to the trays, along rows and across them, and
+        """Length of a cable between two racks (m): up to the trays, along and across rows, and
         down.
         """
         if rack_a == rack_b:
@@ -54,9 +52,7 @@ class HallRows(Table):
 
 
 class NetworkHallRows(HallRows):
-    """Where racks stand, those of HB domains and those of switches; rows of racks of equal
-    pitch.
-    """
+    """Positions of the racks of HB domains and of switches, in rows of racks of equal pitch."""
 
     switch_rack_units: Annotated[
         Positive, Field(description="rack units for switches in a rack of switches")
@@ -79,19 +75,19 @@ LABOUR, SUPPORT = "labour to install", "support"
 
 
 class SpareRates(Table):
-    """What is bought beside what is in use, as shares of it, rounded up."""
+    """Spare parts bought beyond those in use, as shares of these, rounded up."""
 
     nic: Annotated[Share, Field(description="NICs")] = 0.0
     switch: Annotated[Share, Field(description="switches of each product")] = 0.0
     optics: Annotated[Share, Field(description="optics of each product")] = 0.0
 
     def of(self, kind: str) -> float:
-        """The share of a kind of item; 0 of kinds without spares."""
+        """Return the share for a kind of item; 0 for kinds without spares."""
         return float(getattr(self, kind)) if kind in SpareRates.model_fields else 0.0
 
 
 class WorkRates(Table):
-    """Labour and support, as shares of what is bought."""
+    """Labour and support, as shares of the purchase."""
 
     labour_share: Annotated[float, Field(ge=0, le=10, description="labour to install it, once")] = (
         0.0
@@ -102,9 +98,7 @@ class WorkRates(Table):
     ] = 4.0
 
     def due(self, capex_usd: float) -> Iterator[tuple[str, float]]:
-        """What is paid for labour and for support over the years, by name (USD); nothing at a share
-        of 0.
-        """
+        """Yield labour and support over the years, by name (USD); nothing for a share of 0."""
         if self.labour_share:
             yield LABOUR, capex_usd * self.labour_share
         if self.support_share and self.years:
@@ -112,9 +106,7 @@ class WorkRates(Table):
 
 
 def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str:
-    """What else it takes to have what is bought in place, of that which some purchase has no rate
-    for.
-    """
+    """Return which installation and running costs some purchase has no rate for."""
     works, spares = tuple(works), tuple(spares)
     without = {
         "installation": not all(rates.labour_share for rates in works),
@@ -134,10 +126,10 @@ Ratio = Annotated[float, Field(ge=1, le=4096)]
 
 
 class Discipline(NamedTuple):
-    """What slows traffic above the leaves: the charge, how flows share links, and the share that
-    sprayed flows reach.
+    """Rules for the slowdown above the leaves: the charge, routing of flows, and efficiency of
+    spraying.
 
-    `routing` is the name of a discipline, or a factor that loads (or the ratio) are multiplied by.
+    `routing` is the name of a discipline, or a factor on loads (or on the ratio).
     """
 
     charge: Literal["loads", "ratio"]
@@ -146,7 +138,7 @@ class Discipline(NamedTuple):
 
 
 class Network(Table):
-    """What the network may be built from."""
+    """Products and rules that a network can be built from."""
 
     hb_domains: Annotated[
         tuple[Annotated[HbDomain, named("hb_domain")], ...],
@@ -348,12 +340,14 @@ class Network(Table):
 
     @property
     def switch_ways(self) -> tuple[Switch, ...]:
-        """Every switch of the list, run in each of its modes."""
+        """Every switch of the list in each of its modes."""
         return tuple(way for switch in self.switches for way in switch.ways)
 
     @property
     def discipline(self) -> Discipline:
-        """How traffic is charged; under the ratio, flows that are sprayed stretch nothing."""
+        """Rules by which traffic is charged; under the ratio, sprayed flows have no efficiency
+        loss.
+        """
         if self.charge == "ratio" and self.routing == "spray":
             return Discipline(self.charge, 1.0, 1.0)
         return Discipline(
@@ -362,9 +356,10 @@ class Network(Table):
 
     @property
     def many_sided(self) -> bool:
-        """Whether networks differ in more than islands are listed by as arrays: planes of NICs,
-        NICs that GPUs share, bundles in pods, domains that are not filled alike, products by tier,
-        ends of links, cages that are kept.
+        """Whether networks vary in ways that the arrays of islands do not represent.
+
+        These are planes of NICs, shared NICs, bundles in pods, unevenly filled domains, products
+        per tier, different ends of links, and reserved cages.
         """
         is_plain = (
             self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
@@ -374,19 +369,19 @@ class Network(Table):
 
     @property
     def switched(self) -> tuple[SwitchedKind, ...]:
-        """The kinds with switches."""
+        """The kinds of fabrics with switches."""
         return tuple(kind for kind in self.fabrics if kind != "direct")
 
     @property
     def ratios(self) -> tuple[float, ...] | None:
-        """The allowed ratios where the user lists them, None where every one up to `largest_ratio`
+        """The allowed oversubscription ratios if listed; None if every ratio up to `largest_ratio`
         is allowed.
         """
         return self.oversubscription if isinstance(self.oversubscription, tuple) else None
 
     @property
     def largest_ratio(self) -> float:
-        """The largest oversubscription allowed."""
+        """Maximum allowed oversubscription."""
         return (
             max(self.oversubscription)
             if isinstance(self.oversubscription, tuple)

@@ -1,4 +1,4 @@
-"""Tolerances, as shares of what is compared, each with where the difference comes from."""
+"""Relative tolerances, each with the origin of the deviation."""
 
 from __future__ import annotations
 

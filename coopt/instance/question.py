@@ -111,27 +111,27 @@ class Cluster(Table):
 
     @property
     def counts_text(self) -> str:
-        """`4,096 or 8,192`: how many GPUs may train, as a sentence has it."""
+        """Allowed numbers of GPUs in words: `4,096 or 8,192`."""
         return alternatives(f"{count:,}" for count in self.gpus)
 
     @property
     def has_several_counts(self) -> bool:
-        """Whether the number of GPUs is a choice."""
+        """Whether several numbers of GPUs are allowed."""
         return len(self.gpus) > 1
 
     @property
     def most_gpus(self) -> int:
-        """The most that one network may have, and that all islands may have together."""
+        """Maximum number of GPUs of one network, and of all islands together."""
         return max(self.gpus)
 
     def shares_of(self, gpus: int) -> int:
-        """How many of the shares so many GPUs are."""
+        """Number of shares that correspond to that many GPUs."""
         assert self.shares is not None, "only GPUs at several sites are divided into shares"
         return gpus * self.shares // self.gpus[0]
 
 
 class Objective(Table):
-    """What is minimised and what counts."""
+    """What is minimised, and which costs are included."""
 
     minimize: Annotated[
         ObjectiveKind,
@@ -187,19 +187,19 @@ class Objective(Table):
 
     @property
     def billed(self) -> BillKind:
-        """The sum of a bill that counts."""
+        """The sum of a bill that is minimised."""
         return BILLED[self.minimize]
 
     @property
     def owned_share(self) -> float:
-        """What owning a purchase takes over the years beside its electricity: its price, labour and
-        support (1 is the price alone).
+        """Cost of owning a purchase over the years, besides electricity, relative to its price:
+        price, labour and support (1 is the price alone).
         """
         return 1 + self.labour_share + self.support_share * self.years
 
 
 class Solver(Table):
-    """How long and how close to search."""
+    """Time limit, optimality gap and threads of the search."""
 
     time_limit_s: Annotated[
         Positive, Field(description="time after which the search stops (s)")
@@ -226,7 +226,7 @@ class Solver(Table):
 
 
 def _forget(product: dict[str, Any], key: str) -> None:
-    """Leave out of a product as it is written what no plan depends on, and who says so."""
+    """Remove a key that no plan depends on, and its source, from a serialised product."""
     product.pop(key, None)
     sources = [source for source in product.pop("sources", []) if source["fields"] != [key]]
     if sources:
@@ -234,7 +234,7 @@ def _forget(product: dict[str, Any], key: str) -> None:
 
 
 class Question(Table):
-    """The tables of an instance, before anybody asked whether they go together."""
+    """The tables of an instance before checks of their consistency."""
 
     __slots__ = ("_sha256",)  # worked out once, and taken along by no copy
 
@@ -278,8 +278,8 @@ class Question(Table):
 
     @model_validator(mode="after")
     def _with_margin(self) -> Self:
-        """Give workloads, GPU and switches what they keep free; they are copied, as others may hold
-        them too.
+        """Apply reserves to workloads, GPU and switches, which are copied since other instances can
+        share them.
         """
         margin = self.margin or Margin(time=0.0)
         shares = [margin.time_share(self.cluster.gpu, workload) for workload in self.workload]
@@ -300,9 +300,7 @@ class Question(Table):
 
     @model_validator(mode="after")
     def _fills_domains(self) -> Self:
-        """Fill domains evenly where the default is another and something else asks for even
-        ones.
-        """
+        """Fill domains evenly by default where another table requires it."""
         if self.network.domain_fill == "fewest" and (
             self.even_for or self.robust or self.sharing.mode == "partition"
         ):
@@ -311,8 +309,8 @@ class Question(Table):
 
     @model_validator(mode="after")
     def _gives_links_one_product(self) -> Self:
-        """Give both ends of links one product where the question is not about one network that is
-        built at once.
+        """Use the same product at both ends of links unless the question is about one network built
+        at once.
         """
         if self.network.link_ends == "own" and self.same_ends:
             self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
@@ -320,7 +318,7 @@ class Question(Table):
 
     @property
     def same_ends(self) -> bool:
-        """Whether both ends of a link have one product, unless any ends are asked for."""
+        """Whether both ends of a link have the same product unless other ends are listed."""
         several = self.site or self.phase or self.robust or self.sharing.mode == "partition"
         return self.network.link_ends != "any" and (
             bool(several) or "direct" in self.network.fabrics
@@ -328,15 +326,13 @@ class Question(Table):
 
     @property
     def _mixes_ends(self) -> bool:
-        """Whether two products of the list may be the ends of one link."""
+        """Whether two different products of the list can be the ends of one link."""
         fibres = [optic.fibre for optic in self.network.optics if optic.fibre is not None]
         return self.network.link_ends != "same" and len(set(fibres)) < len(fibres)
 
     @property
     def even_for(self) -> list[str]:
-        """What of the question is worked out for domains that are filled alike, and for no
-        others.
-        """
+        """The parts of the question that support evenly filled domains only."""
         further = {
             "network.gpus_per_nic above 1": self.network.gpus_per_nic != (1,),
             "network.routing = 'pinned'": self.network.routing == "pinned",
@@ -348,7 +344,7 @@ class Question(Table):
         return tables + [name for name, is_asked in further.items() if is_asked]
 
     def asks(self, *tables: TableKind) -> list[str]:
-        """Which of these tables a question has, as people call them."""
+        """Names of the optional tables that the question uses."""
         contents: dict[TableKind, tuple[str, object]] = {
             "ring": (
                 "[[site]] tables without sharing.mode = 'partition'",
@@ -364,52 +360,48 @@ class Question(Table):
 
     @property
     def years(self) -> tuple[float | None, ...]:
-        """When each phase begins; None alone where nothing grows."""
+        """The year in which each phase begins; a single None without growth."""
         return tuple(phase.year for phase in self.phase) or (None,)
 
     @property
     def sites(self) -> tuple[Site | None, ...]:
-        """Where parts may stand; None alone where there are no sites."""
+        """The possible sites of parts; a single None without sites."""
         return self.site or (None,)
 
     def site_named(self, name: str | None) -> Site | None:
-        """The site of a name; None for a part that stands at none."""
+        """Return the site of that name; None for parts without a site."""
         return next((site for site in self.site if site.name == name), None)
 
     @property
     def electricity_differs(self) -> bool:
-        """Whether a watt costs more at one site than at another, or in one phase than in
-        another.
-        """
+        """Whether the price of electricity differs between sites or phases."""
         return bool(self.site or self.phase)
 
     @property
     def limited_sums(self) -> set[BillKind]:
-        """The sums of a bill that something limits: that of all parts, or power where they
-        stand.
-        """
+        """The sums of a bill that have a limit, in total or per site."""
         of_all = set(self.limits.sums)
         return of_all | {"power"} if self.site else of_all
 
     @property
     def lists(self) -> dict[str, tuple[Any, ...]]:
-        """Every list of which a network takes an entry, by its key."""
+        """Every list that a network takes an entry of, by its key."""
         return {"cluster.gpus": self.cluster.gpus} | {
             f"network.{key}": getattr(self.network, key) for key in LISTS
         }
 
     @property
     def gpu_caps(self) -> dict[str, int]:
-        """How many GPUs all parts together may train on, in each phase where there are several, by
-        the key of each.
+        """Maximum number of training GPUs of all parts together, by key; one per phase if there are
+        several.
         """
         phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}
         return phases or {"cluster.gpus": self.cluster.gpus[0]}
 
     @property
     def losses(self) -> dict[Lost, float]:
-        """The parts of which any one may be lost, each with the factor by which bounds are longer
-        then.
+        """The parts any one of which may be lost, each with the factor on bounds during the
+        loss.
         """
         return (
             {}
@@ -418,9 +410,7 @@ class Question(Table):
         )
 
     def surviving(self, losses: Losses) -> Self:
-        """The question that survives these losses alone, each with bounds as much longer; no others
-        are longer.
-        """
+        """Return the question with only these losses, each with its factor on bounds."""
         return (
             self
             if self.robust is None
@@ -429,26 +419,26 @@ class Question(Table):
 
     @property
     def power_caps_mw(self) -> dict[str, float]:
-        """The caps on power by the key of each: of all parts, and of what each site feeds (MW)."""
+        """Power limits by key (MW): in total, and per site."""
         of_all = {} if self.limits.power_mw is None else {"limits.power_mw": self.limits.power_mw}
         return of_all | {f"site[{s}].power_mw": site.power_mw for s, site in enumerate(self.site)}
 
     @property
     def efficiencies(self) -> tuple[float, float]:
-        """The least and the best factor on what the GPU reaches that may turn out."""
+        """Minimum and maximum factor on the efficiency of the GPU."""
         return (1.0, 1.0) if self.robust is None else self.robust.efficiency
 
     @property
     def minimizes_regret(self) -> bool:
-        """Whether the objective is a regret: how much a plan costs more than the best one, not what
-        it costs.
+        """Whether the objective is the maximum regret: the excess cost of a plan over the best
+        one.
         """
         return self.robust is not None and self.robust.aim == "regret"
 
     @property
     def worst_prices(self) -> dict[str, float]:
-        """Factors by kind on prices of a bill that is least at the worst ones; none where these are
-        those listed.
+        """Price factors by kind where the plan is optimised for the worst prices; empty
+        otherwise.
         """
         if (
             self.robust is None
@@ -460,10 +450,10 @@ class Question(Table):
 
     @property
     def outlooks(self) -> list[dict[str, float]]:
-        """Every way prices may turn out in which a regret is measured, as factors by kind; none for
-        other objectives.
+        """The price scenarios of a regret objective, as factors by kind; empty for other
+        objectives.
 
-        Cost is linear in prices, so that the largest excess over the best plan lies at ends of the
+        Cost is linear in prices, so the maximum excess over the best plan lies at ends of the
         intervals.
         """
         return (
@@ -472,14 +462,14 @@ class Question(Table):
 
     @property
     def parted_by(self) -> list[str]:
-        """The tables that each ask for networks of their own: of sites, phases and doubts."""
+        """The tables that require several networks: sites, phases and uncertainties."""
         tables = {"[[site]]": self.site, "[[phase]]": self.phase, "[robust]": self.robust}
         return [name for name, given in tables.items() if given]
 
     @property
     def open_keys(self) -> list[str]:
-        """The keys whose lists a plan takes one entry of before any network is searched: GPUs,
-        batches and knobs.
+        """The keys with lists from which a plan chooses before the network search: GPUs, batches
+        and knobs.
         """
         lists = [("cluster.gpu", bool(self.cluster.generations))]
         for w, workload in enumerate(self.workload):
@@ -491,8 +481,8 @@ class Question(Table):
 
     @property
     def beyond_one_network(self) -> list[str]:
-        """What makes the question ask for more than one network of switches that all workloads have
-        in turn; nothing where it does not.
+        """The reasons why the question needs more than one switched network that all workloads use
+        in turn; empty if none.
         """
         islands = ["sharing.mode = 'partition'"] if self.sharing.mode == "partition" else []
         links = ["the fabric 'direct'"] if "direct" in self.network.fabrics else []
@@ -501,7 +491,7 @@ class Question(Table):
 
     @property
     def problem(self) -> Problem:
-        """The kind of question."""
+        """The kind of the question."""
         many_sided, partition = self.network.many_sided, self.sharing.mode == "partition"
         couplings = self.site or self.phase or self.robust or self.availability or many_sided
         grows_otherwise = self.phase and (self.robust or many_sided)
@@ -527,8 +517,8 @@ class Question(Table):
 
     @property
     def sha256(self) -> str:
-        """Identity of the question: what it asks, not how it is written, solved, or which objective
-        a run picked.
+        """Identity of the question, independent of its notation, its solver settings and the
+        objective of a run.
         """
         try:
             identity: str = object.__getattribute__(self, "_sha256")

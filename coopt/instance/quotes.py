@@ -1,4 +1,4 @@
-"""Catalog files of one's own: TOML as in `coopt/catalog/`, all kinds in one file, or quotes as CSV.
+"""User catalog files: TOML as in `coopt/catalog/` with all kinds in one file, or quotes as CSV.
 
 A line of a CSV file is a product, with the columns kind and name, and a column for each figure.
 """
@@ -23,7 +23,7 @@ from coopt.instance.texts import read_text, toml_of
 
 
 class CatalogFiles(Table):
-    """Files of hardware and models that come before the catalog."""
+    """Files of hardware and models that take precedence over the catalog."""
 
     files: Annotated[
         tuple[Name, ...],
@@ -33,17 +33,17 @@ class CatalogFiles(Table):
 
 
 def own_entries(files: Iterable[str], folder: Path) -> Book:
-    """The entries of catalog files; a later one may change what an earlier one holds.
+    """Return the entries of catalog files; later entries can change earlier ones.
 
     Parameters
     ----------
     folder
-        Where the files are looked for.
+        Folder that file names are relative to.
 
     Raises
     ------
     InstanceError
-        With every complaint: file, entry, key, value given, what is needed.
+        With all complaints: file, entry, key, given value, requirement.
     """
     book: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     complaints = [
@@ -57,7 +57,7 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
 
 
 def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[str]:
-    """Read a catalog file into the book; what is wrong with it, with the place in the file."""
+    """Read a catalog file into the book and yield complaints with their place in the file."""
     as_csv = file.suffix.lower() == ".csv"
     placed: dict[tuple[str, str], EntryPlace] = {}
     bases: dict[tuple[str, str], str] = {}
@@ -87,9 +87,7 @@ def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[st
 
 
 def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
-    """Where each entry of catalog files that can be read stands: `line 2 of quotes.csv`, by its
-    name.
-    """
+    """Return the place of each entry in readable catalog files, by name: `line 2 of quotes.csv`."""
     book: Book = {kind: {} for kind in KINDS}
     places: dict[str, str] = {}
     for name in files:
@@ -103,9 +101,9 @@ def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
 
 
 def with_places(complaint: str, places: Mapping[str, str]) -> str:
-    """A complaint about what an instance is made from, and where the entries that it names stand.
+    """Append to a complaint about an instance the places of the entries that it names.
 
-    Names without a digit or a hyphen count in quotes alone, as they may be words of the sentence.
+    Names without a digit or a hyphen are recognised only in quotes, as they can be ordinary words.
     """
     names = [
         name
@@ -125,19 +123,17 @@ def with_places(complaint: str, places: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EntryPlace:
-    """Where an entry stands in a file: its lines, with the number of the first, and how the entry
-    is called.
-    """
+    """Place of an entry in a file: the number of its first line, its lines, and its name."""
 
     first: int
     lines: tuple[str, ...] = ()
     called: str = ""
 
     def of(self, complaint: str) -> str:
-        """`line 7: switch 'ours'`: the line of the key that a complaint begins with, else that of
-        the entry.
+        """Return `line 7: switch 'ours'`: the line of the key that a complaint begins with, else
+        that of the entry.
 
-        The entry alone where its lines are not known.
+        Only the entry is named if its lines are unknown.
         """
         if not self.first:
             return self.called
@@ -160,8 +156,8 @@ def _no_base(
     placed: Mapping[tuple[str, str], EntryPlace],
     book: Book,
 ) -> str | None:
-    """Why an entry, by kind and name, extends none that there is; None where a complaint about the
-    entry that it extends says it.
+    """Return the complaint that an entry extends an unknown one; None if that entry has complaints
+    itself.
     """
     kind, name = key
     chain = [name]
@@ -214,8 +210,8 @@ def _rows_of_toml(file: Path) -> Iterator[tuple[EntryPlace, str, Mapping[str, An
 
 
 def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
-    """The number of the line of every `[[kind]]`, and the lines from there to the next table of
-    another entry.
+    """Return the line number of every `[[kind]]`, and the lines up to the next table of another
+    entry.
     """
     lines = text.splitlines()
     heads = [n for n, line in enumerate(lines) if re.match(r"\s*\[\[", line)]
@@ -235,19 +231,19 @@ THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
 
 
 def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """Number, kind and table of each line.
+    """Yield line number, kind and table of each line.
 
-    A line changes the entry that its column `extends` names, or else the one of its own name.
+    A line changes the entry named in its column `extends`, or else the entry of its own name.
 
     Parameters
     ----------
     book
-        Entries of one's own; a line may change those that are there when it is read.
+        User entries read so far, which a line can change.
 
     Raises
     ------
     InstanceError
-        When columns or kinds are not known, or commas do not separate columns.
+        If columns or kinds are unknown, or columns are not separated by commas.
     """
     text = read_text(
         file,
@@ -287,10 +283,10 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
-    """What a line lacks whose name no entry has: the closest names, and the columns of a product of
-    one's own.
+    """Return what a line of an unknown name lacks: close names, and the columns of a new
+    product.
 
-    None where it changes an entry, or has every column that a product needs.
+    None if it changes an entry or has all required columns.
     """
     form = KINDS[kind].model_fields
     lacking = [key for key, field in form.items() if field.is_required() and key not in row]
@@ -307,8 +303,8 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
 
 
 def _check_head(file: Path, head: str, columns: list[str]) -> None:
-    """Refuse a table with a column twice or without the columns kind and name, and say why where
-    one can see it.
+    """Refuse a table with duplicate columns or without the columns kind and name, with the likely
+    reason.
     """
     repetitions = [name for name, count in Counter(columns).items() if count > 1]
     if repetitions:
@@ -328,7 +324,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
 
 
 def _has_text(row: Mapping[str | None, Any]) -> bool:
-    """Whether a line is more than blanks."""
+    """Whether a line is not blank."""
     return any(str(cell).strip() for cell in row.values() if cell is not None)
 
 
@@ -340,7 +336,7 @@ def _check_kind(place: str, kind: str) -> None:
 
 
 def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
-    """Columns with a cell in a line of a kind that has no such figure."""
+    """Yield the columns with a value in a line whose kind has no such figure."""
     columns, kinds = dict[str, list[str]](), dict[str, list[str]]()
     for row in rows:
         kind = row["kind"] or ""
@@ -363,7 +359,7 @@ def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
 
 
 def _figures(form: type[Entry]) -> list[str]:
-    """The keys of an entry that fit into a cell, those that it needs first."""
+    """Return the keys of an entry that fit into a cell, required ones first."""
     keys = [
         key
         for key, field in form.model_fields.items()
@@ -373,7 +369,7 @@ def _figures(form: type[Entry]) -> list[str]:
 
 
 def _closest(name: str, names: Iterable[str]) -> str:
-    """` (closest: usd)`, whatever the case of letters; empty where nothing is close."""
+    """Return ` (closest: usd)`, ignoring case; empty if nothing is close."""
     by_lower_case = {choice.lower(): choice for choice in names}
     matches = get_close_matches(name.lower(), by_lower_case, n=3, cutoff=0.6)
     return (
@@ -382,7 +378,7 @@ def _closest(name: str, names: Iterable[str]) -> str:
 
 
 def _value(cell: str) -> int | float | str:
-    """A cell as a number where it is one, also one of `1,536`."""
+    """Convert a cell to a number if it is one, including `1,536`."""
     digits = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
     for kind in (int, float):
         try:

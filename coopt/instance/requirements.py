@@ -1,4 +1,4 @@
-"""Refusals of questions that hold what a task cannot answer, whatever the task is."""
+"""Refuses questions with features that a task does not support."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from coopt.instance.schema import Instance, ObjectiveKind
 
 
 def require_no_failures(instance: Instance, task: str) -> None:
-    """Refuse a question with failures where these are not counted.
+    """Refuse a question with failures, for a task that does not model them.
 
     Raises
     ------
     InstanceError
-        When the instance has them; `task` is what was to be done.
+        If the instance has failures; `task` is the task in words.
     """
     if instance.availability is not None:
         raise InstanceError(
@@ -28,7 +28,7 @@ def require_decided(instance: Instance, task: str) -> None:
     Raises
     ------
     InstanceError
-        When the instance does; `task` is what was to be done.
+        If the instance does; `task` is the task in words.
     """
     if instance.open_keys:
         raise InstanceError(
@@ -38,12 +38,12 @@ def require_decided(instance: Instance, task: str) -> None:
 
 
 def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None = None) -> None:
-    """Refuse an objective that is no sum of a bill where only those are known.
+    """Refuse an objective that is not a sum of a bill.
 
     Raises
     ------
     InstanceError
-        When the instance has one, or its plan; `task` is what was to be done.
+        If the instance, or its plan, has such an objective; `task` is the task in words.
     """
     for kind in (instance.objective.minimize, of_plan):
         if kind is not None and kind != BILLED[kind]:
@@ -55,19 +55,19 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
 
 
 def require_one_network(instance: Instance, task: str, remedy: str = "") -> None:
-    """Refuse a question of more than one network that workloads use in turn.
+    """Refuse a question that needs more than one network used by all workloads in turn.
 
     Parameters
     ----------
     task
-        What was to be done.
+        The task in words.
     remedy
-        What answers the question otherwise.
+        What supports such questions.
 
     Raises
     ------
     InstanceError
-        When the instance asks for more.
+        If the instance needs more than one network.
     """
     if instance.beyond_one_network:
         raise InstanceError(

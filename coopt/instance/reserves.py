@@ -1,8 +1,6 @@
-"""What a plan has in reserve (docs/days.md): for interruptions of training, for the error of the
-model, and memory.
+"""Reserves of a plan (docs/days.md): for interruptions of training, model error and memory.
 
-Tables say what interrupts training, what an interruption takes, what stands by for it, and what is
-kept free.
+The tables define the causes and costs of interruptions, spares, and shares kept free.
 """
 
 import math
@@ -25,8 +23,8 @@ MOST_SPARES = 4096
 
 
 class PortOutages(NamedTuple):
-    """How much of one end of a link of a NIC, and of one leaf switch, is out at a time while a run
-    goes on.
+    """Mean share of the ends of NIC links, and of leaf switches, that have failed while a run
+    continues.
     """
 
     end: float
@@ -34,7 +32,7 @@ class PortOutages(NamedTuple):
 
 
 class Availability(Table):
-    """Failures, checkpoints, restarts and spares: what share of the time trains."""
+    """Failures, checkpoints, restarts and spares, which determine the share of time in training."""
 
     rates: Annotated[
         FailureRates, named("failure_rates"), Field(description="how often parts end a run")
@@ -98,10 +96,10 @@ class Availability(Table):
     ] = None
 
     def outages(self, nic_planes: int) -> PortOutages:
-        """What is out at a time of one end of a link and of one leaf, where NICs have so many
+        """Return the mean outages of one link end and of one leaf, for NICs with that many
         ports.
 
-        Links of NICs with one port end a run when they break, and only flap while it goes on.
+        A broken link ends a run if NICs have one port; link flaps do not.
         """
         rate = {name: failure.at(self.at) / YEAR_S for name, failure in self.rates.of_part.items()}
         flapping, repair_s = (
@@ -114,12 +112,12 @@ class Availability(Table):
 
     @property
     def deviations(self) -> float:
-        """How many standard deviations stay between what is done on average and what has to be."""
+        """Number of standard deviations between mean and required progress."""
         return 0.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
 
     @property
     def spares(self) -> Sequence[int]:
-        """Numbers of spare domains to choose from, rising."""
+        """Allowed numbers of spare domains, in rising order."""
         return range(MOST_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
 
 
@@ -157,16 +155,16 @@ class Margin(Table):
 
     @property
     def standard_errors(self) -> float:
-        """How many standard errors of the model are added to times."""
+        """Number of standard errors of the model added to times."""
         return 1.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
 
     def time_share(self, gpu: Gpu, workload: Workload) -> float:
-        """The share added to the iteration times of a workload.
+        """Return the share added to the iteration times of a workload.
 
         Raises
         ------
         ValueError
-            When the error of the model is asked for and nothing was measured.
+            If the model error is required but was never measured.
         """
         if self.time != "model":
             return self.time
@@ -183,22 +181,22 @@ KINDS = {
 
 
 def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
-    """What the errors that bear on a workload are called: those of hardware and precision, and of a
-    kind of model.
+    """Return the keys of the errors relevant to a workload: of its hardware and precision, and of
+    its kind of model.
     """
     precision = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
     return f"{gpu.generation} {precision}", model_kind(workload)
 
 
 def model_kind(workload: Workload) -> str:
-    """What kind of model a workload trains, as errors of the time model are told apart."""
+    """Return the kind of model of a workload, as used for model errors."""
     if workload.model.mamba_layers:
         return HYBRID
     return "mixture of experts" if workload.model.experts else "dense"
 
 
 class KnownError(NamedTuple):
-    """The mean size of the error of predicted times, as a share, and the runs that tell it, in
+    """Mean absolute error of predicted times, as a share, and the runs that it was measured on, in
     words.
     """
 
@@ -207,11 +205,11 @@ class KnownError(NamedTuple):
 
 
 def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
-    """What runs tell of the error of a workload's times: published ones whose source no fit had
-    seen, else one's own.
+    """Return the error of a workload's predicted times: on published runs of sources not used for
+    fitting, else on own runs.
 
-    Of hardware and kind of model the larger error. None where nothing tells it: on hardware of
-    one's own, by whatever name, that states no error beside efficiencies of its own.
+    The larger error of hardware and kind of model counts. None if unknown, as for user-defined
+    hardware that states no error with its efficiencies.
     """
     if not is_catalogued(gpu):
         own_error = gpu.error(workload.precision)
@@ -240,7 +238,7 @@ def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
 
 
 def is_catalogued(gpu: Gpu) -> bool:
-    """Whether a GPU is one of the catalog's in all that times rest on."""
+    """Whether a GPU equals one of the catalog in everything that times depend on."""
     return any(
         isinstance(entry, Gpu) and _timed_by(entry) == _timed_by(gpu)
         for entry in entries("gpu").values()
@@ -257,15 +255,15 @@ def _left_out(error: ModelError) -> float:
 
 
 def standard_error(gpu: Gpu, workload: Workload) -> float:
-    """The standard error of a predicted time, as a share of it: the larger one of hardware and of
-    the kind of model.
+    """Return the relative standard error of a predicted time: the larger one of hardware and kind
+    of model.
 
-    Of errors by a normal law the mean size is sqrt(2 / pi) standard errors.
+    For normally distributed errors the mean absolute error is sqrt(2 / pi) standard errors.
 
     Raises
     ------
     ValueError
-        When no run of that hardware and precision was measured.
+        If no run of that hardware and precision was measured.
     """
     hardware, kind = error_names(gpu, workload)
     catalogued: dict[str, Entry] = entries("model_error")

@@ -1,7 +1,8 @@
-"""A question: what is known of a cluster and what it has to train.
+"""The instance: a question about a cluster and its workloads, and the choices that it leaves
+open.
 
-Where it leaves the generation of GPUs, a global batch or knobs open, each choice is a question of
-its own.
+Where it leaves the GPU generation, a global batch or knobs open, each choice is a question of its
+own.
 """
 
 import math
@@ -34,7 +35,7 @@ MOST_CHOICES = 1000
 
 
 class Instance(Question):
-    """A question coopt can answer; see docs/network.md for the designs it ranges over."""
+    """A question that coopt can answer; docs/network.md defines the search space of designs."""
 
     def __repr__(self) -> str:
         names = ", ".join(workload.name for workload in self.workload)
@@ -72,9 +73,7 @@ class Instance(Question):
 
     @model_validator(mode="after")
     def _hosts_stand_with_domains(self) -> Self:
-        """Hosts that count are part of the price and power of HB domains, for all that reads
-        them.
-        """
+        """Include hosts that count in the price and power of HB domains."""
         if "host" in self.objective.include:
             domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)
             self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
@@ -82,7 +81,7 @@ class Instance(Question):
 
 
 class Chosen(Table):
-    """What a plan takes of the lists that its question leaves open; nothing where there is none."""
+    """A plan's choice from the lists that its question leaves open; empty if there are none."""
 
     gpu: Annotated[
         Name | None, Field(description="the kind of GPU, where the question lists several")
@@ -101,7 +100,7 @@ class Chosen(Table):
 
     @property
     def text(self) -> str:
-        """`gb200, 4,096 sequences of training`."""
+        """The choice in words: `gb200, 4,096 sequences of training`."""
         batches = (f"{batch:,} sequences of {name}" for name, batch in self.global_batch.items())
         knobs = (
             f"{key} = {value} of {name}"
@@ -112,7 +111,7 @@ class Chosen(Table):
 
 
 def choices_of(instance: Question) -> Iterator[Chosen]:
-    """Every choice of a question, generations in turn, then batches, then knobs."""
+    """Yield every choice of a question: by GPU generation, then by batch, then by knobs."""
     batches_by_name = {
         workload.name: workload.batches for workload in instance.workload if workload.batches
     }
@@ -127,7 +126,7 @@ def choices_of(instance: Question) -> Iterator[Chosen]:
 
 
 def _knobs(instance: Question) -> Iterator[dict[str, dict[str, float | str]]]:
-    """Every choice of knobs, by workload."""
+    """Yield every combination of knobs, by workload."""
     keys = [
         (workload.name, key)
         for workload in instance.workload
@@ -150,12 +149,12 @@ def _gpus(instance: Question) -> tuple[str | None, ...]:
 
 
 def at_choice(instance: Q, choice: Chosen) -> Q:
-    """The question of one choice, with the HB domains that are sold with its GPU.
+    """Return the question of one choice, with the HB domains that are sold with its GPU.
 
     Raises
     ------
     InstanceError
-        When that is no question: no domain is sold with the GPU, say.
+        If that question is invalid, for example if no domain is sold with the GPU.
     """
     from coopt.instance.complaints import sentences
 
@@ -180,11 +179,10 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
 
 
 def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
-    """What an objective is times before choices are compared: a time is that of an iteration, and
-    batches differ.
+    """Return the factor that makes objectives comparable between choices with different batches.
 
-    Iterations of the training where its tokens are given, those of the least tokens of one
-    otherwise; 1 for other objectives.
+    A time per iteration is multiplied by the iterations of the whole training if its tokens are
+    given, else relative to the fewest tokens per iteration; 1 for other objectives.
     """
     workload = instance.workload[0]
     iterations_for_one = workload.tokens_for_one / workload.tokens_per_iteration
@@ -192,14 +190,14 @@ def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
 
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
-    """The HB domains that are sold with a GPU, or with any."""
+    """Return the HB domains that are sold with a GPU, or with any GPU."""
     return tuple(
         domain for domain in instance.network.hb_domains if not domain.gpus or gpu in domain.gpus
     )
 
 
 def choice_complaints(instance: Question) -> Iterator[str]:
-    """What is wrong with lists that a question leaves open."""
+    """Yield complaints about lists that a question leaves open."""
     names = [gpu.name for gpu in instance.cluster.generations]
     if len(set(names)) < len(names):
         yield "cluster.gpu: two of the list have one name, needs names of their own"
@@ -228,7 +226,7 @@ def choice_complaints(instance: Question) -> Iterator[str]:
 
 
 def _each_value(instance: Question) -> Iterator[Chosen]:
-    """Choices among which are all generations with all knobs, and every batch of each workload."""
+    """Yield choices that cover all generations with all knobs, and every batch of each workload."""
     first_batches = {
         workload.name: workload.batches[0] for workload in instance.workload if workload.batches
     }

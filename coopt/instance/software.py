@@ -1,4 +1,4 @@
-"""How a training framework does its work, and which splits and knobs of a workload are allowed."""
+"""Properties of a training framework, and the allowed mappings and knobs of a workload."""
 
 from typing import Annotated, Literal, Self
 
@@ -16,7 +16,7 @@ Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 
 class Software(Entry):
-    """A training framework as far as time and memory depend on it; symbols of docs/model.md."""
+    """A training framework, as far as time and memory depend on it; symbols as in docs/model.md."""
 
     gradient_bytes: Annotated[
         Whole, Field(ge=2, le=4, description="bytes of a gradient as it is kept and reduced")
@@ -197,7 +197,7 @@ class Software(Entry):
 
 
 class MappingLimits(Table):
-    """Values each part of a mapping may take; what is left out is free (docs/network.md,
+    """Allowed values of each part of a mapping; unlimited if omitted (docs/network.md,
     Mappings).
     """
 
@@ -253,8 +253,8 @@ class MappingLimits(Table):
 
 
 class AllowedKnobs(Table):
-    """Knobs whose values are left open, as lists in `options` are kept; the first of each is the
-    value beside them.
+    """Knobs with open values, as the lists in `options` are stored; the first value of each is the
+    default.
     """
 
     tp_sync_fraction: Annotated[
@@ -287,7 +287,7 @@ SCHEDULES = {
 
 
 class Reached(Table):
-    """What a precision below 16 bits reaches."""
+    """Efficiencies of a precision below 16 bits."""
 
     gemm: Annotated[Fraction, Field(description="eg: share of the peak of this precision")]
     hbm: Annotated[
@@ -300,12 +300,12 @@ class Reached(Table):
     ] = None
 
     def times(self, factor: float) -> Self:
-        """So many times the shares of peak and bandwidth."""
+        """Multiply the shares of peak and bandwidth by a factor."""
         return self.model_copy(update={"gemm": self.gemm * factor, "hbm": self.hbm * factor})
 
 
 class Efficiency(Table):
-    """How much of the data sheet a training run reaches; symbols of docs/model.md."""
+    """Shares of data-sheet figures that a training run reaches; symbols as in docs/model.md."""
 
     gemm: Annotated[
         Fraction, Field(description="eg: share of peak FLOP/s of a large matrix product")
@@ -358,15 +358,15 @@ class Efficiency(Table):
 
     @property
     def largest_share(self) -> float:
-        """The largest share of a peak or of the memory bandwidth that anything reaches."""
+        """The maximum of all shares of a peak or of the memory bandwidth."""
         reached_shares = (
             part for shares in (self.fp8, self.fp4) if shares for part in (shares.gemm, shares.hbm)
         )
         return max(self.gemm, self.hbm, self.attention, *reached_shares)
 
     def times(self, factor: float) -> Self:
-        """So many times the shares of peaks and of memory bandwidth; what is lost between kernels
-        and links stays.
+        """Multiply the shares of peaks and of memory bandwidth by a factor; overheads of kernels
+        and links are unchanged.
         """
         wide = {name: getattr(self, name) * factor for name in ("gemm", "hbm", "attention")}
         lower = {

@@ -1,4 +1,4 @@
-"""Rows of a table as a data frame, and as HTML for a notebook."""
+"""Tables as data frames, and as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LIBRARIES = ("pandas", "polars")
 
 
 def frame(rows: Iterable[Row]) -> Any:
-    """Rows as a data frame of pandas, or of polars where that alone is installed.
+    """Convert rows to a data frame of pandas, or of polars if only that is installed.
 
     Raises
     ------
     InstanceError
-        When neither is installed.
+        If neither is installed.
     """
     library = next((name for name in LIBRARIES if find_spec(name)), None)
     if library is None:
@@ -32,12 +32,12 @@ def frame(rows: Iterable[Row]) -> Any:
 
 
 def frame_of(tables: Mapping[str, Callable[[], Iterable[Row]]], table: str) -> Any:
-    """The table of that name as a data frame.
+    """Return the table of that name as a data frame.
 
     Raises
     ------
     InstanceError
-        When there is none of that name, or no library for data frames.
+        If there is no table of that name, or no library for data frames.
     """
     if table not in tables:
         raise InstanceError(
@@ -47,7 +47,7 @@ def frame_of(tables: Mapping[str, Callable[[], Iterable[Row]]], table: str) -> A
 
 
 def html(title: str, sentences: Iterable[str] = (), tables: Iterable[Sequence[Row]] = ()) -> str:
-    """A title, sentences and tables, with every text escaped."""
+    """Render a title, sentences and tables, with all text escaped."""
     paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     rendered = "".join(map(_html_table, tables))
     return f"<div><p><strong>{escape(title)}</strong></p>{paragraphs}{rendered}</div>"

@@ -1,4 +1,4 @@
-"""Files: read with a sentence for everything that can go wrong, written whole or not at all."""
+"""Text files: reading with clear errors, and atomic writing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,17 @@ LONGEST_LINE = 60
 
 
 def read_text(file: Path, kind: str, remedy: str) -> str:
-    """The text of a file.
+    """Read a text file.
 
     Parameters
     ----------
     kind, remedy
-        What the file should be ("a TOML text file"), and what to do where there is none.
+        What the file should be ("a TOML text file"), and what to do if it does not exist.
+
+    Raises
+    ------
+    InstanceError
+        If the file cannot be read.
     """
     try:
         if file.is_char_device():
@@ -48,8 +53,8 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
 
 
 def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
-    """The content of a TOML file; InstanceError says why it cannot be read, and what to do where
-    there is none.
+    """Read a TOML file; InstanceError states why it cannot be read, and what to do if it does not
+    exist.
     """
     text = read_text(
         file,
@@ -60,9 +65,7 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
 
 
 def toml_of(text: str, where: str) -> dict[str, Any]:
-    """The table that a TOML text holds; InstanceError, which begins with `where`, says why it holds
-    none.
-    """
+    """Parse a TOML text; InstanceError, which begins with `where`, states why it is invalid."""
     try:
         table = tomllib.loads(text)
     except RecursionError:
@@ -75,7 +78,7 @@ def toml_of(text: str, where: str) -> dict[str, Any]:
 
 
 def toml_text(value: Any) -> str:
-    """A value as TOML holds it on one line, tables inline."""
+    """Write a value as TOML on one line, with inline tables."""
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {toml_text(part)}' for key, part in value.items())} }}"
     if isinstance(value, list | tuple):
@@ -84,8 +87,8 @@ def toml_text(value: Any) -> str:
 
 
 def _syntax_complaint(name: str, text: str, error: str) -> str:
-    """`ours.toml: not TOML, line 3, column 8: Invalid value, in 'gpus = ='`: where it is, and the
-    line itself.
+    """Return the place and the line of a syntax error: `ours.toml: not TOML, line 3, column 8:
+    Invalid value, in 'gpus = ='`.
     """
     if text.lstrip().startswith("{"):
         return f"{name}: holds JSON, as plans do, needs TOML, as instances are written in"
@@ -102,8 +105,7 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
 
 
 def check_numbers(value: Any, where: str) -> None:
-    """Refuse whole numbers so long that they cannot be written down, which TOML allows in other
-    bases than 10.
+    """Refuse integers too long to be printed, which TOML allows in bases other than 10.
 
     Parameters
     ----------
@@ -127,9 +129,7 @@ def check_numbers(value: Any, where: str) -> None:
 
 
 def check_digits(text: str, where: str) -> None:
-    """Refuse a number of so many digits that Python reads none of it, whose own words are of
-    Python.
-    """
+    """Refuse a number with more digits than Python parses, with a clearer message than Python's."""
     for line, content in enumerate(text.splitlines(), start=1):
         if match := re.search(rf"\d{{{MOST_DIGITS + 1},}}", content.replace("_", "")):
             count, longest = f"{len(match[0]):,}", int(LONGEST_BITS * math.log10(2))
@@ -139,15 +139,15 @@ def check_digits(text: str, where: str) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file so that an interruption leaves the old content or the new, never half of it.
+    """Write a file atomically: an interruption leaves the old or the new content.
 
-    A link stays, and what it points to is written.
+    A symbolic link is kept, and its target is written.
     """
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a file of any kind as `write_text` does."""
+    """Write a binary file like `write_text`."""
     file = Path(os.path.realpath(path))
     # in the same folder, since a file replaces another at once only within a file system
     temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
@@ -165,7 +165,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 
 def write_new_text(path: str | Path, text: str) -> None:
-    """Write a file that is not there yet, whole or not at all."""
+    """Write a file atomically if it does not exist yet."""
     # an empty file takes the name first: replacing alone would overwrite a file that somebody else
     # writes meanwhile
     try:

@@ -1,5 +1,5 @@
-"""The shape of a transformer: dense, a mixture of experts, or a hybrid with Mamba-2; tokens by
-published laws.
+"""The architecture of a transformer (dense, mixture of experts, or hybrid with Mamba-2), and
+scaling laws.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ FLOP_PER_PARAMETER = 6.0  # of a token, forward and backward, as the laws count 
 
 
 class Transformer(Entry):
-    """A decoder-only language model; symbols of docs/model.md."""
+    """A decoder-only language model; symbols as in docs/model.md."""
 
     layers: Annotated[Count, Field(description="L: layers")]
     hidden: Annotated[Count, Field(description="h: width of a layer")]
@@ -193,7 +193,7 @@ class Transformer(Entry):
         yield from self._hybrid_complaints()
 
     def _hybrid_complaints(self) -> Iterator[str]:
-        """What is wrong with layers that differ in their parts."""
+        """Yield complaints about layers with different parts."""
         sizes = {name: getattr(self, name) for name in MAMBA_SIZES}
         if not self.mamba_layers:
             names = [name for name, size in sizes.items() if size]
@@ -221,7 +221,7 @@ class Transformer(Entry):
             )
 
     def _group_complaints(self) -> Iterator[str]:
-        """What is wrong with groups of experts, where there are some."""
+        """Yield complaints about groups of experts."""
         groups, top_groups = self.expert_groups, self.top_groups
         if not 1 <= top_groups <= groups or self.experts % groups:
             yield (
@@ -236,7 +236,7 @@ class Transformer(Entry):
 
     @property
     def parameters(self) -> int:
-        """Parameters of a dense model with ordinary attention, norms and biases left out."""
+        """Parameters of a dense model with standard attention, without norms and biases."""
         assert not self.experts, "asked for of dense models"
         assert not self.kv_rank, "asked for of ordinary attention"
         assert not self.mamba_layers, "asked for of plain transformers"
@@ -247,8 +247,10 @@ class Transformer(Entry):
 
     @property
     def prediction(self) -> Self:
-        """The model of a layer that predicts a further token: of the mean kind, but in a hybrid of
-        attention and a feed-forward part, with experts where it has some.
+        """The model of a layer that predicts a further token.
+
+        It is a mean layer; in a hybrid model it has attention and a feed-forward part, with experts
+        if the model has any.
         """
         if not self.mamba_layers:
             return self
@@ -267,7 +269,7 @@ class Transformer(Entry):
 
     @property
     def with_attention(self) -> int:
-        """Layers with attention."""
+        """Number of layers with attention."""
         return (
             self.layers - self.mamba_layers
             if self.attention_layers is None
@@ -276,13 +278,12 @@ class Transformer(Entry):
 
     @property
     def with_ffn(self) -> int:
-        """Layers with a feed-forward part."""
+        """Number of layers with a feed-forward part."""
         return self.layers if self.ffn_layers is None else self.ffn_layers
 
 
 class ScalingLaw(Entry):
-    r"""The loss of N parameters that were trained on D tokens (Hoffmann et al. 2022, arXiv
-    2203.15556).
+    r"""The loss of N parameters trained on D tokens (Hoffmann et al. 2022, arXiv 2203.15556).
 
     .. math:: L = e + \frac{a}{N^\alpha} + \frac{b}{D^\beta}
     """
@@ -294,16 +295,16 @@ class ScalingLaw(Entry):
     beta: Annotated[Positive, Field(description="power of the tokens")]
 
     def loss(self, parameters: float, tokens: float) -> float:
-        """The loss after a training (nats a token)."""
+        """Return the loss after training (nats per token)."""
         return float(self.e + self.a / parameters**self.alpha + self.b / tokens**self.beta)
 
     def tokens(self, parameters: float, loss: float) -> float:
-        """Tokens that take a model to a loss.
+        """Return the number of tokens after which a model reaches a loss.
 
         Raises
         ------
         ValueError
-            When no number of tokens does.
+            If no number of tokens suffices.
         """
         data_loss = loss - self.e - self.a / parameters**self.alpha
         if data_loss <= 0:
@@ -315,7 +316,7 @@ class ScalingLaw(Entry):
         return float((self.b / data_loss) ** (1.0 / self.beta))
 
     def best_for_compute(self, flop: float) -> tuple[float, float]:
-        r"""Parameters and tokens of least loss for a compute of 6 N D.
+        r"""Return the parameters and tokens with minimum loss for a compute of 6 N D.
 
         .. math:: N
             = \left(\frac{\alpha a}{\beta b}\right)^{1/(\alpha+\beta)}

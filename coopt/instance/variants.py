@@ -1,5 +1,5 @@
-"""Questions that follow from an instance: of a phase, of a site, at other prices, after a loss, at
-another pace.
+"""Instances derived from an instance: of a phase or site, at other prices, after a loss, or with
+other bounds.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Answer = TypeVar("Answer")
 
 
 def of_phase(instance: Q, number: int) -> Q:
-    """The question of one phase alone, at the prices of the instance: its GPUs, its workloads with
-    their bounds.
+    """Return the question of one phase, at the prices of the instance, with its GPUs, workloads and
+    bounds.
     """
     phase = instance.phase[number]
     cluster = instance.cluster.model_copy(update={"gpus": (phase.gpus,)})
@@ -29,12 +29,12 @@ def of_phase(instance: Q, number: int) -> Q:
 
 
 def phases_of(instance: Q) -> tuple[Q, ...]:
-    """The question of each phase alone; the question itself where nothing grows."""
+    """Return the question of each phase; the question itself without growth."""
     return tuple(of_phase(instance, number) for number in range(len(instance.phase))) or (instance,)
 
 
 def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
-    """The workloads of a phase, in its order, with the bounds they have there."""
+    """Return the workloads of a phase, in its order, with their bounds there."""
     if not phase.workloads:
         return instance.workload
     by_name = {workload.name: workload for workload in instance.workload}
@@ -42,8 +42,8 @@ def workloads_of(instance: Q, phase: Phase) -> tuple[Workload, ...]:
 
 
 def workloads_in(instance: Q, year: float | None) -> tuple[Workload, ...]:
-    """The workloads as the phase that begins in a year bounds them; those of the instance where
-    nothing grows.
+    """Return the workloads with their bounds in the phase that begins in a year; those of the
+    instance without growth.
     """
     return next(
         (workloads_of(instance, phase) for phase in instance.phase if phase.year == year),
@@ -54,10 +54,11 @@ def workloads_in(instance: Q, year: float | None) -> tuple[Workload, ...]:
 def trained_on(
     instance: Q, year: float | None, names: Collection[str], gpus: int
 ) -> tuple[Workload, ...]:
-    """The workloads of a part with so many GPUs, as the phase of that year asks for them there.
+    """Return the workloads of a part with that many GPUs, with their bounds in the phase of that
+    year.
 
-    An island has those of its `names`; where sites share GPUs and batches, a part trains its share
-    of each batch.
+    An island has the workloads of its `names`; where sites share GPUs and batches, a part trains
+    its share of each batch.
     """
     workloads, all_shares = workloads_in(instance, year), instance.cluster.shares
     if instance.sharing.mode == "partition":
@@ -70,7 +71,7 @@ def trained_on(
 
 
 def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
-    """A workload with another bound, checked anew."""
+    """Return a workload with another bound, validated again."""
     if not bound:
         return workload
     # checked, since a bound on days may contradict the tokens; a table that is made anew has no
@@ -81,8 +82,8 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class AskedBound:
-    """A bound that an instance gives: its number, by its key, the workload with it, and the phases
-    it holds in.
+    """A bound given in an instance: its number, by key, its workload, and the phases in which it
+    holds.
     """
 
     key: str
@@ -92,8 +93,8 @@ class AskedBound:
 
 
 def asked_bounds(instance: Question) -> Iterator[AskedBound]:
-    """The bounds of workloads that hold in some phase, then those that phases give in place of
-    them.
+    """Yield the bounds of workloads that hold in some phase, then those that phases give
+    instead.
     """
     for w, workload in enumerate(instance.workload):
         phases = frozenset(
@@ -109,7 +110,7 @@ def asked_bounds(instance: Question) -> Iterator[AskedBound]:
 
 
 def _keeps_own_bound(phase: Phase, workload: Workload) -> bool:
-    """Whether a workload trains in a phase by the bound of its own table."""
+    """Whether a workload trains in a phase with the bound of its own table."""
     rows = [row for row in phase.workloads if row.name == workload.name]
     return not phase.workloads or any(not row.bound for row in rows)
 
@@ -124,14 +125,16 @@ def _asked_bound(
 
 
 def with_value(instance: Q, key: str, value: Any) -> Q:
-    """The instance with another value at a key such as `phase[1].workloads[0].train_days`."""
+    """Return the instance with another value at a key such as
+    `phase[1].workloads[0].train_days`.
+    """
     path = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key)]
     result: Q = _replaced(instance, path, value)
     return result
 
 
 def _replaced(table: Any, path: list[int | str], value: Any) -> Any:
-    """A table, or a list of tables, with another value at a path below it."""
+    """Return a table, or a list of tables, with another value at a path below it."""
     if not path:
         return value
     key, *keys_below = path
@@ -141,8 +144,8 @@ def _replaced(table: Any, path: list[int | str], value: Any) -> Any:
 
 
 def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
-    """The instance with other GPUs in a phase; those of earlier ones are no more, and of later ones
-    no fewer.
+    """Return the instance with another number of GPUs in a phase, adjusting earlier and later
+    phases to keep it non-decreasing.
     """
     caps = list(instance.gpu_caps.values())
     counts = [
@@ -156,7 +159,9 @@ def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
 
 
 def local_question(instance: Q, shares: int) -> Q:
-    """The question of a site that takes some of the shares; the time bound is that of the whole."""
+    """Return the question of a site that takes some of the shares; the time bound is that of the
+    whole.
+    """
     cluster, all_shares = instance.cluster, instance.cluster.shares
     assert all_shares is not None, "only what trains at several sites is divided into shares"
     changes = {
@@ -173,8 +178,8 @@ def local_question(instance: Q, shares: int) -> Q:
 
 
 def years_of(instance: Q, number: int) -> float:
-    """How long the network of a phase runs: until the next one, the last one or the only one for
-    `objective.years`.
+    """Return how long the network of a phase runs: until the next phase, or for `objective.years`
+    in the last or only one.
     """
     if number + 1 >= len(instance.phase):
         return instance.objective.years
@@ -182,8 +187,8 @@ def years_of(instance: Q, number: int) -> float:
 
 
 def at_prices(instance: Q, factors: dict[str, float]) -> Q:
-    """The instance without intervals, with all prices, by the unit and by volume, multiplied by the
-    factor of their kind.
+    """Return the instance with all prices, including volume prices, multiplied by the factor of
+    their kind, and without price intervals.
     """
     network, gpu = instance.network, instance.cluster.gpu
     products = {
@@ -216,7 +221,7 @@ def at_prices(instance: Q, factors: dict[str, float]) -> Q:
 
 
 def _discounts_at(instance: Q, factors: dict[str, float]) -> Iterator[Discount]:
-    """The volume prices in USD, times the factor of their kind."""
+    """Yield the volume prices in USD, multiplied by the factor of their kind."""
     usd_by_item = list_prices(instance)
     for discount in instance.sharing.discount:
         usd = (
@@ -227,15 +232,15 @@ def _discounts_at(instance: Q, factors: dict[str, float]) -> Iterator[Discount]:
 
 
 def as_billed(instance: Q) -> Q:
-    """The instance at the prices of a plan's bill: the worst ones where these are what the plan
-    aims at.
+    """Return the instance at the prices of a plan's bill: the worst prices if the plan is optimised
+    for these.
     """
     return at_prices(instance, instance.worst_prices) if instance.worst_prices else instance
 
 
 def as_built(instance: Q) -> Q:
-    """The instance of what a plan builds: at the prices of its bill and the least efficiency, which
-    has to do.
+    """Return the instance that a plan is built for: at the prices of its bill and the minimum
+    efficiency.
     """
     return at_efficiency(
         as_billed(instance), instance.efficiencies[0]
@@ -243,7 +248,7 @@ def as_built(instance: Q) -> Q:
 
 
 def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
-    """What people call the rows of tables whose keys count them: sites and workloads, channels by
+    """Return the names of the rows of tables that keys number: sites, workloads, and channels by
     their ends.
     """
     names = {
@@ -260,7 +265,7 @@ def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
 
 
 def at_efficiency(instance: Q, factor: float) -> Q:
-    """The instance of one network whose GPU reaches this factor times what it is said to reach."""
+    """Return a single-network instance whose GPU efficiencies are multiplied by this factor."""
     gpu = instance.cluster.gpu
     efficiency = gpu.efficiency.times(factor)
     cluster = instance.cluster.model_copy(
@@ -270,22 +275,20 @@ def at_efficiency(instance: Q, factor: float) -> Q:
 
 
 def at_least_efficiency(instance: Q) -> Q:
-    """The instance of one network at the least efficiency that may turn out, which has to do."""
+    """Return a single-network instance at the minimum efficiency, which a plan must work with."""
     return at_efficiency(instance, instance.efficiencies[0])
 
 
 def at_best_efficiency(instance: Q) -> Q:
-    """The instance of one network at the best efficiency that may turn out, from which regret is
-    measured.
-    """
+    """Return a single-network instance at the maximum efficiency, which regret is measured from."""
     return at_efficiency(instance, instance.efficiencies[1])
 
 
 def after_a_loss(instance: Q, slower: float) -> Q:
-    """The instance of one network whose bounds are this much longer.
+    """Return a single-network instance whose bounds are multiplied by this factor.
 
-    Workloads then train on any number of GPUs: their sizes are those of islands, and without a
-    domain fewer are left.
+    Workloads then train on any number of GPUs: their sizes are those of islands, and fewer GPUs
+    remain without a domain.
     """
     longer = (within(workload, workload.bound_s * slower) for workload in instance.workload)
     workloads = tuple(workload.model_copy(update={"gpus": None}) for workload in longer)
@@ -293,7 +296,7 @@ def after_a_loss(instance: Q, slower: float) -> Q:
 
 
 def within(workload: Workload, bound_s: float) -> Workload:
-    """The workload with another bound, of which nothing is kept free."""
+    """Return the workload with another bound and without reserves."""
     other_bounds = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
     return workload.model_copy(update={"max_iteration_time_s": bound_s} | other_bounds).with_margin(
         0.0
@@ -301,15 +304,15 @@ def within(workload: Workload, bound_s: float) -> Workload:
 
 
 def leaves_tp_open(instance: Question) -> bool:
-    """Whether TP groups of some workload extend over several HB domains only where nothing inside
-    them will do.
+    """Whether some workload extends TP groups over several HB domains only if none inside a domain
+    suffices.
     """
     return any(workload.allow_tp_across is None for workload in instance.workload)
 
 
 def with_tp(instance: Q, *, across: bool) -> Q:
-    """The instance that says whether TP groups may extend over several HB domains, where workloads
-    left it open.
+    """Return the instance with a decision on TP groups over several HB domains, for workloads that
+    leave it open.
     """
     if not leaves_tp_open(instance):
         return instance
@@ -327,14 +330,14 @@ def with_tp(instance: Q, *, across: bool) -> Q:
 def inside_first(
     instance: Q, answer: Callable[[Q], Answer], enough: Callable[[Answer], bool]
 ) -> tuple[Answer, bool]:
-    """An answer with TP groups inside HB domains where that is left open, with groups across if it
-    is not enough.
+    """Answer with TP groups inside HB domains where that is left open, and across domains only if
+    that is insufficient.
 
     Returns
     -------
     found, across
-        The answer, and whether groups may extend over several domains in it since inside nothing
-        was enough.
+        The answer, and whether groups may extend over several domains in it because inside was
+        insufficient.
     """
     found = answer(with_tp(instance, across=False))
     if not leaves_tp_open(instance) or enough(found):
@@ -343,7 +346,7 @@ def inside_first(
 
 
 def without_margin(instance: Q) -> Q:
-    """The instance of which nothing is kept free."""
+    """Return the instance without reserves."""
     gpu = instance.cluster.gpu.with_memory_margin(0.0)
     changes = {
         "margin": None,
@@ -361,7 +364,7 @@ def without_margin(instance: Q) -> Q:
 
 
 def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
-    """The price of a unit of every product an instance lists (USD), by kind and name."""
+    """Return the unit price of every product that an instance lists (USD), by kind and name."""
     network, gpu = instance.network, instance.cluster.gpu
     return {
         "hb": {hb.name: hb.usd_per_gpu for hb in network.hb_domains},
@@ -373,17 +376,17 @@ def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
 
 
 def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
-    """The instance with every bound `pace` times as long, as seconds an iteration and at most
-    `LONGEST_S`.
+    """Return the instance with every bound multiplied by `pace`, as seconds per iteration and at
+    most `LONGEST_S`.
 
-    Days stay days where training is interrupted, as interruptions count towards them alone. Where
-    batches are open, days and tokens per second stay what they are, as the seconds of an iteration
-    differ with the batch.
+    Bounds in days stay in days where training is interrupted, since interruptions count only
+    towards them. Where batches are open, bounds in days and tokens per second keep their form,
+    since the seconds per iteration depend on the batch.
 
     Parameters
     ----------
     over
-        Names of the workloads whose bounds move, those they have in phases included; None for all.
+        Names of the workloads whose bounds are multiplied, also in phases; None for all.
     """
     other_bounds = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
 

@@ -1,4 +1,4 @@
-"""What the cluster has to train, how fast, and which splits are allowed."""
+"""Workloads: what the cluster trains, how fast, and which mappings are allowed."""
 
 import math
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ EVIDENCE = {
 
 
 class Options(Table):
-    """How the training software works, and what it may leave out."""
+    """Options of the training software, and permitted simplifications."""
 
     @model_validator(mode="before")
     @classmethod
@@ -192,8 +192,8 @@ class Options(Table):
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """What departs from ordinary synchronous training over RDMA, in words; empty where nothing
-        does.
+        """Deviations from ordinary synchronous training over RDMA, in words; empty if there are
+        none.
         """
         partial = self.tp_sync_fraction < 1.0
         texts = {
@@ -220,9 +220,7 @@ class Options(Table):
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """What is known of the accuracy of models that were trained with the knobs that change
-        them.
-        """
+        """Published evidence on the accuracy of models trained with knobs that affect it."""
         knobs = {
             "tp_sync_fraction": self.tp_sync_fraction < 1.0,
             "dp_mode": self.dp_mode == "stale-1",
@@ -246,7 +244,7 @@ LONGEST_S = 1e15
 
 
 class Workload(Table):
-    """One model to train, within a bound unless the fastest plan is asked for."""
+    """One model to train, within a bound unless the fastest plan is required."""
 
     name: Annotated[Name, Field(description="how the answer calls it")]
     model: Annotated[Transformer, named("model"), Field(description="the language model")]
@@ -354,7 +352,7 @@ class Workload(Table):
 
     @model_validator(mode="after")
     def _tokens_by_law(self) -> Self:
-        """Give the tokens that a loss or a compute takes."""
+        """Set the tokens required for a given loss or compute."""
         if self.loss is None and self.compute_flop is None:
             return self
         if self.loss is not None and self.compute_flop is not None:
@@ -383,7 +381,7 @@ class Workload(Table):
 
     @property
     def law(self) -> ScalingLaw:
-        """The scaling law that gives tokens."""
+        """The scaling law that determines tokens."""
         law = self.scaling_law or find("scaling_law", "chinchilla")
         assert isinstance(law, ScalingLaw)
         return law
@@ -426,7 +424,7 @@ class Workload(Table):
     _time_margin: float = PrivateAttr(default=0.0)
 
     def with_margin(self, share: float) -> Self:
-        """The workload with that share added to its iteration times before they are compared with
+        """Return the workload with that share added to its iteration times before comparison with
         its bound.
         """
         workload = self.model_copy()
@@ -435,12 +433,12 @@ class Workload(Table):
 
     @property
     def time_margin(self) -> float:
-        """The share added to its iteration times before they are compared with its bound."""
+        """Share added to iteration times before comparison with the bound."""
         return self._time_margin
 
     @property
     def bounded(self) -> bool:
-        """Whether it has a bound: a question of least time needs none."""
+        """Whether the workload has a bound; questions of minimum time need none."""
         return any(getattr(self, key) is not None for key in BOUNDS)
 
     @property
@@ -450,7 +448,7 @@ class Workload(Table):
 
     @property
     def calendar(self) -> bool:
-        """Whether the bound is on days, which interruptions count towards."""
+        """Whether the bound is in days, which include interruptions."""
         return self.train_days is not None
 
     @property
@@ -460,26 +458,26 @@ class Workload(Table):
 
     @property
     def iterations(self) -> float:
-        """Iterations of the whole training run; 0 where its tokens are not given."""
+        """Number of iterations of the whole training run; 0 if its tokens are not given."""
         return self.needed_tokens / self.tokens_per_iteration
 
     @property
     def needed_tokens(self) -> float:
-        """Tokens of the whole training run; 0 where they are not given.
+        """Tokens of the whole training run; 0 if not given.
 
-        With a critical batch C, a batch of B tokens takes 1 + B / C times the least tokens
-        (McCandlish et al., An Empirical Model of Large-Batch Training, arXiv 1812.06162).
+        With a critical batch C, a batch of B tokens needs 1 + B / C times the minimum number of
+        tokens (McCandlish et al., An Empirical Model of Large-Batch Training, arXiv 1812.06162).
         """
         return (self.train_tokens or 0.0) * self.tokens_for_one
 
     @property
     def tokens_for_one(self) -> float:
-        """Tokens that train as much as one would in small batches; 1 without a critical batch."""
+        """Tokens needed per token of small-batch training; 1 without a critical batch."""
         critical = self.critical_batch_tokens
         return 1.0 if critical is None else 1.0 + self.tokens_per_iteration / critical
 
     def in_own_units(self, time_s: float) -> str:
-        """An iteration time in the terms the bound was given in; empty where these are seconds."""
+        """Express an iteration time in the unit of the bound; empty if that is seconds."""
         if self.min_tokens_per_s is not None:
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
@@ -487,7 +485,7 @@ class Workload(Table):
         return ""
 
     def duration(self, time_s: float) -> str:
-        """How long all its iterations take at such a time each: `54.2 days`."""
+        """Duration of all iterations at this time each: `54.2 days`."""
         days = self.iterations * time_s / 86400.0
         if math.isinf(days):
             return "time without end"
@@ -495,18 +493,18 @@ class Workload(Table):
 
     @property
     def bound_s(self) -> float:
-        """What a predicted iteration may take (s): the bound, less the margin; `LONGEST_S` where
-        there is none.
+        """Upper bound on the predicted iteration time (s): the required bound minus the margin;
+        `LONGEST_S` without a bound.
         """
         return self.asked_s / (1.0 + self._time_margin) if self.bounded else LONGEST_S
 
     @property
     def asked_s(self) -> float:
-        """The bound as seconds for one iteration, whichever way it was written; `LONGEST_S` where
-        there is none.
+        """The required bound in seconds per iteration, whichever way it was given; `LONGEST_S`
+        without a bound.
 
-        Conversions round up by a few units in the last place, so that a rate a plan attains is a
-        bound it meets.
+        Conversions round up by a few units in the last place, so that a plan that attains a rate
+        meets that rate as a bound.
         """
         if self.max_iteration_time_s is not None:
             return self.max_iteration_time_s

@@ -1,1 +1,1 @@
-"""What the tables of an instance must agree on, beyond what each says of itself."""
+"""Rules that the tables of an instance must satisfy together."""

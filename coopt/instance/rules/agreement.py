@@ -1,4 +1,4 @@
-"""Everything that the tables of an instance must agree on."""
+"""All consistency rules between the tables of an instance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is
 
 
 def disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about parts of an instance that do not go together."""
+    """Yield sentences about inconsistent parts of an instance."""
     if instance.catalog.files:
         yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
     yield from _missing_bounds(instance)
@@ -46,16 +46,16 @@ def disagreements(instance: Question) -> Iterator[str]:
 
 
 def open_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about what does not go with lists that a question leaves open; each choice is a
-    question of its own.
+    """Yield sentences about parts that are inconsistent with open lists, whose choices are
+    questions of their own.
     """
     yield from _missing_bounds(instance)
     yield from regrets_of_choices(instance)
 
 
 def _missing_bounds(instance: Question) -> Iterator[str]:
-    """Workloads without a bound, where the cheapest plan is asked for: it would be one that hardly
-    trains.
+    """Yield workloads without a bound where the cheapest plan is required, which would hardly
+    train.
     """
     if instance.objective.minimize == instance.objective.billed:
         for w, workload in enumerate(instance.workload):
@@ -67,8 +67,8 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
 
 
 def _timed_objective(instance: Question) -> Iterator[str]:
-    """Objectives that weigh a bill by time are those of one workload, whose designs are gone
-    through one by one.
+    """Yield complaints about objectives that weigh a bill by time but have more than one
+    workload.
     """
     objective, kind = instance.objective, instance.objective.minimize
     if kind == objective.billed:
@@ -85,7 +85,7 @@ def _timed_objective(instance: Question) -> Iterator[str]:
 
 
 def _failures(instance: Question) -> Iterator[str]:
-    """Rates of failures that do not go with NICs that GPUs share."""
+    """Yield complaints about failure rates together with shared NICs."""
     if instance.availability is None:
         return
     hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
@@ -189,7 +189,7 @@ def _transports(instance: Question) -> Iterator[str]:
 
 
 def switch_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about switches that are asked to add up gradients and do not."""
+    """Yield sentences about switches that cannot sum gradients although this is required."""
     names = [switch.name for switch in instance.network.switches if not switch.reduces]
     asking = [
         workload.name
@@ -205,7 +205,7 @@ def switch_disagreements(instance: Question) -> Iterator[str]:
 
 
 def direct_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about direct links that do not go with the rest."""
+    """Yield sentences about direct links that are inconsistent with other tables."""
     network = instance.network
     if "direct" not in network.fabrics:
         if network.panels:

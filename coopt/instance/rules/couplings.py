@@ -1,7 +1,6 @@
-"""What `[sharing]`, its core, phases, sites and doubts must agree on with each other and with the
-rest.
+"""Consistency rules of `[sharing]`, its core, phases, sites and uncertainties.
 
-`docs/fleets.md` has the table of what goes together.
+`docs/fleets.md` has the table of valid combinations.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ UNINTERRUPTED = "planned without failures"
 
 
 def exclusions(instance: Question) -> Iterator[str]:
-    """Sentences about couplings that are asked for together, one for each that excludes others."""
+    """Yield one sentence for each requested coupling that excludes others."""
     yield from _beside_direct_links(instance)
     yield from _beside_a_ring(instance)
     yield from _beside_failures(instance)
@@ -73,7 +72,9 @@ def _beside_a_ring(instance: Question) -> Iterator[str]:
 
 
 def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
-    """What is asked for of growth, doubts and failures, each with the words that exclude it."""
+    """Return the requested kinds of growth, uncertainty and failures, each with the words that
+    exclude it.
+    """
     reasons = {"[[phase]]": "built at once"} if instance.phase else {}
     reasons |= {key: CERTAIN[key] for key in _doubts(instance)}
     return reasons | (
@@ -82,7 +83,7 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
 
 
 def _without(names: Iterable[str]) -> str:
-    """What a question asks for in place of these; of `[robust]` nothing may be left."""
+    """Return the alternatives to these features; `[robust]` may become empty."""
     tables = ("[robust]" if name.startswith("robust.") else name for name in names)
     return both(
         dict.fromkeys(
@@ -92,7 +93,7 @@ def _without(names: Iterable[str]) -> str:
 
 
 def _doubts(instance: Question) -> list[str]:
-    """The keys of `[robust]` that put something in doubt; the table where none does."""
+    """Return the keys of `[robust]` that specify an uncertainty; the table itself if none does."""
     robust = instance.robust
     if robust is None:
         return []
@@ -114,8 +115,8 @@ def _beside_failures(instance: Question) -> Iterator[str]:
 
 
 def unsearched_runners_up(instance: Question) -> Iterator[str]:
-    """That runners-up are asked for of anything but one network of switches, by a sum of its bill,
-    at known prices.
+    """Refuse runners-up except for one switched network, an objective that is a sum of the bill,
+    and known prices.
     """
     objective, kind = instance.objective, instance.objective.minimize
     contents = {
@@ -135,7 +136,7 @@ def unsearched_runners_up(instance: Question) -> Iterator[str]:
 
 
 def partition_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about `[sharing]` that do not go with the rest of an instance."""
+    """Yield sentences about `[sharing]` that is inconsistent with other tables."""
     sharing = instance.sharing
     sized_names = [workload.name for workload in instance.workload if workload.gpus is not None]
     if sharing.mode == "time":
@@ -161,7 +162,7 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
 
 
 def one_number(instance: Question, reason: str) -> Iterator[str]:
-    """That several numbers of GPUs are listed where there has to be one."""
+    """Refuse several numbers of GPUs where exactly one is required."""
     if instance.cluster.has_several_counts:
         yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: {reason}, needs one number"
 
@@ -192,7 +193,7 @@ def _discounts(instance: Question) -> Iterator[str]:
 
 
 def core_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about `[sharing.core]` that do not go with the rest of an instance."""
+    """Yield sentences about `[sharing.core]` that is inconsistent with other tables."""
     network, core = instance.network, instance.sharing.core
     if core is None:
         return
@@ -232,8 +233,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
 
 
 def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str]:
-    """Optics that do not reach from NICs to leaves and on to the core, or are not the one that the
-    core names.
+    """Yield complaints about optics that do not reach from NICs over leaves to the core, or differ
+    from the core's optic.
     """
     network, rate, place = (
         instance.network,
@@ -259,8 +260,10 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
 
 
 def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:
-    """Whether a module may be at the core's end of links: one of one link, or where ends have their
-    own of so many that each island has a module on every switch.
+    """Whether a module can be at the core's end of links.
+
+    It has one link, or, where ends have their own modules, few enough that each island has a module
+    on every switch.
     """
     network, links = instance.network, optic.links_of(switch.port_gbit_s)
     if network.link_ends == "same" or links < 2:
@@ -271,7 +274,7 @@ def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:
 
 
 def phase_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about phases that do not go together, or with the rest of the instance."""
+    """Yield sentences about phases that are inconsistent with each other or with other tables."""
     phases = instance.phase
     if not phases:
         return
@@ -311,7 +314,7 @@ def _named_workloads(instance: Question) -> Iterator[str]:
 
 
 def _idle_workloads(instance: Question) -> Iterator[str]:
-    """Workloads with an island of their own that train in no phase."""
+    """Yield workloads with an island of their own that train in no phase."""
     if instance.sharing.mode == "partition" and all(phase.workloads for phase in instance.phase):
         names = {row.name for phase in instance.phase for row in phase.workloads}
         for workload in instance.workload:
@@ -332,14 +335,15 @@ def _bound_fault(instance: Question, row: PhaseWorkload, place: str) -> Iterator
 
 
 def only_ratio(instance: Question) -> str:
-    """The value of `network.oversubscription` that leaves the largest ratio alone. Phases take no
-    list of ratios, so that only 1 leaves no choice there.
+    """Return the value of `network.oversubscription` that allows only the largest ratio.
+
+    Phases do not support lists of ratios, so that only 1 leaves no choice there.
     """
     return "1" if instance.phase else f"[{instance.network.largest_ratio:g}]"
 
 
 def _not_phased(instance: Question) -> Iterator[str]:
-    """What an instance with phases cannot ask for."""
+    """Yield sentences about features that phases do not support."""
     last_gpus = instance.phase[-1].gpus
     if instance.cluster.gpus != (last_gpus,):
         gpu_counts = ", ".join(map(str, instance.cluster.gpus))
@@ -359,7 +363,7 @@ def _not_phased(instance: Question) -> Iterator[str]:
 
 
 def site_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about sites that do not go with each other or with the rest."""
+    """Yield sentences about sites that are inconsistent with each other or with other tables."""
     if not instance.site:
         if instance.wan or instance.cluster.shares is not None:
             key = "wan" if instance.wan else "cluster.shares"
@@ -424,7 +428,7 @@ def _links(instance: Question) -> Iterator[str]:
 
 
 def robust_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about robustness that does not go with the rest."""
+    """Yield sentences about robustness that is inconsistent with other tables."""
     robust = instance.robust
     if robust is None:
         return
@@ -450,7 +454,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
 
 
 def regrets_of_choices(instance: Question) -> Iterator[str]:
-    """That a question of least regret leaves lists open."""
+    """Refuse open lists in a question of minimum regret."""
     if instance.minimizes_regret:
         yield (
             "robust.aim = 'regret': it is measured from the best plans of one choice, so that"
@@ -460,8 +464,8 @@ def regrets_of_choices(instance: Question) -> Iterator[str]:
 
 
 def idle_factors(instance: Question, survived: Collection[Lost]) -> dict[str, str]:
-    """Longer bounds that belong to none of some losses, by key, each in a sentence; a number for
-    all belongs to any.
+    """Return factors on bounds that belong to none of the given losses, by key, each with a
+    sentence; a single number belongs to all.
     """
     if instance.robust is None:
         return {}

@@ -1,6 +1,4 @@
-"""Which parts make links, and what planes, shared NICs, bundles, uneven domains and routing go
-with.
-"""
+"""Consistency rules of links, planes, shared NICs, bundles, unevenly filled domains and routing."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ MOST_NAMED = 4  # products that a complaint names
 
 
 def fabric_disagreements(instance: Question) -> Iterator[str]:
-    """Sentences about networks that cannot be wired, or that the rest of an instance does not go
-    with.
-    """
+    """Yield sentences about networks that cannot be wired or are inconsistent with other tables."""
     yield from _ports(instance)
     yield from _planes(instance)
     yield from _fill(instance)
@@ -27,7 +23,7 @@ def fabric_disagreements(instance: Question) -> Iterator[str]:
 
 
 def _switch_racks(instance: Question) -> Iterator[str]:
-    """Switches that no rack of the hall takes."""
+    """Yield switches that fit into no rack of the hall."""
     hall = instance.network.hall
     for switch in instance.network.switches:
         if switch.rack_units is not None and switch.rack_units > hall.switch_rack_units:
@@ -78,7 +74,7 @@ def _ports(instance: Question) -> Iterator[str]:
 
 
 def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: float) -> str:
-    """The first thing that is missing on the way from NIC over switch to optic, and no other."""
+    """Return the first missing component on the path from NIC over switch to optic."""
     ports = {way.port_gbit_s for way in network.switch_ways}
     served_runs = [(nic, planes) for nic, planes in nic_runs if nic.gbit_s / planes in ports]
     if not served_runs:
@@ -104,21 +100,21 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
 
 
 def _module_text(gbit_s: float, links: int) -> str:
-    """`400 Gbit/s that breaks out into 2 x 200`."""
+    """Describe a module: `400 Gbit/s that breaks out into 2 x 200`."""
     return f"{links * gbit_s:g} Gbit/s" + (
         f" that breaks out into {links} x {gbit_s:g}" if links > 1 else ""
     )
 
 
 def _listing(texts: Iterable[str]) -> str:
-    """The first of a list, and how many there are more."""
+    """Return the first text of a list and the number of further ones."""
     items = list(texts)
     remainder = [f"{len(items) - MOST_NAMED} more"] if len(items) > MOST_NAMED else []
     return both([*items[:MOST_NAMED], *remainder])
 
 
 def _planes(instance: Question) -> Iterator[str]:
-    """NICs with ports on several planes, and NICs of several GPUs; direct links are those of whole
+    """Yield complaints about multi-plane or shared NICs, such as direct links that need whole
     NICs.
     """
     network = instance.network
@@ -144,7 +140,7 @@ def _planes(instance: Question) -> Iterator[str]:
 
 
 def _fill(instance: Question) -> Iterator[str]:
-    """Domains not filled alike, and bundles in pods."""
+    """Yield complaints about unevenly filled domains and bundles in pods."""
     network = instance.network
     contents = instance.asks("ring", "losses", "failures", "direct")
     if network.routing in ("pinned", "ecmp"):
@@ -169,8 +165,8 @@ def _fill(instance: Question) -> Iterator[str]:
 
 
 def _discipline(instance: Question) -> Iterator[str]:
-    """The ratio of a leaf says nothing of single flows, and direct links are looked for with stages
-    outermost.
+    """Yield complaints about charging by ratio with single flows, and about direct links that need
+    stages outermost.
     """
     network = instance.network
     key = (
@@ -200,5 +196,5 @@ def _discipline(instance: Question) -> Iterator[str]:
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Numbers in a row, as they are written."""
+    """Return numbers separated by commas, in their original notation."""
     return ", ".join(f"{value:g}" for value in values)
