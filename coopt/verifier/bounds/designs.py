@@ -16,7 +16,8 @@ from coopt.verifier.bounds.timed import (
     interrupted_designs,
     timed_designs,
 )
-from coopt.verifier.checks.claims import check_gap, gap_target, note_undecided
+from coopt.verifier.checks.claims import check_gap, gap_target
+from coopt.verifier.checks.rivals import Rival, check_claims, check_no_rival, note_undecided
 from coopt.verifier.checks.verdict import (
     LENIENT,
     ROUNDING,
@@ -54,57 +55,15 @@ def check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     question, stands = certain_question(instance), any_design
     if instance.losses:
         stands = partial(loss_condition, question)
-    if plan.status == "infeasible":
-        fault = "A design is feasible, at {}, although the plan says that none is."
-        check_no_design(ledger, question, plan, "infeasible", math.inf, fault, stands)
-    if plan.objective.bound is not None:
-        fault = f"A feasible design costs less than the bound of {plan.objective.bound:,.2f}: {{}}."
-        check_no_design(ledger, question, plan, "bound", plan.objective.bound, fault, stands)
+    check_claims(ledger, plan, partial(_rival, question, plan.objective.kind, stands))
 
 
-def check_no_design(
-    ledger: Ledger,
-    instance: Instance,
-    plan: Plan,
-    name: str,
-    bound: float,
-    fault: str,
-    stands: StandsWithin = any_design,
-    subject: str = "design",
-) -> None:
-    """Check that no design is feasible below a bound; one that is so by rounding alone is noted as
-    undecided.
-
-    Parameters
-    ----------
-    name
-        Of the check.
-    fault
-        What is wrong, with a place for the design that is found.
-    subject
-        What was looked for: a design, or switches.
-    """
-    kind = plan.objective.kind
-    # most plans have no rival even with rounding in its favour, which answers both questions at
-    # once
-    lenient_design = _cheapest_design(instance, kind, bound, stands, LENIENT)
-    design = (
-        None if lenient_design is None else _cheapest_design(instance, kind, bound, stands, STRICT)
-    )
-    endless = math.isinf(bound)
-    nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
-    ledger.holds(
-        name,
-        design is None,
-        nothing if endless else bound,
-        nothing if design is None else float(design.value),
-        fault.format(design_text(design) if design else ""),
-        None if endless else ROUNDING,
-    )
-    if lenient_design is not None and design is None:
-        note_undecided(
-            ledger, plan, f"a design at {design_text(lenient_design)}", float(lenient_design.value)
-        )
+def _rival(
+    instance: Instance, kind: ObjectiveKind, stands: StandsWithin, bound: float, margin: float
+) -> Rival | None:
+    """The cheapest feasible design worth less than a bound."""
+    design = _cheapest_design(instance, kind, bound, stands, margin)
+    return None if design is None else Rival(design_text(design), float(design.value))
 
 
 @lru_cache(maxsize=64)
@@ -211,28 +170,20 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     It says so as well with a bound of its own and none on switches.
     """
     bound, rivals = plan.objective.bound, plan.rivals
+    find, subject = (
+        partial(_rival, instance, plan.objective.kind, any_design),
+        "cluster with switches",
+    )
     claims = [plan.objective, *([rivals.switched] if rivals else [])]
     bounds = [claim.bound for claim in claims if claim.bound is not None]
     if bounds:
-        fault = f"A cluster with switches costs less than the bound of {max(bounds):,.2f}: {{}}."
-        check_no_design(
-            ledger,
-            instance,
-            plan,
-            "rival-bound",
-            max(bounds),
-            fault,
-            subject="cluster with switches",
-        )
+        check_no_rival(ledger, plan, "rival-bound", max(bounds), find, subject)
     switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (
         None,
         None,
     )
     if plan.status == "infeasible" or (switches_denied and bound is not None):
-        fault = "A cluster with switches is feasible, at {}, although the plan says that none is."
-        check_no_design(
-            ledger, instance, plan, "rival-none", math.inf, fault, subject="cluster with switches"
-        )
+        check_no_rival(ledger, plan, "rival-none", math.inf, find, subject)
 
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.rivals import Rival, check_claims, note_source, note_undecided
 from coopt.verifier.checks.verdict import (
     LENIENT,
     ROUNDING,
@@ -71,33 +71,19 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no choice of islands is worth less than the bound, or that there is none."""
-    bound, turns = plan.objective.bound, _turns(plan)
-    if bound is not None and not turns:
+    turns = _turns(plan)
+    if plan.objective.bound is not None and not turns:
         turns = _best_plans(instance, plan)
-    floor = (
-        math.inf
-        if bound is None
-        else bound - ROUNDING * max([abs(bound), *(turn.best for turn in turns)])
-    )
     choices = FleetChoices(certain_question(instance), plan.objective.kind)
-    lenient_value = choices.least_value(turns, floor, LENIENT)
-    least_value = (
-        choices.least_value(turns, floor, STRICT) if lenient_value < floor else lenient_value
-    )
-    if lenient_value < floor <= least_value:
-        note_undecided(
-            ledger, plan, f"a choice of islands worth {lenient_value:,.10g}", lenient_value
-        )
-    name, claim = (
-        ("infeasible", "no choice is feasible") if bound is None else ("bound", f"{bound!r}")
-    )
-    value = least_value if math.isfinite(least_value) else "no feasible choice is worth less"
-    fault = (
-        f"A choice of islands within all limits is worth {least_value:,.2f}, the plan says {claim}."
-    )
-    ledger.holds(
-        name, not least_value < floor, bound if bound is not None else claim, value, fault, ROUNDING
-    )
+
+    def find(bound: float, margin: float) -> Rival | None:
+        # a regret is rounded as the values are that it is the difference of
+        size = max([abs(bound), *(turn.best for turn in turns)])
+        floor = bound - ROUNDING * size if math.isfinite(bound) else bound
+        value = choices.least_value(turns, floor, margin)
+        return Rival(f"{value:,.10g}", value) if value < floor else None
+
+    check_claims(ledger, plan, find, "choice of islands")
 
 
 class PriceTurn(NamedTuple):

@@ -29,7 +29,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.parts import LinkLengths
 from coopt.plan.schema import Plan
 from coopt.verifier.bounds.designs import check_rival_bounds
-from coopt.verifier.checks.claims import note_source
+from coopt.verifier.checks.rivals import note_source
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
 from coopt.verifier.parts.bills import (
     CountedItem,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Limits, Site, Wan
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.claims import note_source, note_undecided
+from coopt.verifier.checks.rivals import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
 from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.couplings.ring import question_of_site, wait_for_gradients

@@ -17,7 +17,11 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import NETWORK, Part
 from coopt.plan.schema import Couplings, ObjectiveClaim, Plan
-from coopt.verifier.checks.verdict import SOLVERS_WORD, TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import (
+    TOLERANCE,
+    Ledger,
+    agree,
+)
 
 LARGEST_NUMBER = 1e18
 """No count, price, power or time of a plan comes near this; beyond it arithmetic stops being exact
@@ -287,35 +291,6 @@ def none_feasible(plan: Plan) -> Plan:
         solver=plan.solver,
         timing_s=plan.timing_s,
     )
-
-
-def note_source(ledger: Ledger, plan: Plan, source: str, rival: float | None = None) -> None:
-    """Note what a bound rests on, or that nothing is feasible, where the plan claims either.
-
-    Parameters
-    ----------
-    rival
-        In the unit of the objective: what is below the bound, and neither refutes it nor is ruled
-        out.
-    """
-    bound = plan.objective.bound
-    if plan.status == "infeasible" or bound is not None:
-        ledger.holds(
-            "bound-source", True, "nothing is feasible" if bound is None else bound, source, ""
-        )
-        if rival is not None:
-            ledger.note_rival(rival, bound)
-
-
-def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = None) -> None:
-    """Note that a rival keeps bounds and limits to within rounding, so that it neither refutes nor
-    confirms a claim.
-    """
-    source = (
-        f"undecided: {text} is within rounding of a bound; that it misses it rests on"
-        f" {SOLVERS_WORD}"
-    )
-    note_source(ledger, plan, source, rival)
 
 
 def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:

@@ -17,7 +17,7 @@ from coopt.instance.couplings import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of, years_of
 from coopt.plan.schema import Design, Plan
-from coopt.verifier.checks.claims import note_undecided
+from coopt.verifier.checks.rivals import Rival, check_claims
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
     GrowthStage,
@@ -185,36 +185,12 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     plan says so.
     """
     growths = growths_of(instance, plan.objective.kind)
-    bound = plan.objective.bound
-    if plan.status == "infeasible":
-        fault = "A network grows through all phases, for {}, although the plan says that none does."
-        _check_none_below(ledger, growths, plan, "infeasible", math.inf, fault)
-    if bound is not None:
-        fault = f"A network grows through all phases for {{}}, less than the bound of {bound:,.2f}."
-        _check_none_below(ledger, growths, plan, "bound", bound, fault)
 
+    def find(bound: float, margin: float) -> Rival | None:
+        value = least_growth_below(growths, bound, margin)
+        return None if value is None else Rival(f"{float(value):,.10g}", float(value))
 
-def _check_none_below(
-    ledger: Ledger, growths: Growths, plan: Plan, name: str, bound: float, fault: str
-) -> None:
-    """Check that no network serves every phase for less; one that does so by rounding alone is
-    undecided.
-    """
-    lenient_value = least_growth_below(growths, bound, LENIENT)
-    value = None if lenient_value is None else least_growth_below(growths, bound, STRICT)
-    nothing = "no design is feasible" if math.isinf(bound) else "no feasible design costs less"
-    claim, outcome = (
-        nothing if math.isinf(bound) else bound,
-        nothing if value is None else float(value),
-    )
-    ledger.holds(name, value is None, claim, outcome, fault.format(outcome), ROUNDING)
-    if lenient_value is not None and value is None:
-        note_undecided(
-            ledger,
-            plan,
-            f"a network that grows for {float(lenient_value):,.10g}",
-            float(lenient_value),
-        )
+    check_claims(ledger, plan, find, "network that grows")
 
 
 def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -> Fraction | None:

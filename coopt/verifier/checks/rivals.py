@@ -1,0 +1,94 @@
+"""Check that nothing is worth less than a bound, and say what a bound rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from coopt.plan.schema import Plan
+from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
+
+
+class Rival(NamedTuple):
+    """What is feasible and worth less than a bound, in words, and its value."""
+
+    text: str
+    value: float
+
+
+FindRival = Callable[[float, float], Rival | None]
+"""The best rival below a bound, with bounds on time taken short by a share."""
+
+
+def check_claims(ledger: Ledger, plan: Plan, find: FindRival, subject: str = "design") -> None:
+    """Check that nothing feasible costs less than the bound, and that nothing is feasible where the
+    plan says so.
+    """
+    if plan.status == "infeasible":
+        check_no_rival(ledger, plan, "infeasible", math.inf, find, subject)
+    if plan.objective.bound is not None:
+        check_no_rival(ledger, plan, "bound", plan.objective.bound, find, subject)
+
+
+def check_no_rival(
+    ledger: Ledger, plan: Plan, name: str, bound: float, find: FindRival, subject: str
+) -> None:
+    """Check that nothing is feasible below a bound; what is so by rounding alone is undecided.
+
+    Parameters
+    ----------
+    name
+        Of the check.
+    bound
+        In the unit of the objective; infinite where the plan says that nothing is feasible.
+    subject
+        What was looked for.
+    """
+    # most plans have no rival even with rounding in its favour, which answers both questions at
+    # once
+    lenient_rival = find(bound, LENIENT)
+    rival = None if lenient_rival is None else find(bound, STRICT)
+    endless = math.isinf(bound)
+    nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
+    found = "" if rival is None else rival.text
+    fault = f"A {subject} is feasible, worth {found}; the plan says that {nothing}"
+    ledger.holds(
+        name,
+        rival is None,
+        nothing if endless else bound,
+        nothing if rival is None else rival.value,
+        f"{fault}." if endless else f"{fault} than {bound:,.2f}.",
+        None if endless else ROUNDING,
+    )
+    if lenient_rival is not None and rival is None:
+        note_undecided(ledger, plan, f"a {subject} worth {lenient_rival.text}", lenient_rival.value)
+
+
+def note_source(ledger: Ledger, plan: Plan, source: str, rival: float | None = None) -> None:
+    """Note what a bound rests on, or that nothing is feasible, where the plan claims either.
+
+    Parameters
+    ----------
+    rival
+        In the unit of the objective: what is below the bound, and neither refutes it nor is ruled
+        out.
+    """
+    bound = plan.objective.bound
+    if plan.status == "infeasible" or bound is not None:
+        ledger.holds(
+            "bound-source", True, "nothing is feasible" if bound is None else bound, source, ""
+        )
+        if rival is not None:
+            ledger.note_rival(rival, bound)
+
+
+def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = None) -> None:
+    """Note that a rival keeps bounds and limits to within rounding, so that it neither refutes nor
+    confirms a claim.
+    """
+    source = (
+        f"undecided: {text} is within rounding of a bound; that it misses it rests on"
+        f" {SOLVERS_WORD}"
+    )
+    note_source(ledger, plan, source, rival)
