@@ -126,7 +126,9 @@ def plan_sections(
             *coupling_tables(instance, plan, plan.cost),
         ],
         "bill": [*bill_tables(instance, plan, plan.cost)],
-        "runs": [_side_by_side("Workloads", known, "run", "Split", "Memory")] if many else runs,
+        "runs": [_side_by_side("Workloads", known, "run", "Split", "Memory", "Goodput")]
+        if many
+        else runs,
         "limits": [margins_table(plan_checks(instance, plan))],
         "saving": [*saving_tables(plan, baseline)] if compares else [],
         "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
