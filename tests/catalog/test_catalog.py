@@ -61,30 +61,15 @@ def _leaves(row: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize(("kind", "row"), ROWS)
-def test_entry_validates(kind: str, row: dict[str, Any]) -> None:
+def test_an_entry_is_valid_and_its_sources_name_each_figure_once_and_say_how_it_was_obtained(kind, row) -> None:
     assert entries(kind)[row["name"]] == KINDS[kind].model_validate(row)
-
-
-@pytest.mark.parametrize(("kind", "row"), ROWS)
-def test_every_figure_has_a_source(kind: str, row: dict[str, Any]) -> None:
     assert uncovered(row) == set()
-
-
-@pytest.mark.parametrize(("kind", "row"), ROWS)
-def test_sources_name_figures_that_are_there_and_each_once(kind: str, row: dict[str, Any]) -> None:
     named = [field for source in row["sources"] for field in _listed(source["fields"])]
     assert set(named) <= _leaves(row)
     assert len(named) == len(set(named))
-
-
-@pytest.mark.parametrize(("kind", "row"), ROWS)
-def test_derived_and_recalled_figures_say_so(kind: str, row: dict[str, Any]) -> None:
     for source in row["sources"]:
-        words = WORDS_OF.get(source["tag"])
-        if words:
-            assert any(word in source["source"] for word in words), source
-        else:
-            assert not any(word in source["source"] for word in WORDS_OF["M"]), source
+        words, tag = WORDS_OF.get(source["tag"], WORDS_OF["M"]), source["tag"]
+        assert any(word in source["source"] for word in words) == (tag in WORDS_OF), source
 
 
 def test_a_figure_without_source_is_noticed() -> None:

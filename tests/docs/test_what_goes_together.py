@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -109,49 +110,39 @@ def test_what_the_page_allows_only_without_another_is_refused_beside_it(row: str
 
 PRICES = {"prices": {"nic": [0.8, 1.2]}}
 FULL = ALL_PARTS | {"minimize": "tco"}
-REFUSED: dict[str, tuple[Tables, str]] = {
+REFUSED: dict[str, tuple[Tables, str]] = {  # what is asked, and the keys that a refusal names, no others
     "direct links in a partition": (
         linked(sharing={"mode": "partition"}),
-        "network.fabrics: 'direct' does not go with sharing.mode = 'partition': direct links are those of one network, "
-        "needs fabrics without 'direct', or sharing.mode = 'time'",
+        "network.fabrics 'direct' sharing.mode 'partition' 'time'",
     ),
     "direct links that grow in doubt": (
         linked(robust=LOSS["robust"] | PRICES, **_grown(16)),
-        "network.fabrics: 'direct' does not go with [[phase]], robust.prices and robust.survive: direct links are "
-        "built at once, planned at known prices and planned without losses, needs fabrics without 'direct', or no "
-        "[[phase]] and no [robust]",
+        "network.fabrics 'direct' [[phase]] robust.prices robust.survive [robust]",
     ),
     "direct links with a table that leaves nothing in doubt": (
         linked(robust={}),
-        "network.fabrics: 'direct' does not go with [robust]: direct links are planned without doubts, needs fabrics "
-        "without 'direct', or no [robust]",
+        "network.fabrics 'direct' [robust]",
     ),
     "sites that grow in doubt in turn": (
         question(robust=PRICES, objective=FULL, **SITES, **_grown(64)),
-        "site: one model that trains at several sites (sharing.mode = 'time') does not go with [[phase]] and "
-        "robust.prices: it is built at once and planned at known prices, needs sharing.mode = 'partition', where each "
-        "workload has an island at one site, or no [[phase]] and no [robust]",
+        "sharing.mode 'time' [[phase]] robust.prices 'partition' [robust]",
     ),
     "runners-up of what grows in doubt": (
         question(robust=PRICES, solver={"top": 2}, **_grown(64)),
-        "solver.top = 2: runners-up are not searched beside [[phase]] and [robust], needs 1",
+        "solver.top [[phase]] [robust]",
     ),
     "runners-up by time": (
         question(objective={"minimize": "time"}, solver={"top": 2}),
-        "solver.top = 2: runners-up are not searched beside objective.minimize = 'time', needs 1",
+        "solver.top objective.minimize 'time'",
     ),
-    "losses beside failures": (
-        question(**LOSS, **FAILURES),
-        "availability: does not go with robust.survive: runs stop at a failure and restart, while after a loss they go "
-        "on with what is left, needs no [availability], or no robust.survive",
-    ),
+    "losses beside failures": (question(**LOSS, **FAILURES), "robust.survive [availability]"),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_a_refusal_names_what_was_asked_and_nothing_else(case: tuple[Tables, str]) -> None:
-    table, says = case
-    assert _refusal(table) == says
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_names_what_was_asked_and_nothing_else(case: str) -> None:
+    table, keys = REFUSED[case]
+    assert set(re.findall(r"\[+\w+\]+|\b[a-z]+\.[a-z]+\b|'[a-z]+'", _refusal(table))) == set(keys.split())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -126,21 +125,10 @@ def test_missing_layers_are_exact_without_hops(uneven: Pipeline) -> None:
     assert -1e-9 <= too_long <= most + 1e-9
 
 
-def test_pipelines_with_hops_agree_within_a_thousandth() -> None:
-    draw = random.Random(1)
-    for _ in range(example_count(1000, 50)):
-        p, v = draw.choice(STAGES), draw.randint(1, 4)
-        forward = draw.uniform(0.5, 2.0)
-        pipeline = Pipeline(
-            p=p,
-            v=v,
-            m=p * draw.randint(4, 8) if v > 1 else draw.randint(2 * p, 8 * p),
-            forward=forward,
-            backward=forward * draw.uniform(1.0, 2.2),
-            logits=forward * draw.choice([0.0, draw.uniform(0.0, 0.4)]),
-            hop=forward * draw.uniform(0.0, 0.01),
-        )
-        assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3), pipeline
+@settings(max_examples=example_count(1000, 50))
+@given(st.booleans().flatmap(lambda logits: pipelines(hops=True, logits=logits)))
+def test_pipelines_with_hops_agree_within_a_thousandth(pipeline: Pipeline) -> None:
+    assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3)
 
 
 @st.composite

@@ -23,10 +23,6 @@ def row(found: Comparison) -> Callable[[str], RowResult]:
     return lambda name: by_id[name]
 
 
-def sizes(found: Comparison, *groups: str) -> np.ndarray:
-    return np.array([abs(row.error) for row in found.rows if row.group in groups and row.error is not None])
-
-
 @pytest.mark.parametrize(("model", "points"), [("22B", 0.30), ("175B", 0.30), ("530B", 0.15), ("1T", 0.15)])
 def test_selective_runs_meet_their_hardware_utilisation(row, model, points) -> None:
     """arXiv 2205.05198, Table 5: the four rows that three parameters are fitted to."""
@@ -56,7 +52,7 @@ def test_no_generation_and_precision_has_more_than_four_fitted_parameters(found:
     for generation in ("ampere", "hopper", "blackwell"):
         assert wider[f"{generation} 16-bit"] <= 4
     for generation in ("hopper", "blackwell"):
-        assert wider[f"{generation} fp8"] - wider[f"{generation} 16-bit"] <= 4
+        assert 0 <= wider[f"{generation} fp8"] - wider[f"{generation} 16-bit"] <= 4
 
 
 @pytest.mark.parametrize(("model", "percent"), [("22B", 29.0), ("175B", 31.8), ("530B", 29.7), ("1T", 32.1)])

@@ -46,16 +46,6 @@ def test_the_runs_of_2205_05198_are_met_closely(found):
     assert korth.mean_abs_hfu_points < 1.5
 
 
-def test_the_runs_of_2104_04473_are_met_though_nothing_is_fitted_to_them(found):
-    (sc21,) = [group for group in found.groups if group.name == "sc21"]
-    assert sc21.mean_abs_error < 0.06
-
-
-def test_predictions_of_narrow_precisions_rest_on_the_parameters_of_both(found):
-    count = {group.name: group.fitted_parameters for group in found.hardware}
-    assert count["hopper fp8"] >= count["hopper 16-bit"]
-
-
 def test_rows_of_the_same_id_are_all_kept(row):
     found = comparison_of([row(), row(gpu="TPU7x"), row(iter_time_s=40.0)])
     assert [result.status for result in found.rows] == ["evaluated", "skipped", "evaluated"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coopt.instance.errors import InstanceError
 from coopt.network.direct_graphs import checked_fabric
@@ -42,17 +43,11 @@ def test_a_ring_takes_one_step_less_than_domains_and_never_contends(drawn, text)
     assert replay(graph, found) == ()
 
 
+@pytest.mark.parametrize("switched", [False, True])
 @settings(max_examples=60)
-@given(graph=fabrics(switched=False))
-def test_a_ring_never_contends_on_random_graphs(graph):
-    found = ring_schedule(board_of(graph))
-    assert (found.steps, found.contention_free) == (found.domains - 1, True)
-    assert replay(graph, found) == ()
-
-
-@settings(max_examples=60)
-@given(graph=fabrics(switched=True))
-def test_a_ring_never_contends_behind_switches(graph):
+@given(data=st.data())
+def test_a_ring_never_contends_on_random_graphs(switched, data):
+    graph = data.draw(fabrics(switched=switched))
     found = ring_schedule(board_of(graph))
     assert (found.steps, found.contention_free) == (found.domains - 1, True)
     assert replay(graph, found) == ()

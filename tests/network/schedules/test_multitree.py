@@ -7,11 +7,12 @@ import time
 import networkx as nx
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coopt.network.direct_graphs import checked_fabric
 from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of, free_bound, step_bound
-from coopt.network.schedules.schedule_form import Schedule, replay
+from coopt.network.schedules.schedule_form import replay
 from coopt.network.schedules.trees import free_multitree, multitree, trees_in_turn
 from tests.conftest import example_count
 from tests.network.schedules.random_fabrics import fabrics
@@ -118,22 +119,15 @@ def test_domains_with_two_links_to_switches_receive_two_chunks_a_step(switches):
     assert replay(graph, found) == ()
 
 
-def assert_sound(graph: nx.Graph, found: Schedule) -> None:
+@pytest.mark.parametrize("switched", [False, True])
+@settings(max_examples=example_count(300, 30))
+@given(data=st.data())
+def test_multitree_on_random_graphs_replays_and_keeps_the_bound(switched, data):
+    graph = data.draw(fabrics(switched=switched))
+    found = multitree(board_of(graph))
     assert replay(graph, found) == ()
     assert found.contention_free
     assert step_bound(board_of(graph)).steps <= found.steps <= found.domains - 1
-
-
-@settings(max_examples=example_count(300, 30))
-@given(graph=fabrics(switched=False))
-def test_multitree_on_random_graphs_replays_and_keeps_the_bound(graph):
-    assert_sound(graph, multitree(board_of(graph)))
-
-
-@settings(max_examples=example_count(300, 30))
-@given(graph=fabrics(switched=True))
-def test_multitree_on_random_switched_graphs_replays_and_keeps_the_bound(graph):
-    assert_sound(graph, multitree(board_of(graph)))
 
 
 @settings(max_examples=example_count(300, 15))
