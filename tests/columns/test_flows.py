@@ -6,21 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from coopt.columns import flows
 from coopt.columns.algorithm_loads import most_edges
-from coopt.columns.flows import (
-    BOTH,
-    RAIL,
-    busiest,
-    either,
-    exchange,
-    hop,
-    hops_ahead,
-    hops_behind,
-    mirrored,
-    ring,
-    sending,
-    tied,
-)
 from coopt.columns.layouts import NicLayout
 from coopt.network.schedules.textbook import two_trees
 
@@ -57,16 +44,16 @@ def test_rings_and_exchanges_leave_an_interval_as_counted_one_by_one(seed: int) 
             a, b, s, y = (np.array([value]) for value in (inside.start, inside.stop, stride, members))
             out = sum(successor(d, stride, members) not in inside for d in inside)
             sent = sum(sum(p not in inside for p in peers(d, stride, members)) / max(members - 1, 1) for d in inside)
-            assert ring(a, b, s, y)[0] == out
-            assert exchange(a, b, s, y)[0] == pytest.approx(sent, abs=1e-12)
+            assert flows.ring(a, b, s, y)[0] == out
+            assert flows.exchange(a, b, s, y)[0] == pytest.approx(sent, abs=1e-12)
         columns = [np.array([value]) for value in (domains, span, stride * members, stride, members)]
         each = [sum(successor(d, stride, members) not in one for d in one) for one in intervals(domains, span)]
-        assert busiest(ring, *columns)[0] == max(each)
+        assert flows.busiest(flows.ring, *columns)[0] == max(each)
         shares = [
             sum(sum(p not in one for p in peers(d, stride, members)) / max(members - 1, 1) for d in one)
             for one in intervals(domains, span)
         ]
-        assert busiest(exchange, *columns)[0] == pytest.approx(max(shares), abs=1e-12)
+        assert flows.busiest(flows.exchange, *columns)[0] == pytest.approx(max(shares), abs=1e-12)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 7])
@@ -84,11 +71,11 @@ def test_twins_leave_an_interval_as_counted_one_by_one(stages: int, pipelines: i
             for inside in intervals(line * pipelines, span):
                 own = [np.array([value]) for value in (inside.start, inside.stop, line, stage)]
                 each.append(sum(twin[d] not in inside for d in inside))
-                assert mirrored(*own)[0] == each[-1]
+                assert flows.mirrored(*own)[0] == each[-1]
             columns = [np.array([value]) for value in (line * pipelines, span, line, line, stage)]
-            assert busiest(mirrored, *columns)[0] == max(each)
+            assert flows.busiest(flows.mirrored, *columns)[0] == max(each)
             if pipelines == 1:
-                assert busiest(mirrored, *columns[:2], None, *columns[3:])[0] == max(each)
+                assert flows.busiest(flows.mirrored, *columns[:2], None, *columns[3:])[0] == max(each)
 
 
 @pytest.mark.parametrize("members", [1, 2, 3, 5, 8])
@@ -100,7 +87,7 @@ def test_groups_that_lie_farther_apart_leave_no_interval_less(stride: int, membe
         a, b = (ends.ravel() for ends in np.meshgrid(np.arange(domains), np.arange(1, domains + 1)))
         a, b = a[a < b], b[a < b]
         s, y = np.full_like(a, stride), np.full_like(a, members)
-        for count in (ring, exchange):
+        for count in (flows.ring, flows.exchange):
             assert (count(a, b, s * step, y) >= count(a, b, s, y) - 1e-9).all()
 
 
@@ -138,21 +125,21 @@ def test_hops_leave_an_interval_as_counted_one_by_one(stages: int, closed: int) 
             rails = {key: len(members) for key, members in senders.items()}
             earlier = sum(n is not None and n not in inside for _, n in outside)
             some = sum(any(n is not None and n not in inside for n in pair) for pair in outside)
-            assert hops_ahead(*line)[0] == later
-            assert hops_behind(*line)[0] == earlier
-            assert either(*line)[0] == some
+            assert flows.hops_ahead(*line)[0] == later
+            assert flows.hops_behind(*line)[0] == earlier
+            assert flows.either(*line)[0] == some
             far = domains - stage
             first = sum(d < stage and stages > 1 and d + far not in inside for d in inside)
             last = sum(d >= far and stages > 1 and d - far not in inside for d in inside)
-            assert tied(*line, np.array([BOTH]))[0] == first + last
+            assert flows.tied(*line, np.array([flows.BOTH]))[0] == first + last
             most["both"] = max(most["both"], some)
             most["rail"] = max(most["rail"], *rails.values())
             most["tied"] = max(most["tied"], first + last)
         columns = [np.array([value]) for value in (domains, span)]
         own = [np.array([value]) for value in (domains, stage, closed * (stages > 1))]
-        assert busiest(hop, *columns, None, *own, np.array([BOTH]))[0] == most["both"]
-        assert busiest(hop, *columns, None, *own, np.array([RAIL]))[0] == most["rail"]
-        assert busiest(tied, *columns, None, *own, np.array([BOTH]))[0] == most["tied"]
+        assert flows.busiest(flows.hop, *columns, None, *own, np.array([flows.BOTH]))[0] == most["both"]
+        assert flows.busiest(flows.hop, *columns, None, *own, np.array([flows.RAIL]))[0] == most["rail"]
+        assert flows.busiest(flows.tied, *columns, None, *own, np.array([flows.BOTH]))[0] == most["tied"]
 
 
 def test_end_points_that_send_are_counted_window_by_window() -> None:
@@ -164,7 +151,7 @@ def test_end_points_that_send_are_counted_window_by_window() -> None:
         ranges = ((cuts[0], cuts[1]), (cuts[2], cuts[3]))
         sends = [any(low <= e % ends < high for low, high in ranges) for e in range(ends * domains)]
         most = max(sum(sends[start : start + window]) for start in range(0, ends * domains, window))
-        assert sending(window, ends, ends * domains, *ranges) == most
+        assert flows.sending(window, ends, ends * domains, *ranges) == most
 
 
 def test_edges_of_trees_leave_leaves_that_hold_parts_of_domains_as_counted_one_by_one() -> None:
@@ -186,5 +173,5 @@ def test_edges_of_trees_leave_leaves_that_hold_parts_of_domains_as_counted_one_b
         layout = NicLayout(domains=domains, span=0, nics=nics, ends=ends, down=window)
         row = NicLayout(**{name: np.array([value]) for name, value in vars(layout).items()})
         assert most_edges(row, np.array([stride]), np.array([members]))[0] == max(loads)
-        few += max(loads) < max(of_member) / 4 * sending(window, ends, ends * domains, (0, nics))
+        few += max(loads) < max(of_member) / 4 * flows.sending(window, ends, ends * domains, (0, nics))
     assert few > 10

@@ -10,21 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.links import (
-    FORMULATIONS,
-    LINKS,
-    TANGENTS,
-    add_balance,
-    add_capacity,
-    add_link_count,
-    add_pace,
-    add_port_budget,
-    add_tangent,
-    add_time,
-    add_whole_ends,
-    build,
-    first_paces,
-)
+from formulations import links
 from formulations.links_data import LinksData, group_of, keeps, on_orbits
 from tests.conftest import example_count
 from tests.formulations import read
@@ -35,24 +21,24 @@ LATE = 1 + 1e-9
 
 def best(data: LinksData, name: str = "links", without: Any = None) -> float | None:
     """The optimum of a formulation, or of what is left without an equation."""
-    model = build(data, tuple(equation for equation in FORMULATIONS[name] if equation is not without))
+    model = links.build(data, tuple(equation for equation in links.FORMULATIONS[name] if equation is not without))
     while True:
         value = read.optimum(model)
-        if value == math.inf or without is add_time:
+        if value == math.inf or without is links.add_time:
             return None if value == math.inf else value
         paces = fastest(data, [model.n[p].value for p in model.P]) if without is None else paces_of(model)
         late = [weights for weights in data.weight if (weights / paces).sum() > LATE]
         if not late:
             return value
         for k in np.flatnonzero(np.any(late, axis=0)).tolist():
-            add_tangent(model, k, float(paces[k]))
+            links.add_tangent(model, k, float(paces[k]))
 
 
-def fastest(data: LinksData, links: list[float]) -> Any:
+def fastest(data: LinksData, counts: list[float]) -> Any:
     """The largest paces of all phases on links that are given; a search may leave them slower than they could be."""
-    model = build(data, FORMULATIONS["pace"])
+    model = links.build(data, links.FORMULATIONS["pace"])
     for p in model.P:
-        model.n[p].fix(links[p])
+        model.n[p].fix(counts[p])
     assert read.optimum(model) < math.inf
     return paces_of(model)
 
@@ -79,26 +65,26 @@ def turned(count: int, step: int = 1) -> Any:
 
 
 READS = {
-    add_link_count: {"cost": "n[0] + n[1] + n[2]"},
-    add_port_budget: {"port_budget[0]": "n[0] + n[1]  <=  4"},
-    add_balance: {"balance[0,0]": "f[0,0] - f[0,2] + f[0,3]  ==  2.0*pace[0]"},
-    add_capacity: {"capacity[0,0]": "f[0,0] + f[0,8]  <=  n[0]"},
-    add_time: {"time[0]": "u[0]  <=  1.0", "tangents[1]": "2.0 - pace[0]  <=  u[0]"},
-    add_whole_ends: {"ends_of_links[0]": "q[0]  <=  n[0] + n[1]", "whole_ends[0,0]": "3.0*pace[0]  <=  q[0]"},
-    add_pace: {"cost": "- pace[0]"},
+    links.add_link_count: {"cost": "n[0] + n[1] + n[2]"},
+    links.add_port_budget: {"port_budget[0]": "n[0] + n[1]  <=  4"},
+    links.add_balance: {"balance[0,0]": "f[0,0] - f[0,2] + f[0,3]  ==  2.0*pace[0]"},
+    links.add_capacity: {"capacity[0,0]": "f[0,0] + f[0,8]  <=  n[0]"},
+    links.add_time: {"time[0]": "u[0]  <=  1.0", "tangents[1]": "2.0 - pace[0]  <=  u[0]"},
+    links.add_whole_ends: {"ends_of_links[0]": "q[0]  <=  n[0] + n[1]", "whole_ends[0,0]": "3.0*pace[0]  <=  q[0]"},
+    links.add_pace: {"cost": "- pace[0]"},
 }
 
 
 @pytest.mark.parametrize("equation", READS, ids=lambda equation: equation.__name__)
 def test_an_equation_reads_as_written(equation: Any) -> None:
-    assert read.texts(build(three(), (equation,)), *READS[equation]) == READS[equation]
+    assert read.texts(links.build(three(), (equation,)), *READS[equation]) == READS[equation]
 
 
 def test_few_links_carry_what_is_sent() -> None:
     assert best(three()) == 3.0
 
 
-@pytest.mark.parametrize("equation", [add_balance, add_capacity])
+@pytest.mark.parametrize("equation", [links.add_balance, links.add_capacity])
 def test_flows_and_capacities_bind(equation: Any) -> None:
     data = three(ports=np.array([4, 1, 3]))
     assert best(data) is None
@@ -108,7 +94,7 @@ def test_flows_and_capacities_bind(equation: Any) -> None:
 def test_port_budget_binds() -> None:
     data = three(ports=np.array([2, 9, 9]))
     assert best(data) is None
-    assert best(without_symmetry(whole(ports=np.array([4, 1, 3]))), without=add_port_budget) == 3.0
+    assert best(without_symmetry(whole(ports=np.array([4, 1, 3]))), without=links.add_port_budget) == 3.0
 
 
 def test_time_binds() -> None:
@@ -116,39 +102,39 @@ def test_time_binds() -> None:
     demand[0, 0, 1] = demand[1, 1, 0] = 1.0
     data = without_symmetry({"ports": np.array([9, 9]), "demand": demand, "weight": np.array([[2.0, 2.0]])})
     assert best(data) == pytest.approx(4.0)
-    assert best(data, without=add_time) == 2.0
+    assert best(data, without=links.add_time) == 2.0
 
 
 def test_whole_ends_bind_on_averages() -> None:
     problem = ring(4, 9, 2.5)
     data = on_orbits(turned(4), **problem)
     assert best(data, "averages") == 6.0
-    assert best(data, "averages", without=add_whole_ends) == pytest.approx(5.0)
+    assert best(data, "averages", without=links.add_whole_ends) == pytest.approx(5.0)
 
 
 @pytest.mark.parametrize("fastest", [2.5, 10.0, 1e4])
 def test_tangents_are_nowhere_far_below_the_time_that_a_phase_takes(fastest: float) -> None:
     slowest = 2.0
-    touched = np.array(first_paces(slowest, fastest))
+    touched = np.array(links.first_paces(slowest, fastest))
     assert touched[0] == slowest
     paces = np.geomspace(slowest, fastest, 5000)
     least = (2 / touched - paces[:, None] / touched**2).max(axis=1).clip(min=0)
     missing = slowest * (1 / paces - least)
     assert missing.min() > -1e-12
-    assert missing.max() < 1 / TANGENTS**2
+    assert missing.max() < 1 / links.TANGENTS**2
 
 
 def test_links_that_are_given_are_used_as_fast_as_they_go() -> None:
     data = three()
-    model = build(data, FORMULATIONS["pace"])
-    for p, links in enumerate((3, 1, 1)):
-        model.n[p].fix(links)
+    model = links.build(data, links.FORMULATIONS["pace"])
+    for p, count in enumerate((3, 1, 1)):
+        model.n[p].fix(count)
     read.optimum(model)
     assert model.pace[0].value == pytest.approx(4 / 3)
 
 
 def test_every_equation_of_links_is_tried_here() -> None:
-    assert {*LINKS, add_pace} == READS.keys()
+    assert {*links.LINKS, links.add_pace} == READS.keys()
 
 
 def test_a_permutation_that_changes_ports_is_no_symmetry() -> None:
@@ -162,10 +148,10 @@ def test_a_permutation_that_changes_ports_is_no_symmetry() -> None:
 @settings(max_examples=example_count(20))
 def test_averages_over_orbits_are_no_dearer_than_averages_of_everything(count: int, tenths: int) -> None:
     problem = ring(count, 9, 1 + tenths / 10)
-    bare = tuple(equation for equation in FORMULATIONS["averages"] if equation is not add_whole_ends)
+    bare = tuple(equation for equation in links.FORMULATIONS["averages"] if equation is not links.add_whole_ends)
     values = []
     for group in (turned(count), np.arange(count)[None, :]):
-        values.append(read.optimum(build(on_orbits(group, **problem), bare)))
+        values.append(read.optimum(links.build(on_orbits(group, **problem), bare)))
     assert values[0] == pytest.approx(values[1])
 
 

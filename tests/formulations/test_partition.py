@@ -13,28 +13,6 @@ from hypothesis import given, settings
 
 from benchmarks.partition_naive import NAIVE
 from formulations import choice
-from formulations.choice import (
-    FORMULATIONS,
-    REGRET,
-    SHARES,
-    TOTALS,
-    Equation,
-    add_bracket_range,
-    add_budget,
-    add_choice_cut,
-    add_core_growth,
-    add_core_ports,
-    add_cost,
-    add_cut_list,
-    add_distinct_products,
-    add_least_regret,
-    add_limits,
-    add_one_option,
-    add_products_used,
-    add_purchases,
-    add_shares,
-    build,
-)
 from formulations.choice_data import ChoiceData, CoreLayer, PriceOutlook
 from tests.conftest import example_count
 from tests.formulations import read
@@ -44,7 +22,9 @@ OPTIMUM = 1 + 3 + 5 * 6  # both on product 0, its five units at the lower price
 A, B = two_workloads().products
 
 
-def without(equation: Equation, formulation: tuple[Equation, ...] = TOTALS) -> tuple[Equation, ...]:
+def without(
+    equation: choice.Equation, formulation: tuple[choice.Equation, ...] = choice.TOTALS
+) -> tuple[choice.Equation, ...]:
     """The formulation less one equation."""
     assert equation in formulation
     return tuple(add for add in formulation if add is not equation)
@@ -80,23 +60,27 @@ DEAR = PriceOutlook(
     min_value=7.0,
 )
 SPENT = "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n[0]"
-READS: list[tuple[Equation, ChoiceData, dict[str, str]]] = [
-    (add_cost, two_workloads(weight=1.0), {"cost": f"{SPENT} + 0.0*z[0] + z[1] + 0.0*z[2] + z[3] + 5.0*n[0]"}),
-    (add_one_option, two_workloads(), {"one_option[1]": "z[2] + z[3]  ==  1"}),
-    (add_products_used, two_workloads(), {"products_used[0,1]": "z[1]  <=  y[1]"}),
-    (add_distinct_products, two_workloads(), {"distinct_products[hb]": "y[0] + y[1]  <=  1"}),
-    (add_limits, two_workloads(), {"limited[gpus]": "4.0*z[0] + 3.0*z[1] + 6.0*z[2] + 5.0*z[3] + n[0]  <=  20.0"}),
-    (add_budget, two_workloads(), {"within_budget": f"{SPENT}  <=  100.0"}),
-    (add_core_ports, two_workloads(), {"core_ports[0]": "3.0*z[1] + 2.0*z[3]  <=  4*n[0]"}),
+READS: list[tuple[choice.Equation, ChoiceData, dict[str, str]]] = [
+    (choice.add_cost, two_workloads(weight=1.0), {"cost": f"{SPENT} + 0.0*z[0] + z[1] + 0.0*z[2] + z[3] + 5.0*n[0]"}),
+    (choice.add_one_option, two_workloads(), {"one_option[1]": "z[2] + z[3]  ==  1"}),
+    (choice.add_products_used, two_workloads(), {"products_used[0,1]": "z[1]  <=  y[1]"}),
+    (choice.add_distinct_products, two_workloads(), {"distinct_products[hb]": "y[0] + y[1]  <=  1"}),
     (
-        add_bracket_range,
+        choice.add_limits,
+        two_workloads(),
+        {"limited[gpus]": "4.0*z[0] + 3.0*z[1] + 6.0*z[2] + 5.0*z[3] + n[0]  <=  20.0"},
+    ),
+    (choice.add_budget, two_workloads(), {"within_budget": f"{SPENT}  <=  100.0"}),
+    (choice.add_core_ports, two_workloads(), {"core_ports[0]": "3.0*z[1] + 2.0*z[3]  <=  4*n[0]"}),
+    (
+        choice.add_bracket_range,
         two_workloads(),
         {"bracket_from[0,0]": "0.0*v[0,0]  <=  x[0,0]", "bracket_from[0,1]": "4.0*v[0,1]  <=  x[0,1]"}
         | {"bracket_to[0,0]": "x[0,0]  <=  4.0*v[0,0]", "bracket_to[0,1]": "x[0,1]  <=  5.0*v[0,1]"},
     ),
-    (add_purchases, two_workloads(), {"purchases[0]": "2.0*z[0] + 3.0*z[2]  <=  x[0,0] + x[0,1]"}),
+    (choice.add_purchases, two_workloads(), {"purchases[0]": "2.0*z[0] + 3.0*z[2]  <=  x[0,0] + x[0,1]"}),
     (
-        add_purchases,  # those of a phase may wait for the next
+        choice.add_purchases,  # those of a phase may wait for the next
         growing(),
         {
             "purchases[1]": "2.0*z[0] + 2.0*z[1] + n[1] - n[0] + 3.0*z[0] + 2.0*z[1] + n[0]  <=  "
@@ -104,7 +88,7 @@ READS: list[tuple[Equation, ChoiceData, dict[str, str]]] = [
         },
     ),
     (
-        add_shares,
+        choice.add_shares,
         two_workloads(),
         {
             "held_by[1,0]": "3.0*z[2]  <=  share[1,0,0] + share[1,0,1]",
@@ -113,13 +97,13 @@ READS: list[tuple[Equation, ChoiceData, dict[str, str]]] = [
         },
     ),
     (
-        add_shares,  # the core holds one of its product
+        choice.add_shares,  # the core holds one of its product
         apart(products=(A, replace(A, name="c"))),
         {"held_by[2,1]": "n[0]  <=  share[2,1,0] + share[2,1,1]"},
     ),
-    (add_core_growth, growing(), {"core_growth[1]": "n[0]  <=  n[1]"}),
+    (choice.add_core_growth, growing(), {"core_growth[1]": "n[0]  <=  n[1]"}),
     (
-        add_least_regret,
+        choice.add_least_regret,
         growing(outlooks=(DEAR,)),
         {
             "cost": "regret",
@@ -131,28 +115,28 @@ READS: list[tuple[Equation, ChoiceData, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("equation", "data", "rows"), READS, ids=[equation.__name__ for equation, *_ in READS])
-def test_an_equation_reads_as_written(equation: Equation, data: ChoiceData, rows: dict[str, str]) -> None:
-    assert read.texts(build(data, (equation,)), *rows) == rows
+def test_an_equation_reads_as_written(equation: choice.Equation, data: ChoiceData, rows: dict[str, str]) -> None:
+    assert read.texts(choice.build(data, (equation,)), *rows) == rows
 
 
 BARRED = two_workloads(usd=np.array([1.0, 99.0, 99.0, 4.0]), budget=None)
 FEW = replace(two_workloads(), limits=(replace(two_workloads().limits[0], cap=9.0, core=(0.0,)),))
 SHRINKS = growing(cores=(growing().cores[0], replace(growing().cores[1], up=np.array([0.0, 0.0]))))
 BINDS = [
-    (add_one_option, two_workloads()),
-    (add_products_used, BARRED),
-    (add_distinct_products, BARRED),
-    (add_limits, FEW),
-    (add_budget, two_workloads(budget=OPTIMUM - 1.0)),
-    (add_core_ports, apart(usd=np.array([99.0, 2.0, 99.0, 4.0]))),
-    (add_bracket_range, apart(quantity=two_workloads().quantity / 4)),
-    (add_purchases, two_workloads()),
-    (add_core_growth, SHRINKS),
+    (choice.add_one_option, two_workloads()),
+    (choice.add_products_used, BARRED),
+    (choice.add_distinct_products, BARRED),
+    (choice.add_limits, FEW),
+    (choice.add_budget, two_workloads(budget=OPTIMUM - 1.0)),
+    (choice.add_core_ports, apart(usd=np.array([99.0, 2.0, 99.0, 4.0]))),
+    (choice.add_bracket_range, apart(quantity=two_workloads().quantity / 4)),
+    (choice.add_purchases, two_workloads()),
+    (choice.add_core_growth, SHRINKS),
 ]
 
 
 @pytest.mark.parametrize(("equation", "data"), BINDS, ids=[equation.__name__ for equation, _ in BINDS])
-def test_an_equation_binds(equation: Equation, data: ChoiceData) -> None:
+def test_an_equation_binds(equation: choice.Equation, data: ChoiceData) -> None:
     assert best(data, without(equation)) < best(data)
 
 
@@ -160,10 +144,14 @@ def test_what_is_left_without_an_equation_costs_what_it_should() -> None:
     assert best(two_workloads()) == OPTIMUM == enumerated(two_workloads())
     assert best(two_workloads(budget=float(OPTIMUM))) == pytest.approx(OPTIMUM)
     assert best(two_workloads(budget=OPTIMUM - 1.0)) == math.inf
-    assert best(two_workloads(), without(add_one_option)) == 0
-    assert best(two_workloads(), without(add_purchases)) == best(two_workloads(), without(add_shares, SHARES)) == 1 + 3
+    assert best(two_workloads(), without(choice.add_one_option)) == 0
+    assert (
+        best(two_workloads(), without(choice.add_purchases))
+        == best(two_workloads(), without(choice.add_shares, choice.SHARES))
+        == 1 + 3
+    )
     joins = apart(usd=np.array([99.0, 2.0, 99.0, 4.0]))
-    assert best(joins) - best(joins, without(add_core_ports)) == 2 * (9 + 5)
+    assert best(joins) - best(joins, without(choice.add_core_ports)) == 2 * (9 + 5)
     for data in (BARRED, FEW, growing()):
         assert best(data) == enumerated(data) < math.inf
 
@@ -173,13 +161,13 @@ def test_least_regret_binds() -> None:
         usd=np.zeros(2), opex=np.array([5.0, 0.0]), prices=(np.zeros(2), np.zeros(2)), core=(0.0, 0.0), min_value=1.0
     )
     data = growing(outlooks=(outlook,))
-    assert best(data, REGRET) == enumerated(data) == 0.0
-    assert best(replace(data, outlooks=(replace(outlook, opex=np.array([5.0, 4.0])),)), REGRET) == 3.0
+    assert best(data, choice.REGRET) == enumerated(data) == 0.0
+    assert best(replace(data, outlooks=(replace(outlook, opex=np.array([5.0, 4.0])),)), choice.REGRET) == 3.0
 
 
 def test_joining_the_core_uses_its_product() -> None:
     joins = two_workloads(quantity=np.array([[2.0, 0], [2.0, 0], [3.0, 0], [3.0, 0]]))
-    assert build(joins, ()).users_of[0, 1] == [1]
+    assert choice.build(joins, ()).users_of[0, 1] == [1]
 
 
 def test_two_brackets_are_no_cheaper_than_one() -> None:
@@ -189,42 +177,46 @@ def test_two_brackets_are_no_cheaper_than_one() -> None:
 
 def test_a_bracket_nobody_fills_ends_at_its_threshold() -> None:
     first = replace(A, start=np.array([0.0, 7.0]))
-    assert build(apart(products=(first, B)), ()).ends_of[0].tolist() == [5, 7]
+    assert choice.build(apart(products=(first, B)), ()).ends_of[0].tolist() == [5, 7]
 
 
 def test_a_choice_cut_reads_as_written_and_binds_and_none_is_there_before() -> None:
-    assert len(build(two_workloads(), (add_cut_list,)).cuts) == 0
-    m = build(two_workloads(), TOTALS)
-    add_choice_cut(m, [0, 2])
+    assert len(choice.build(two_workloads(), (choice.add_cut_list,)).cuts) == 0
+    m = choice.build(two_workloads(), choice.TOTALS)
+    choice.add_choice_cut(m, [0, 2])
     assert read.texts(m, "cuts[1]") == {"cuts[1]": "z[0] + z[2]  <=  1"}
     assert OPTIMUM < read.optimum(m) < math.inf
 
 
 def test_every_equation_is_in_a_formulation_and_tested_here() -> None:
     found = {f for name, f in inspect.getmembers(choice) if name.startswith("add_")}
-    assert found == {*TOTALS, *SHARES, *REGRET, add_choice_cut}
-    apart_here = {add_choice_cut, add_cut_list}
+    assert found == {*choice.TOTALS, *choice.SHARES, *choice.REGRET, choice.add_choice_cut}
+    apart_here = {choice.add_choice_cut, choice.add_cut_list}
     assert {equation for equation, *_ in READS} == found - apart_here
-    assert {equation for equation, _ in BINDS} == found - apart_here - {add_cost, add_shares, add_least_regret}
+    assert {equation for equation, _ in BINDS} == found - apart_here - {
+        choice.add_cost,
+        choice.add_shares,
+        choice.add_least_regret,
+    }
 
 
 def test_variables_say_their_unit() -> None:
-    units = {v.name: v.doc for v in build(two_workloads(), SHARES).component_objects(pyo.Var)}
+    units = {v.name: v.doc for v in choice.build(two_workloads(), choice.SHARES).component_objects(pyo.Var)}
     assert units.pop("share") == units.pop("x") == "[units]"
     assert units.pop("n") == "[switches]"
     assert set(units) == {"z", "y", "v"}
 
 
-@pytest.mark.parametrize("formulation", [*FORMULATIONS.values(), NAIVE], ids=[*FORMULATIONS, "naive"])
+@pytest.mark.parametrize("formulation", [*choice.FORMULATIONS.values(), NAIVE], ids=[*choice.FORMULATIONS, "naive"])
 @settings(max_examples=example_count(60))
 @given(data=problems())
-def test_the_optimum_agrees_with_enumeration(formulation: tuple[Equation, ...], data: ChoiceData) -> None:
+def test_the_optimum_agrees_with_enumeration(formulation: tuple[choice.Equation, ...], data: ChoiceData) -> None:
     assert best(data, formulation) == pytest.approx(enumerated(data), abs=1e-5)
 
 
 @settings(max_examples=example_count(60))
 @given(problems())
 def test_shares_relax_no_worse_than_totals_and_those_no_worse_than_big_m(data: ChoiceData) -> None:
-    naive, totals, shares = (relaxed(data, formulation) for formulation in (NAIVE, TOTALS, SHARES))
+    naive, totals, shares = (relaxed(data, formulation) for formulation in (NAIVE, choice.TOTALS, choice.SHARES))
     assert naive <= totals + 1e-6 * max(1, abs(naive))
     assert totals <= shares + 1e-6 * max(1, abs(totals))

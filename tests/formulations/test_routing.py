@@ -15,24 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import routing
-from formulations.routing import (
-    ROUTES,
-    Equation,
-    RoutingData,
-    add_every_flow,
-    add_load_down,
-    add_load_up,
-    add_worst_load,
-    add_worst_range,
-    build,
-)
 from tests.conftest import example_count
 from tests.formulations import read
 
 
-def crossing(**changes: Any) -> RoutingData:
+def crossing(**changes: Any) -> routing.RoutingData:
     """Leaves 0 and 1 send one flow each to leaf 2; core 0 has a link to every leaf, core 1 two, none to leaf 1."""
-    data = RoutingData(
+    data = routing.RoutingData(
         src=np.array([0, 1]),
         dst=np.array([2, 2]),
         flows=np.array([1, 1]),
@@ -43,17 +32,17 @@ def crossing(**changes: Any) -> RoutingData:
     return replace(data, **changes)
 
 
-def best(data: RoutingData, equations: tuple[Equation, ...] = ROUTES) -> float:
+def best(data: routing.RoutingData, equations: tuple[routing.Equation, ...] = routing.ROUTES) -> float:
     """The optimum by HiGHS; infinity when infeasible."""
-    return read.optimum(build(data, equations))
+    return read.optimum(routing.build(data, equations))
 
 
-def without(equation: Equation) -> tuple[Equation, ...]:
+def without(equation: routing.Equation) -> tuple[routing.Equation, ...]:
     """The formulation less one equation."""
-    return tuple(add for add in ROUTES if add is not equation)
+    return tuple(add for add in routing.ROUTES if add is not equation)
 
 
-def enumerated(data: RoutingData) -> float:
+def enumerated(data: routing.RoutingData) -> float:
     """The optimum by trying every core for every flow."""
     pairs = [p for p, n in enumerate(data.flows) for _ in range(int(n))]
     cores = range(data.step.shape[1])
@@ -70,34 +59,34 @@ def enumerated(data: RoutingData) -> float:
 
 
 FROM_ONE_LEAF = crossing(src=np.array([0, 0]), dst=np.array([1, 2]))
-READS: dict[Equation, tuple[RoutingData, dict[str, str]]] = {
-    add_worst_load: (crossing(), {"worst_load": "worst"}),
-    add_every_flow: (
+READS: dict[routing.Equation, tuple[routing.RoutingData, dict[str, str]]] = {
+    routing.add_worst_load: (crossing(), {"worst_load": "worst"}),
+    routing.add_every_flow: (
         crossing(flows=np.array([3, 1])),
         {"every_flow[0]": "x[0,0] + x[0,1]  ==  3", "every_flow[1]": "x[1,0]  ==  1"},
     ),
-    add_load_up: (
+    routing.add_load_up: (
         FROM_ONE_LEAF,
         {"load_up[0,0]": "2*(x[0,0] + x[1,0])  <=  worst", "load_up[0,1]": "x[1,1]  <=  worst"},
     ),
-    add_load_down: (
+    routing.add_load_down: (
         crossing(),
         {"load_down[2,0]": "2*(x[0,0] + x[1,0])  <=  worst", "load_down[2,1]": "x[0,1]  <=  worst"},
     ),
-    add_worst_range: (crossing(), {"worst_range": "1  <=  worst  <=  9"}),
+    routing.add_worst_range: (crossing(), {"worst_range": "1  <=  worst  <=  9"}),
 }
 
 
 @pytest.mark.parametrize("equation", READS, ids=lambda equation: equation.__name__)
-def test_an_equation_reads_as_written(equation: Equation) -> None:
+def test_an_equation_reads_as_written(equation: routing.Equation) -> None:
     data, rows = READS[equation]
-    model = build(data, (equation,))
+    model = routing.build(data, (equation,))
     assert read.texts(model, *rows) == rows
-    assert len(list(model.component_data_objects(pyo.Constraint))) == len(rows) - (equation is add_worst_load)
+    assert len(list(model.component_data_objects(pyo.Constraint))) == len(rows) - (equation is routing.add_worst_load)
 
 
 def test_the_worst_load_is_what_is_sought() -> None:
-    m = build(crossing(), ROUTES)
+    m = routing.build(crossing(), routing.ROUTES)
     read.optimum(m)
     assert (m.worst.value, m.x[0, 1].value, m.x[1, 0].value) == (2, 1, 1)
 
@@ -105,28 +94,28 @@ def test_the_worst_load_is_what_is_sought() -> None:
 @pytest.mark.parametrize(
     ("equation", "data"),
     [
-        (add_every_flow, crossing()),
-        (add_load_up, replace(FROM_ONE_LEAF, flows=np.array([1, 4]))),
-        (add_load_down, crossing(flows=np.array([4, 1]))),
+        (routing.add_every_flow, crossing()),
+        (routing.add_load_up, replace(FROM_ONE_LEAF, flows=np.array([1, 4]))),
+        (routing.add_load_down, crossing(flows=np.array([4, 1]))),
     ],
 )
-def test_an_equation_binds(equation: Equation, data: RoutingData) -> None:
+def test_an_equation_binds(equation: routing.Equation, data: routing.RoutingData) -> None:
     assert best(data, without(equation)) < best(data)
 
 
 def test_worst_range_binds() -> None:
-    assert best(crossing(min_load=5)) == 5 > best(crossing(), without(add_worst_range))
+    assert best(crossing(min_load=5)) == 5 > best(crossing(), without(routing.add_worst_range))
     assert best(crossing(max_load=1)) == math.inf
 
 
 def test_every_equation_is_in_the_formulation_and_tested_here() -> None:
     equations = {function for name, function in inspect.getmembers(routing) if name.startswith("add_")}
-    assert equations == set(ROUTES)
+    assert equations == set(routing.ROUTES)
     assert equations == READS.keys()
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> RoutingData:
+def problems(draw: st.DrawFn) -> routing.RoutingData:
     """Up to four pairs between four leaves; core 0 joins all."""
     cores = draw(st.integers(1, 3))
     row = st.lists(st.sampled_from([0, 1, 2, 6]), min_size=cores, max_size=cores)
@@ -136,15 +125,15 @@ def problems(draw: st.DrawFn) -> RoutingData:
     pairs = draw(st.lists(st.tuples(leaf, leaf).filter(lambda p: p[0] != p[1]), min_size=1, max_size=4, unique=True))
     src, dst = np.array(pairs).T
     flows = np.array(draw(st.lists(st.integers(1, 2), min_size=len(pairs), max_size=len(pairs))))
-    return RoutingData(src=src, dst=dst, flows=flows, step=step, min_load=draw(st.integers(0, 3)), max_load=20)
+    return routing.RoutingData(src=src, dst=dst, flows=flows, step=step, min_load=draw(st.integers(0, 3)), max_load=20)
 
 
 @settings(max_examples=example_count(40))
 @given(problems())
-def test_the_optimum_agrees_with_enumeration(data: RoutingData) -> None:
+def test_the_optimum_agrees_with_enumeration(data: routing.RoutingData) -> None:
     assert best(data) == pytest.approx(enumerated(data))
 
 
 def test_variables_say_their_unit() -> None:
-    m = build(crossing(), ROUTES)
+    m = routing.build(crossing(), routing.ROUTES)
     assert {v.name: v.doc for v in m.component_objects(pyo.Var)} == {"x": "[flows]", "worst": "[1/U]"}

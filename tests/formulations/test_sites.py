@@ -12,22 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.ring import (
-    RING,
-    RingData,
-    SiteLimit,
-    add_channels,
-    add_choice_cut,
-    add_limits,
-    add_one_option,
-    add_whole_cluster,
-    build,
-)
+from formulations import ring
 from tests.conftest import example_count
 from tests.formulations import read
 
 
-def ring(**changes: Any) -> RingData:
+def two_sites(**changes: Any) -> ring.RingData:
     """Two sites, each with one share, two shares, or none of its options cheap; one link."""
     values: dict[str, Any] = {
         "sites": 2,
@@ -38,17 +28,17 @@ def ring(**changes: Any) -> RingData:
         "need": np.array([[4], [2], [3], [1]]),
         "channel": np.array([2.0]),
         "max_channels": np.array([5]),
-        "limits": (SiteLimit(name="power", use=np.array([1.0, 2.0, 1.0, 2.0]), channel=np.array([0.5]), cap=4.6),),
+        "limits": (ring.SiteLimit(name="power", use=np.array([1.0, 2.0, 1.0, 2.0]), channel=np.array([0.5]), cap=4.6),),
     }
-    return RingData(**(values | changes))
+    return ring.RingData(**(values | changes))
 
 
-def best(data: RingData, without: Any = None) -> float:
+def best(data: ring.RingData, without: Any = None) -> float:
     """The optimum of the formulation, or of what is left without an equation."""
-    return read.optimum(build(data, tuple(equation for equation in RING if equation is not without)))
+    return read.optimum(ring.build(data, tuple(equation for equation in ring.RING if equation is not without)))
 
 
-def enumerated(data: RingData) -> float:
+def enumerated(data: ring.RingData) -> float:
     """The least cost over all choices, channels as few as each choice needs."""
     least = math.inf
     for chosen in product(*(np.flatnonzero(data.site == s).tolist() for s in range(data.sites))):
@@ -61,52 +51,52 @@ def enumerated(data: RingData) -> float:
 
 
 READS = {
-    add_one_option: {"one_option[0]": "z[0] + z[1]  ==  1"},
-    add_whole_cluster: {"whole_cluster": "z[0] + 2*z[1] + z[2] + 2*z[3]  ==  3"},
-    add_channels: {"channels[0,0]": "4*z[0] + 2*z[1]  <=  c[0]"},
-    add_limits: {"limited[power]": "z[0] + 2.0*z[1] + z[2] + 2.0*z[3] + 0.5*c[0]  <=  4.6"},
+    ring.add_one_option: {"one_option[0]": "z[0] + z[1]  ==  1"},
+    ring.add_whole_cluster: {"whole_cluster": "z[0] + 2*z[1] + z[2] + 2*z[3]  ==  3"},
+    ring.add_channels: {"channels[0,0]": "4*z[0] + 2*z[1]  <=  c[0]"},
+    ring.add_limits: {"limited[power]": "z[0] + 2.0*z[1] + z[2] + 2.0*z[3] + 0.5*c[0]  <=  4.6"},
 }
 
 
 @pytest.mark.parametrize("equation", READS, ids=lambda equation: equation.__name__)
 def test_an_equation_reads_as_written(equation: Any) -> None:
-    assert read.texts(build(ring(), (equation,)), *READS[equation]) == READS[equation]
+    assert read.texts(ring.build(two_sites(), (equation,)), *READS[equation]) == READS[equation]
 
 
 def test_cost_counts_options_and_channels_which_are_whole() -> None:
-    model = build(ring(), RING)
+    model = ring.build(two_sites(), ring.RING)
     assert str(model.cost.expr) == "10.0*z[0] + 25.0*z[1] + 12.0*z[2] + 20.0*z[3] + 2.0*c[0]"
     assert all(model.c[e].domain is pyo.NonNegativeIntegers for e in model.E)
 
 
-@pytest.mark.parametrize("equation", [add_one_option, add_whole_cluster, add_channels])
+@pytest.mark.parametrize("equation", [ring.add_one_option, ring.add_whole_cluster, ring.add_channels])
 def test_each_equation_binds(equation: Any) -> None:
-    data = ring(cost=np.array([10.0, 25.0, 3.0, 4.0]), limits=())
+    data = two_sites(cost=np.array([10.0, 25.0, 3.0, 4.0]), limits=())
     assert best(data) == pytest.approx(10 + 4 + 4 * 2)
     assert best(data, without=equation) < 22 - 0.5
 
 
 def test_a_limit_binds() -> None:
-    assert best(ring()) == pytest.approx(25 + 12 + 3 * 2)
-    assert best(ring(), without=add_limits) == pytest.approx(10 + 20 + 4 * 2)
+    assert best(two_sites()) == pytest.approx(25 + 12 + 3 * 2)
+    assert best(two_sites(), without=ring.add_limits) == pytest.approx(10 + 20 + 4 * 2)
 
 
 def test_a_cut_takes_one_choice_out() -> None:
-    model = build(ring(), RING)
-    add_choice_cut(model, [1, 2])
+    model = ring.build(two_sites(), ring.RING)
+    ring.add_choice_cut(model, [1, 2])
     assert read.optimum(model) == math.inf
     assert str(model.cuts[1].expr) == "z[1] + z[2]  <=  1"
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> RingData:
+def problems(draw: st.DrawFn) -> ring.RingData:
     """Up to three sites with up to four options each and three links; whole numbers."""
     sites = draw(st.integers(1, 3))
     counts = [draw(st.integers(1, 4)) for _ in range(sites)]
     links = {1: 0, 2: 1, 3: 3}[sites]
     n = sum(counts)
     numbers = lambda low, high, k: np.array([draw(st.integers(low, high)) for _ in range(k)], dtype=np.int64)  # noqa: E731
-    return RingData(
+    return ring.RingData(
         sites=sites,
         shares=draw(st.integers(1, 6)),
         site=np.repeat(np.arange(sites), counts),
@@ -116,7 +106,7 @@ def problems(draw: st.DrawFn) -> RingData:
         channel=numbers(0, 9, links).astype(float),
         max_channels=numbers(2, 9, links),
         limits=(
-            SiteLimit(
+            ring.SiteLimit(
                 name="power",
                 use=numbers(0, 9, n).astype(float),
                 channel=numbers(0, 3, links).astype(float),
@@ -128,5 +118,5 @@ def problems(draw: st.DrawFn) -> RingData:
 
 @settings(max_examples=example_count(200))
 @given(data=problems())
-def test_the_optimum_is_that_of_enumeration(data: RingData) -> None:
+def test_the_optimum_is_that_of_enumeration(data: ring.RingData) -> None:
     assert best(data) == pytest.approx(enumerated(data), abs=1e-6)

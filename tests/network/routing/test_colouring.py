@@ -9,20 +9,9 @@ from hypothesis import strategies as st
 
 from benchmarks.ring_traffic import joint, random_rings
 from coopt.instance.errors import InstanceError
+from coopt.network.routing import layers
 from coopt.network.routing.algorithms import best_cores, greedy_cores, sheltered_cores
 from coopt.network.routing.colouring import NO_EDGE, coloured_cores, completed_colours, edge_colours, split_classes
-from coopt.network.routing.layers import (
-    Flows,
-    Ints,
-    TwoLayer,
-    efficiency,
-    fairness_key,
-    flow_rates,
-    group_rates,
-    hops,
-    link_loads,
-    lower_bound,
-)
 from tests.network.routing.small import between, complete, counted_alpha, routable
 
 EDGES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=60)
@@ -73,67 +62,71 @@ def test_alternating_paths_alone_colour_every_graph(edges: list[tuple[int, int]]
 
 
 @given(routable(flows=120))
-def test_no_routing_is_better_where_links_are_equal(case: tuple[TwoLayer, Flows]) -> None:
-    assert float(counted_alpha(*case, coloured_cores(*case))) == pytest.approx(lower_bound(*case))
+def test_no_routing_is_better_where_links_are_equal(case: tuple[layers.TwoLayer, layers.Flows]) -> None:
+    assert float(counted_alpha(*case, coloured_cores(*case))) == pytest.approx(layers.lower_bound(*case))
 
 
 @given(routable(flows=120))
-def test_every_leaf_shares_its_own_flows_out(case: tuple[TwoLayer, Flows]) -> None:
+def test_every_leaf_shares_its_own_flows_out(case: tuple[layers.TwoLayer, layers.Flows]) -> None:
     clos, flows = case
-    loads = link_loads(clos, flows, coloured_cores(clos, flows))
+    loads = layers.link_loads(clos, flows, coloured_cores(clos, flows))
     working = int((clos.links[0] > 0).sum())
     for table in (loads.up, loads.down):
         assert (table.max(axis=1) <= -(-table.sum(axis=1) // working)).all()
 
 
 def test_unequal_links_are_refused() -> None:
-    clos = TwoLayer(links=np.array([[1, 2], [1, 1]]))
+    clos = layers.TwoLayer(links=np.array([[1, 2], [1, 1]]))
     with pytest.raises(InstanceError, match="equally many"):
         coloured_cores(clos, between((0, 1)))
 
 
 def test_leaves_without_flows_do_not_matter() -> None:
-    clos = TwoLayer(links=np.array([[1, 1], [1, 1], [0, 3]]))
+    clos = layers.TwoLayer(links=np.array([[1, 1], [1, 1], [0, 3]]))
     assert sorted(coloured_cores(clos, between((0, 1), (0, 1))).tolist()) == [0, 1]
 
 
 def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
     flows = between((0, 1), (0, 1), (1, 0))
-    equal, unequal = complete(2, 3), TwoLayer(links=np.array([[1, 2], [1, 1]]))
+    equal, unequal = complete(2, 3), layers.TwoLayer(links=np.array([[1, 2], [1, 1]]))
     assert (best_cores(equal, flows) == coloured_cores(equal, flows)).all()
     assert (best_cores(unequal, flows) == greedy_cores(unequal, flows)).all()
 
 
 @settings(max_examples=50)
 @given(routable(flows=60))
-def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[TwoLayer, Flows]) -> None:
-    def rank(cores: Ints) -> tuple[float, tuple[float, ...]]:
-        return -float(counted_alpha(*case, cores)), fairness_key(
-            group_rates(case[1].group, flow_rates(hops(*case, cores)))
+def test_the_best_has_the_optimal_alpha_and_is_as_fair_as_either(case: tuple[layers.TwoLayer, layers.Flows]) -> None:
+    def rank(cores: layers.Ints) -> tuple[float, tuple[float, ...]]:
+        return -float(counted_alpha(*case, cores)), layers.fairness_key(
+            layers.group_rates(case[1].group, layers.flow_rates(layers.hops(*case, cores)))
         )
 
     best = rank(best_cores(*case))
-    assert -best[0] == pytest.approx(lower_bound(*case))
+    assert -best[0] == pytest.approx(layers.lower_bound(*case))
     assert best >= rank(coloured_cores(*case))
     assert -best[0] <= 1 or best >= rank(sheltered_cores(*case))
 
 
 @given(routable(flows=120))
-def test_sheltering_groups_costs_no_alpha(case: tuple[TwoLayer, Flows]) -> None:
-    assert float(counted_alpha(*case, sheltered_cores(*case))) == pytest.approx(lower_bound(*case))
+def test_sheltering_groups_costs_no_alpha(case: tuple[layers.TwoLayer, layers.Flows]) -> None:
+    assert float(counted_alpha(*case, sheltered_cores(*case))) == pytest.approx(layers.lower_bound(*case))
 
 
 def test_sheltered_groups_notice_no_other() -> None:
     flows = between((0, 1), group=0), between((0, 1), group=1), between((0, 1), (0, 1), group=2)
     clos, together = complete(2, 3), joint(flows)
-    rates = group_rates(together.group, flow_rates(hops(clos, together, sheltered_cores(clos, together))))
+    rates = layers.group_rates(
+        together.group, layers.flow_rates(layers.hops(clos, together, sheltered_cores(clos, together)))
+    )
     assert rates.tolist() == [1, 1, 0.5]
 
 
 def test_sheltering_helps_more_groups_than_plain_colouring_when_cores_failed() -> None:
     clos, flows = complete(64, 28), random_rings(64, 32, 8, seed=0)
     plain, sheltered = (
-        efficiency(group_rates(flows.group, flow_rates(hops(clos, flows, assign(clos, flows)))))
+        layers.efficiency(
+            layers.group_rates(flows.group, layers.flow_rates(layers.hops(clos, flows, assign(clos, flows))))
+        )
         for assign in (coloured_cores, sheltered_cores)
     )
     assert sheltered > plain + 0.1
