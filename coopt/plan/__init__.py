@@ -1,1 +1,1 @@
-"""The form of an answer. Knows nothing of how it is found."""
+"""Data types of answers. Independent of how they are found."""

@@ -1,10 +1,7 @@
-"""What every answer says, whatever it builds: which question it answers, what it is worth, and how
-it was found.
+"""Parts common to all answers: the question, the objective value and bound, and the search.
 
-While a search runs, it tells its caller how far it is. A proof of a bound of coupled parts or of
-direct links is what `coopt prove` writes and `coopt certify` checks.
-
-docs/certificates.md says what it proves.
+This includes the progress of a running search, and the proof of a bound for coupled parts or direct
+links that `coopt prove` writes and `coopt certify` checks (docs/certificates.md).
 """
 
 from collections.abc import Callable
@@ -23,9 +20,9 @@ from coopt.plan.parts import Amount, ByPhase, Cost, Design, LinkLengths, Record,
 class Progress:
     """One step of a run.
 
-    `stage` is one of "columns", "build", "solve", "explain", "routes", "done"; `best` and `bound`
-    are in the objective's unit and `nodes` counts those of the search tree, each None while
-    unknown. `done` is how many of how many steps of this stage are over, where they can be counted.
+    `stage` is one of "columns", "build", "solve", "explain", "routes", "done". `best` and `bound`
+    are in the unit of the objective and `nodes` counts those of the search tree; each is None while
+    unknown. `done` is the number of completed and of all steps of this stage, if countable.
     """
 
     stage: str
@@ -38,7 +35,7 @@ class Progress:
 
     @property
     def gap(self) -> float | None:
-        """(best - bound) / best; None while one of the two is unknown or best is 0."""
+        """(best - bound) / best; None while one of the two is unknown, or if best is 0."""
         return (
             None
             if self.best is None or self.bound is None or not self.best
@@ -50,7 +47,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class Witness(Record):
-    """What a second solver found of the same question; it `agrees` where neither answer refutes the
+    """Result of a second solver for the same question; it `agrees` if neither answer refutes the
     other.
     """
 
@@ -79,7 +76,7 @@ class SolverReport(Record):
 
 
 class Timing(Record):
-    """Wall seconds of each stage."""
+    """Wall-clock seconds of each stage."""
 
     model: float
     columns: float
@@ -90,15 +87,15 @@ class Timing(Record):
 
 
 class InstanceId(Record):
-    """Which question the plan answers."""
+    """Identity of the question that the plan answers."""
 
     name: str
     sha256: str
 
 
 class ObjectiveClaim(Record):
-    """What is minimised, the plan's value, and the proven lower bound; units follow `kind` (USD or
-    W).
+    """The objective, the value of the plan, and the proven lower bound, in the unit of `kind` (USD
+    or W).
     """
 
     kind: ObjectiveKind
@@ -108,11 +105,10 @@ class ObjectiveClaim(Record):
 
 
 class Overrides(Record):
-    """What a run was asked in place of what the instance says: another objective, another relative
-    gap.
+    """Settings of a run that replace those of the instance: another objective or relative gap.
 
-    `values` are those that replaced values of the file before it was read, by dotted key:
-    `instance` names the question that they make.
+    `values` replaced values of the file before validation, by dotted key: `instance` identifies the
+    resulting question.
     """
 
     objective: ObjectiveKind | None = None
@@ -121,17 +117,17 @@ class Overrides(Record):
 
     @property
     def replaced(self) -> str:
-        """`cluster.gpus = 128, network.fabrics = "clos"`; empty where nothing of the file was
-        replaced.
+        """The replaced values in words: `cluster.gpus = 128, network.fabrics = "clos"`; empty if
+        there are none.
         """
         return ", ".join(f"{key} = {toml_text(value)}" for key, value in self.values.items())
 
 
 class Rivals(Record):
-    """What is known of the cheapest cluster with direct links, and of the cheapest with switches;
-    no value without one.
+    """Value and bound of the cheapest cluster with direct links, and of the cheapest one with
+    switches; no value if there is none.
 
-    Bounds and gaps are those of each by itself; `lengths` of links prove the bound of direct ones
+    Each bound and gap refers to its own kind; `lengths` of links prove the bound of direct links
     (docs/certificates.md).
     """
 
@@ -141,8 +137,8 @@ class Rivals(Record):
 
 
 class Alternative(Record):
-    """A runner-up: the best design besides those listed before it, with a bound on all of those
-    besides.
+    """A runner-up: the best design except those listed before it, with a bound on all other
+    designs.
     """
 
     objective: ObjectiveClaim
@@ -157,7 +153,7 @@ AlternativesStop = Literal[
 
 
 class Answer(Record):
-    """What documents of every schema have."""
+    """Fields common to documents of every schema."""
 
     instance: InstanceId
     status: Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -178,13 +174,13 @@ class Answer(Record):
 
 
 class Leaf(Record):
-    """A case that is left whole, and its multipliers, in units of the objective.
+    """A leaf of the proof tree with its multipliers, in units of the objective.
 
-    `units` are prices of a unit that stands in a phase, by kind and name of the product. `limits`
-    belong to a GPU, a watt or a rack: "gpus", "power_w", "racks", and "power_w of" a site. `budget`
-    belongs to a USD of capex, `links` to a link into the core of a site ("" without sites),
-    `outlooks` are weights of the ways prices may turn out. Without `costs` nothing but limits and
-    the budget counts.
+    `units` are prices of an installed unit in a phase, by kind and name of the product. `limits`
+    are prices per GPU, watt or rack: "gpus", "power_w", "racks", and "power_w of" a site. `budget`
+    is the price of a USD of capex, `links` that of a link into the core of a site ("" without
+    sites), and `outlooks` are the weights of the price scenarios. Without `costs` only limits and
+    the budget count.
     """
 
     costs: bool = True
@@ -196,7 +192,7 @@ class Leaf(Record):
 
 
 class ProductCut(Record):
-    """Choices that do not use a product, and those that may."""
+    """A branching on whether a product is used."""
 
     product: str
     without: "Node"
@@ -204,8 +200,8 @@ class ProductCut(Record):
 
 
 class PurchaseCut(Record):
-    """Choices that buy at most so many units of a product in a phase (from 0), and those that buy
-    more.
+    """A branching on the units of a product bought in a phase (numbered from 0): at most this many,
+    or more.
     """
 
     bought: str
@@ -216,9 +212,7 @@ class PurchaseCut(Record):
 
 
 class IslandCut(Record):
-    """Choices whose island of this name has at most so many units of a product in a phase, and
-    those with more.
-    """
+    """A branching on the units of a product in an island and phase: at most this many, or more."""
 
     island: str
     product: str
@@ -229,8 +223,9 @@ class IslandCut(Record):
 
 
 def _form_of(node: object) -> str:
-    """Which form a case has, by the keys that only that form has: trying all of them at every level
-    never ends.
+    """Return the type of a node of the proof tree, from the keys that only that type has.
+
+    Trying all types at every level of the tree would take exponential time.
     """
     keys = {"without": ProductCut, "bought": PurchaseCut, "island": IslandCut}
     if isinstance(node, dict):
@@ -248,19 +243,19 @@ Node = Annotated[
 
 
 class Cases(Record):
-    """The cases of a question whose core has this optic; None without a core."""
+    """The proof tree of a question whose core has this optic; None without a core."""
 
     optic: str | None = None
     tree: Node
 
 
 class Proof(Record):
-    """Cases that together are all choices, and what proves the bound of each; on direct links,
-    their lengths.
+    """Proof trees that together cover all choices, with multipliers that prove the bound of each
+    leaf; for direct links, their lengths.
 
-    `bound` is what the cases prove, in the unit of the objective, where that is less than the
-    plan's. `bests` does the same for the best plan of every way prices may turn out, where regret
-    is minimised.
+    `bound` is what the trees prove, in the unit of the objective, if that is less than the plan's
+    bound. `bests` proves the bounds of the best plan in every price scenario, where regret is
+    minimised.
     """
 
     schema_: Annotated[Literal["coopt-proof/1"], Field(alias="schema")]

@@ -1,6 +1,6 @@
-"""What a plan of any question consists of, wherever its form keeps it.
+"""Access to the contents of a plan of any kind, independent of where they are stored.
 
-Designs are flat columns too, with one name for each value, wherever rows of designs are written.
+Designs are also provided as flat columns with fixed names, for tables with one design per row.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ADDED = ("gpus", "spare_gpus", "hb_count", "switches", "transceivers", "racks")
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A workload as it runs on some network in a phase, which counts from 0.
+    """A workload on its network in a phase (numbered from 0).
 
-    `where` says in words in which phase and at which site, where there are several.
+    `where` names the phase and the site in words, where there are several.
     """
 
     run: WorkloadPlan
@@ -30,12 +30,12 @@ class Running:
 
     @property
     def label(self) -> str:
-        """The workload with its place."""
+        """The workload with its phase and site."""
         return f"{self.run.name}, {self.where}" if self.where else self.run.name
 
 
 def running(plan: Plan) -> list[Running]:
-    """Every workload in every phase and at every site."""
+    """Return every workload in every phase and at every site."""
     years = plan.couplings.years
     return [
         Running(run=run, phase=years.index(part.phase), where=_place(part))
@@ -45,13 +45,13 @@ def running(plan: Plan) -> list[Running]:
 
 
 def _place(part: Part) -> str:
-    """Site and phase of a part in words."""
+    """Return site and phase of a part in words."""
     phase = None if part.phase is None else f"{part.phase:.10g}"
     return ", ".join(name for name in (part.site, phase) if name is not None)
 
 
 def built(plan: Plan) -> list[Design | DirectLinks]:
-    """Every network of the plan, in every phase."""
+    """Return every network of the plan, in every phase."""
     return [
         network
         for part in plan.parts
@@ -61,7 +61,7 @@ def built(plan: Plan) -> list[Design | DirectLinks]:
 
 
 def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
-    """The networks that stand together in a phase, in the last one where none is named."""
+    """Return the networks installed in a phase, by default in the last one."""
     parts = [part for part in plan.parts if part.phase == plan.couplings.years[phase]]
     return [
         network for part in parts for network in (part.design, part.links) if network is not None
@@ -69,19 +69,19 @@ def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
 
 
 def gpus(plan: Plan, phase: int = -1) -> float:
-    """GPUs that train in a phase, in the last one where none is named."""
+    """Return the number of training GPUs in a phase, by default in the last one."""
     return float(sum(design.gpus for design in standing(plan, phase)))
 
 
 def racks(plan: Plan) -> float | None:
-    """Racks that HB domains fill together, None where a kind of domain does not say."""
+    """Return the racks of all HB domains, or None where the racks of a domain are unknown."""
     rack_counts = [design.racks for design in standing(plan)]
     return None if None in rack_counts else float(sum(count or 0 for count in rack_counts))
 
 
 def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
-    """What a plan takes of each limit that is set, in its own unit; of power that of the hungriest
-    phase.
+    """Return a plan's use of each given limit, in its own unit; for power, that of the phase with
+    the highest use.
     """
     if plan.cost is None:
         return {}
@@ -91,13 +91,13 @@ def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
 
 
 def bought(plan: Plan) -> list[Item]:
-    """Everything that is bought, in whichever phase, at the prices that are paid for it."""
+    """Return all purchases of all phases, at the prices paid."""
     assert plan.cost is not None
     return [item for items in plan.couplings.bought(plan.cost).values() for item in items]
 
 
 def products(plan: Plan, kind: str) -> set[str]:
-    """Names of the products of a kind in use, those that islands share included."""
+    """Return the names of the products of a kind in use, including those shared between islands."""
     names = plan.couplings.products(kind)
     for part in plan.parts:
         network, joined = part.design or part.links, plan.couplings.joint(part) is not None
@@ -106,8 +106,8 @@ def products(plan: Plan, kind: str) -> set[str]:
 
 
 def _of_design(design: Design | DirectLinks, kind: str, *, joined: bool) -> set[str]:
-    """The products of a network; one of no tiers has NICs where its domain is joined to others all
-    the same.
+    """Return the products of a network; one without tiers has NICs if its domain is connected to
+    others.
     """
     if kind == "hb":
         return {design.hb_domain.name}
@@ -129,17 +129,19 @@ SOLD_AS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "o
 
 
 def sizes_used(plan: Plan, workload: str) -> list[int]:
-    """On how many GPUs a workload runs, wherever it does."""
+    """Return the numbers of GPUs on which a workload runs, for all its networks."""
     return sorted({run.gpus for run in plan.runs if run.name == workload})
 
 
 def mappings_used(plan: Plan, workload: str, name: str) -> list[str | int | bool]:
-    """What the mappings of a workload hold, wherever it runs."""
+    """Return one field of a workload's mappings, for all its networks."""
     return [getattr(run.mapping, name) for run in plan.runs if run.name == workload]
 
 
 def parts_used(plan: Plan, name: str) -> Sequence[str | int]:
-    """What a plan uses of a list of the network; names where entries have them."""
+    """Return the entries of a list of the instance's network that a plan uses; names where entries
+    have them.
+    """
     if name in SOLD_AS:
         return sorted(products(plan, SOLD_AS[name]))
     designs = built(plan)
@@ -156,8 +158,8 @@ def parts_used(plan: Plan, name: str) -> Sequence[str | int]:
 
 
 def flat_plan(plan: Plan) -> dict[str, object]:
-    """What a plan of any kind builds up to the end, by the names of one design; nothing without a
-    plan.
+    """Return what a plan of any kind has built in the end, as columns of one design; empty without
+    a plan.
     """
     if len(plan.parts) == 1 and plan.parts[0].links is not None:
         return _flat_links(plan.parts[0].links)
@@ -173,7 +175,9 @@ def flat_plan(plan: Plan) -> dict[str, object]:
 
 
 def _totals(designs: Sequence[Design]) -> dict[str, object]:
-    """Several designs: what adds up is added, what all have alike stands, what differs is None."""
+    """Combine designs into columns: sums where possible, common values, and None where values
+    differ.
+    """
     rows = [flat_design(design) for design in designs]
     totals: dict[str, object] = {}
     for name in rows[0] if rows else ():
@@ -187,7 +191,7 @@ def _totals(designs: Sequence[Design]) -> dict[str, object]:
 
 
 def _flat_links(direct: DirectLinks) -> dict[str, object]:
-    """Domains on direct links, which have no tiers and no switches."""
+    """Return the columns of domains on direct links, without tiers and switches."""
     domain = direct.hb_domain
     return {
         "gpus": direct.gpus,
@@ -204,7 +208,7 @@ def _flat_links(direct: DirectLinks) -> dict[str, object]:
 
 
 def flat_design(design: Design) -> dict[str, object]:
-    """GPUs, HB domains and network, by the names that `docs/suites.md` describes."""
+    """Return the columns of GPUs, HB domains and network, with the names in `docs/suites.md`."""
     fabric, domain = design.fabric, design.hb_domain
     return {
         "gpus": design.gpus,

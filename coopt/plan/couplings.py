@@ -1,6 +1,4 @@
-"""A plan as parts and couplings: networks that are built somewhere at some time, and what ties
-them. Data only.
-"""
+"""Plans as parts (networks at a site in a phase) and couplings between them. Data only."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -21,10 +19,10 @@ NETWORK = "network"
 
 
 class CoreLinks(Record):
-    """Links from an island into the core: `per_leaf` from each of its leaf switches, 0 where they
-    start at NICs.
+    """Links from an island into the core: `per_leaf` from each leaf switch, or 0 if they start at
+    NICs.
 
-    `optic_below` is the product at their lower ends; that of the core where it is None.
+    `optic_below` is the product at their lower ends; None means that of the core.
     """
 
     workload: str
@@ -34,10 +32,10 @@ class CoreLinks(Record):
 
 
 class CorePlan(Record):
-    """Switches that join islands: how many, their ports in use, and what they draw, as far as
-    `include` counts it (W).
+    """Switches that connect islands: their number, ports in use, and power (W), as far as `include`
+    counts it.
 
-    Each link has an end in an `optic` of the core, which holds ends of one island alone.
+    Each link ends in an `optic` of the core; a module serves links of one island only.
     """
 
     switch: SwitchChoice
@@ -48,17 +46,17 @@ class CorePlan(Record):
     islands: tuple[CoreLinks, ...]
 
     def below(self, links: CoreLinks) -> str:
-        """The product at the lower ends of links into it."""
+        """Return the product at the lower ends of links into the core."""
         return self.optic if links.optic_below is None else links.optic_below
 
     @property
     def optics(self) -> tuple[str, ...]:
-        """The products at all ends of its links, its own first."""
+        """The products at all ends of the core's links, its own first."""
         return tuple(dict.fromkeys((self.optic, *map(self.below, self.islands))))
 
 
 class Stored(Record):
-    """Units of an item that wait for a later phase."""
+    """Units of an item stored for a later phase."""
 
     item: str
     kind: ItemKind
@@ -66,7 +64,7 @@ class Stored(Record):
 
 
 class MyopicStep(Record):
-    """What a phase builds that is planned without the later ones, and what it spends."""
+    """What a phase builds and spends if planned without later phases."""
 
     year: float
     design: Design
@@ -76,11 +74,11 @@ class MyopicStep(Record):
 
 
 class Myopic(Record):
-    """Planning each phase on its own: what is in place stays, and nothing is known of later bounds
-    and prices.
+    """Result of planning each phase without knowledge of later bounds and prices; existing
+    equipment is kept.
 
-    `value` is the objective of all phases and `saving` what the plan takes less; both are None at a
-    dead end, which `dead_end` describes.
+    `value` is the objective over all phases and `saving` the amount by which the plan is cheaper;
+    both are None at a dead end, which `dead_end` describes.
     """
 
     steps: tuple[MyopicStep, ...]
@@ -90,11 +88,12 @@ class Myopic(Record):
 
 
 class Survived(Record):
-    """The loss of any one part of a kind: NICs a domain has fewer, and the factor by which bounds
-    are longer then.
+    """The loss of any one part of a kind: NICs that a domain loses, and the factor on bounds
+    meanwhile.
 
-    `slowdown` is how much longer traffic of the domain takes. A lost domain has no traffic;
-    `workloads` then says how each workload runs on others, by its fastest mapping there.
+    `slowdown` is the factor on the time of the domain's traffic. A lost domain has no traffic;
+    `workloads` then describes how each workload runs on the other domains, with its fastest mapping
+    there.
     """
 
     part: Literal["nic", "leaf", "plane", "domain"]
@@ -105,8 +104,8 @@ class Survived(Record):
 
 
 class Turn(Record):
-    """One way prices may turn out: factors by kind, the objective of the plan then, and that of the
-    best plan.
+    """A price scenario: factors by kind, and the objective of the plan and of the best plan at
+    these prices.
     """
 
     factors: dict[str, float]
@@ -115,19 +114,17 @@ class Turn(Record):
 
     @property
     def regret(self) -> float:
-        """How much more than the best plan costs then."""
+        """Excess of the plan over the best plan at these prices."""
         return self.value - self.best
 
 
 def largest_regret(turns: Iterable[Turn]) -> float:
-    """The largest excess over the best plan, at least 0."""
+    """Return the maximum excess over the best plan, at least 0."""
     return max(0.0, *(turn.regret for turn in turns))
 
 
 class WanPlan(Record):
-    """Channels lit between two sites, each of `gbit_s` both ways; `usd` and `w` are of all of
-    them.
-    """
+    """Channels lit between two sites, with `gbit_s` in each direction; `usd` and `w` are totals."""
 
     between: tuple[str, str]
     channels: int
@@ -138,9 +135,10 @@ class WanPlan(Record):
 
 
 class Exchange(Record):
-    """Gradients of a workload added up over all sites, once an iteration.
+    """Summation of a workload's gradients over all sites, once per iteration.
 
-    `sent_bytes` leave each site; `exchange_s` is from the first byte to the last, hidden or not.
+    `sent_bytes` leave each site; `exchange_s` is the time from the first to the last byte, hidden
+    or not.
     """
 
     workload: str
@@ -149,13 +147,13 @@ class Exchange(Record):
 
 
 class Part(Record):
-    """A network as it stands at a site in a phase, and what trains on it; one of `design` and
-    `links` says how.
+    """A network at a site in a phase, and the workloads that train on it; either `design` or
+    `links` describes it.
 
-    `phase` is the year in which the phase begins. `cost` is the bill of this network alone, of
-    everything that stands, at the prices the plan is billed at but for volume discounts and factors
-    of phases, and with the electricity of its site over `objective.years`; what parts buy together
-    is in the couplings. `power_w` is what the network draws (W).
+    `phase` is the year in which the phase begins. `cost` is the bill of all equipment of this
+    network, at the plan's prices without volume discounts and phase factors, with the electricity
+    of its site over `objective.years`; joint purchases of parts are in the couplings. `power_w` is
+    the power of the network (W).
     """
 
     name: str
@@ -169,12 +167,16 @@ class Part(Record):
 
     @property
     def slot(self) -> str:
-        """What the network is called in every phase; empty where there is only one that grows."""
+        """Name of the network, the same in every phase; empty if there is only one growing
+        network.
+        """
         return self.name if self.phase is None else self.name.rpartition(", ")[0]
 
 
 class SitePower(Record):
-    """What a site feeds in a phase: IT power of its parts, core and channels, times PUE (W)."""
+    """Facility power of a site in a phase (W): IT power of its parts, core and channels, times
+    PUE.
+    """
 
     site: str
     phase: float | None = None
@@ -183,13 +185,13 @@ class SitePower(Record):
 
     @property
     def is_fed(self) -> bool:
-        """Whether the site can feed it, exactly."""
+        """Whether the site supplies enough power; exact comparison."""
         return self.facility_w <= self.facility_limit_w
 
 
 class Ring(Record):
-    """Sites in the order of the ring that adds up their gradients, the shares each has, and the
-    channels lit.
+    """Sites in the order of the ring that sums their gradients, their shares, and the lit
+    channels.
     """
 
     shares: int
@@ -200,11 +202,11 @@ class Ring(Record):
 
 
 class PhaseSpending(Record):
-    """What all parts buy in a phase at its prices, keep for later, draw, and pay for electricity
-    until the next phase.
+    """Purchases of all parts in a phase at its prices, stored units, power, and electricity until
+    the next phase.
 
-    `power_w` is that of everything that stands, cores included. `work_usd` is labour to install
-    what is bought and support of what stands until the next phase.
+    `power_w` includes all installed equipment, also cores. `work_usd` is labour to install
+    purchases plus support of installed equipment until the next phase.
     """
 
     year: float
@@ -218,7 +220,7 @@ class PhaseSpending(Record):
 
 
 class SharedCore(Record):
-    """A core that the parts of a site share in a phase; `core.islands` go by the names of
+    """A core shared by the parts of a site in a phase; `core.islands` uses the names of
     workloads.
     """
 
@@ -228,7 +230,7 @@ class SharedCore(Record):
 
     @property
     def name(self) -> str:
-        """`core at south, 2029`: how bills call it, and what may happen to it."""
+        """Name in bills and losses: `core at south, 2029`."""
         place = "core" if self.site is None else f"core at {self.site}"
         return place if self.phase is None else f"{place}, {self.phase:g}"
 
@@ -246,12 +248,11 @@ class CoreJoint(NamedTuple):
 
 
 class Outlooks(Record):
-    """How prices may turn out.
+    """Uncertain prices.
 
-    With the aim "worst-case" bill and objective are at the worst prices, and `list_value` is the
-    objective at those of the instance. With "regret" the objective is the largest excess over the
-    best plan, `turns` hold all ways prices may turn out, and the bill is at the prices of the
-    instance.
+    With the aim "worst-case", bill and objective are at the worst prices, and `list_value` is the
+    objective at the prices of the instance. With "regret", the objective is the maximum excess over
+    the best plan, `turns` holds all price scenarios, and the bill is at the prices of the instance.
     """
 
     aim: Literal["worst-case", "regret"]
@@ -266,16 +267,17 @@ class Outlooks(Record):
 
 
 class PartLosses(Record):
-    """What each loss does to a part, named as in `Plan.parts`."""
+    """Effect of each loss on a part, named as in `Plan.parts`."""
 
     part: str
     survived: tuple[Survived, ...]
 
 
 class Couplings(Record):
-    """What ties the parts of a plan; each is empty where the question has no such coupling.
+    """Couplings between the parts of a plan; each is empty where the question has no such
+    coupling.
 
-    `myopic` stands beside `growth`: what planning each phase on its own would have built.
+    `myopic` complements `growth`: what planning each phase separately would have built.
     """
 
     sites: tuple[SitePower, ...] = ()
@@ -288,13 +290,13 @@ class Couplings(Record):
 
     @property
     def shared_cores(self) -> dict[str, SharedCore]:
-        """The cores by name, as bills call them."""
+        """The cores by name, as in bills."""
         return {core.name: core for core in self.cores}
 
     @property
     def list_value(self) -> float | None:
-        """The objective at the prices of the instance, where that of the plan is at the worst ones;
-        else None.
+        """The objective at the prices of the instance, if the plan's objective is at the worst
+        prices; else None.
         """
         return (
             self.outlooks.list_value
@@ -304,44 +306,46 @@ class Couplings(Record):
 
     @property
     def least_costs(self) -> tuple[float, ...]:
-        """What the best plan costs at each way prices may turn out, where a regret is measured from
-        it; else ().
-        """
+        """Cost of the best plan in each price scenario, for a regret objective; else ()."""
         return tuple(turn.best for turn in self.turns)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """All ways prices may turn out, where a regret is minimised."""
+        """All price scenarios, for a regret objective."""
         return () if self.outlooks is None else self.outlooks.turns
 
     def __bool__(self) -> bool:
-        """Whether anything ties the parts."""
+        """Whether there is any coupling."""
         return self != Couplings()
 
     @property
     def years(self) -> tuple[float | None, ...]:
-        """When each phase begins; None alone where all is bought at once."""
+        """The year in which each phase begins; a single None if everything is bought at once."""
         return tuple(spending.year for spending in self.growth) or (None,)
 
     @property
     def purchases_usd(self) -> tuple[float, ...]:
-        """What is paid for what each phase buys (USD); empty where all is bought at once."""
+        """Amount paid for the purchases of each phase (USD); empty if everything is bought at
+        once.
+        """
         return tuple(spending.capex_usd for spending in self.growth)
 
     def bought(self, cost: Cost) -> dict[float | None, tuple[Item, ...]]:
-        """What is bought when a phase begins, of all that a bill has; with None all of it where
-        that is at once.
+        """Return the purchases at the beginning of each phase; all items of the bill under None if
+        bought at once.
         """
         return {spending.year: spending.bought for spending in self.growth} or {None: cost.items}
 
     def drawn_w(self, cost: Cost) -> dict[float | None, float]:
-        """What all that stands draws from the year on in which a phase begins, by that year, as
-        `bought` has it (W).
+        """Return the power of all installed equipment (W) by the year in which a phase begins,
+        keyed as `bought`.
         """
         return {spending.year: spending.power_w for spending in self.growth} or {None: cost.power_w}
 
     def standing_counts(self, product: tuple[str, str]) -> list[int]:
-        """Units of a product that stand in each phase; empty where all is bought at once."""
+        """Return the installed units of a product in each phase; empty if everything is bought at
+        once.
+        """
         lines = {
             (item.kind, item.item): item.product
             for spending in self.growth
@@ -365,7 +369,7 @@ class Couplings(Record):
         return counts
 
     def joint(self, part: Part) -> CoreJoint | None:
-        """How a part joins a core, where it joins one."""
+        """Return the core that a part is connected to, with its links, if any."""
         for shared_core in self.cores:
             for links in shared_core.core.islands:
                 if (links.workload, shared_core.site, shared_core.phase) == (
@@ -378,8 +382,8 @@ class Couplings(Record):
 
     @property
     def waits_s(self) -> dict[str, float]:
-        """How long workloads wait for gradients of other sites in an iteration, by name; those
-        alone that do (s).
+        """Time that workloads wait for gradients of other sites per iteration (s), by name, where
+        positive.
         """
         return (
             {}
@@ -388,12 +392,12 @@ class Couplings(Record):
         )
 
     def lit_channels(self, between: frozenset[str]) -> float:
-        """Channels lit between two sites."""
+        """Return the number of channels lit between two sites."""
         lit = () if self.ring is None else self.ring.wan
         return float(sum(link.channels for link in lit if frozenset(link.between) == between))
 
     def products(self, kind: str) -> set[str]:
-        """Names of the products of a kind of which what parts share consists."""
+        """Return the names of the products of a kind in what parts share."""
         cores = [shared_core.core for shared_core in self.cores]
         names = {
             "switch": [core.switch.name for core in cores],
@@ -402,8 +406,8 @@ class Couplings(Record):
         return set(names.get(kind, ()))
 
     def shared_counts(self, phase: float | None) -> dict[str, int]:
-        """What parts share in a phase: switches, and transceivers at both ends of links to them;
-        none without any.
+        """Return the switches and transceivers that parts share in a phase, including both ends of
+        links to cores.
         """
         cores = [shared_core.core for shared_core in self.cores if shared_core.phase == phase]
         ends = 2 * sum(core.ports for core in cores)
@@ -415,7 +419,7 @@ class Couplings(Record):
 
 
 def phase_name(year: float) -> str:
-    """What the network of a phase is called: `network, 2026`."""
+    """Return the name of the network of a phase: `network, 2026`."""
     return f"{NETWORK}, {repr(float(year)).removesuffix('.0')}"
 
 
@@ -426,7 +430,7 @@ def one_network(
     design: Design | None = None,
     links: DirectLinks | None = None,
 ) -> Part:
-    """The only part of a plan, whose bill is that of everything."""
+    """Return the only part of a plan, whose bill is the whole bill."""
     return Part(
         name=NETWORK,
         design=design,
@@ -438,12 +442,12 @@ def one_network(
 
 
 def at_site(site: str, design: Design, workloads: tuple[WorkloadPlan, ...], cost: Cost) -> Part:
-    """The network of a site, called as the site."""
+    """Return the network of a site, named after the site."""
     return Part(
         name=site, site=site, design=design, workloads=workloads, cost=cost, power_w=cost.power_w
     )
 
 
 def one_networks_losses(survived: tuple[Survived, ...]) -> tuple[PartLosses, ...]:
-    """What losses do to the only part; empty where none has to be survived."""
+    """Return the effect of losses on the only part; empty if none must be survived."""
     return (PartLosses(part=NETWORK, survived=survived),) if survived else ()

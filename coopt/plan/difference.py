@@ -1,4 +1,4 @@
-"""What changes from one plan to another."""
+"""Differences between two plans."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ValueChange(Record):
 
 
 class LineChange(Record):
-    """A line of the bill: how many before and after, and by how much USD and W grow."""
+    """A line of the bill: counts before and after, and increase in USD and W."""
 
     item: str
     kind: str
@@ -47,10 +47,10 @@ class LineChange(Record):
 
 
 class Difference(Record):
-    """Everything that differs; `bill` holds only lines that do. Bounds and search effort are no
-    part of a plan here.
+    """All differences; `bill` holds only lines that differ. Bounds and search statistics are not
+    compared.
 
-    `minimize` is what both plans minimise; None where each minimises something else.
+    `minimize` is the common objective of both plans; None if they differ.
     """
 
     schema_: Annotated[Literal["coopt-difference/1"], Field(alias="schema")] = "coopt-difference/1"
@@ -62,8 +62,7 @@ class Difference(Record):
 
 
 def difference_of(before: Plan, after: Plan) -> Difference:
-    """What changes from the first plan to the second: outcome, cost, design, bill, mappings and
-    times.
+    """Compare two plans: outcome, cost, design, bill, mappings and times.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def difference_of(before: Plan, after: Plan) -> Difference:
 
 
 def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
-    """The values that two plans are compared by: outcome, bill, parts, and what ties the parts."""
+    """Yield the compared values of a plan: outcome, bill, parts and couplings."""
     yield "status", plan.status
     yield "objective.kind", plan.objective.kind
     if plan.couplings.turns:
@@ -113,7 +112,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
 
 
 def _of_part(place: str, part: Part) -> Iterator[tuple[str, Value]]:
-    """Where a network is, what it draws and how it is built."""
+    """Yield place, power and design of a network."""
     if place:
         yield f"{place}site", part.site
         yield f"{place}power_w", part.power_w
@@ -124,7 +123,7 @@ def _of_part(place: str, part: Part) -> Iterator[tuple[str, Value]]:
 
 
 def _of_couplings(ties: Couplings) -> Iterator[tuple[str, Value]]:
-    """Sites and links by name, so that their order around a ring does not count."""
+    """Yield sites and links by name, independent of their order around a ring."""
     for site_power in ties.sites:
         place = _place(site_power.site, site_power.phase)
         yield f"sites[{place}].facility_w", site_power.facility_w
@@ -154,14 +153,14 @@ def _of_core(place: str, core: CorePlan) -> Iterator[tuple[str, Value]]:
 
 
 def _place(site: str | None, year: float | None) -> str:
-    """Site and year of a coupling."""
+    """Return site and year of a coupling."""
     return ", ".join(
         word for word in (site, None if year is None else f"{year:g}") if word is not None
     )
 
 
 def _of_spending(place: str, phase: PhaseSpending) -> Iterator[tuple[str, Value]]:
-    """What a phase spends, draws, buys and keeps for later."""
+    """Yield the spending, power, purchases and stored units of a phase."""
     yield from _flat(
         place, phase.model_dump(include={"years", "capex_usd", "power_w", "energy_usd", "work_usd"})
     )
@@ -174,7 +173,9 @@ def _of_spending(place: str, phase: PhaseSpending) -> Iterator[tuple[str, Value]
 
 
 def _of_links(place: str, links: DirectLinks) -> Iterator[tuple[str, Value]]:
-    """Domains, their grid and every bundle of links; how traffic is routed shows in its pace."""
+    """Yield domains, their grid and every bundle of links; routing is reflected in the pace
+    only.
+    """
     yield from _flat(place, links.model_dump(exclude={"links_bound", "bundles", "phases"}))
     for bundle in links.bundles:
         yield f"{place}.bundles[{' - '.join(map(str, bundle.between))}]", bundle.links
@@ -190,7 +191,7 @@ def _of_workload(place: str, run: WorkloadPlan) -> Iterator[tuple[str, Value]]:
 
 
 def _flat(place: str, value: Any) -> Iterator[tuple[str, Value]]:
-    """Nested tables and lists under dotted keys."""
+    """Flatten nested tables and lists to dotted keys."""
     if isinstance(value, dict):
         for name, entry in value.items():
             yield from _flat(f"{place}.{name}", entry)
@@ -218,8 +219,8 @@ def _lines(before: Plan, after: Plan) -> Iterator[LineChange]:
 
 @dataclass(frozen=True)
 class _Purchase:
-    """All units of an item, at whatever prices: discounts and phases give one item several lines of
-    a bill.
+    """All units of an item over all prices: discounts and phases split an item into several
+    lines.
     """
 
     count: int = 0

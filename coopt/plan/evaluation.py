@@ -1,6 +1,6 @@
-"""The value of one given design and mapping, without a claim that it is the best.
+"""Evaluation of a given design and mapping, without a claim of optimality.
 
-Every bound and limit of an instance is put against what a design does.
+Each bound and limit of an instance is compared with what a design does.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from coopt.plan.schema import Cost, Design, InstanceId, Plan, Record, WorkloadPl
 
 
 def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
-    """The bounds of a plan as its report shows them, phase by phase; none where nothing is built.
+    """Yield the bounds of a plan as shown in its report, phase by phase; none without a design.
 
-    They are those on time and memory of what runs, on GPUs, on the power of sites, and the limits
-    that are set.
+    These are bounds on time and memory of workloads, on GPUs, on the power of sites, and the limits
+    given.
     """
     if plan.cost is None:
         return
@@ -48,13 +48,15 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
 def limit_checks(
     instance: Instance, design: Design | DirectLinks, cost: Cost, workloads: Sequence[WorkloadPlan]
 ) -> Iterator[LimitCheck]:
-    """Time and memory of every workload, then the limits that are set; exact comparisons."""
+    """Yield checks of time and memory of every workload, then of the limits given; comparisons are
+    exact.
+    """
     yield from _of_workloads(workloads)
     yield from _of_limits(instance, cost, [design])
 
 
 def _site_text(part: Part) -> str:
-    """At which site a workload runs that runs at several."""
+    """Return the site of a workload that runs at several."""
     return "" if part.site is None else f" at {part.site}"
 
 
@@ -74,8 +76,8 @@ def _of_site(site: SitePower) -> LimitCheck:
 def _of_limits(
     instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]
 ) -> Iterator[LimitCheck]:
-    """A limit on a bill holds for what the objective counts, and says so where that leaves out the
-    GPUs.
+    """Yield checks of limits on a bill, which apply to what the objective includes; the text says
+    if GPUs are excluded.
     """
     scope = "" if "gpu" in instance.objective.include else " without the GPUs"
     rack_counts = [design.racks for design in designs]
@@ -94,7 +96,7 @@ def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:
 
 
 class LimitCheck(Record):
-    """One limit of the instance against what the design does; `value <= limit` when `ok`."""
+    """A limit of the instance and the value of the design; `value <= limit` if `ok`."""
 
     name: str
     value: float
@@ -104,12 +106,12 @@ class LimitCheck(Record):
 
     @property
     def slack(self) -> float | None:
-        """How far the value stays below the limit, as a share of it; None of a limit of nothing."""
+        """Distance of the value to the limit, as a share of the limit; None for a limit of 0."""
         return (self.limit - self.value) / self.limit if self.limit else None
 
 
 class Evaluation(Record):
-    """What `coopt evaluate` answers."""
+    """Answer of `coopt evaluate`."""
 
     instance: InstanceId
     design: Design
@@ -121,7 +123,7 @@ class Evaluation(Record):
 class RankedMappings(Record):
     """The fastest mappings of a workload on a network, each with its fastest placement.
 
-    `listed` divide evenly, `fitting` of them fit into memory.
+    `listed` mappings divide evenly, and `fitting` of them fit into memory.
     """
 
     name: str
@@ -132,7 +134,7 @@ class RankedMappings(Record):
 
 
 class MappingRanking(Record):
-    """What `coopt evaluate --mappings` answers: on this design, which mapping."""
+    """Answer of `coopt evaluate --mappings`: the fastest mappings on a design."""
 
     instance: InstanceId
     design: Design
@@ -140,8 +142,8 @@ class MappingRanking(Record):
 
 
 class PlanFigure(Record):
-    """A number that follows from the decisions of a plan; `of` names the workload or site, empty
-    for everything.
+    """A figure derived from the decisions of a plan; `of` names the workload or site, empty for the
+    whole plan.
     """
 
     name: str
@@ -151,13 +153,12 @@ class PlanFigure(Record):
 
 
 class PlanEvaluation(Record):
-    """What the decisions of a plan amount to: `value` is what it is worth, `kind` says of which
-    kind (USD or W).
+    """Recomputed value of the decisions of a plan, in the unit of `kind` (USD or W).
 
-    `objective` is what the instance minimises: the same or, where that is a regret, how much more
-    than the best plan of the instance the plan costs at most, whatever prices come. It is None of
-    the plan of another instance then, whose best plans were never sought; `value` is the cost at
-    the prices of the instance.
+    `objective` is what the instance minimises: equal to `value`, or for a regret objective the
+    maximum excess over the best plan of the instance over all prices. In the latter case it is None
+    for the plan of another instance, whose best plans are unknown; `value` is then the cost at the
+    prices of the instance.
     """
 
     instance: InstanceId

@@ -1,7 +1,7 @@
-"""Why a plan is as it is, or why there is none: what `coopt explain` answers. Data only.
+"""Why a plan is optimal, or why there is none: the answer of `coopt explain`. Data only.
 
-Limits go by their keys in the instance (`workload[0].max_iteration_time_s`, `limits.power_mw`).
-Values of the objective are in USD, or in W where power is minimised.
+Limits are named by their keys in the instance (`workload[0].max_iteration_time_s`,
+`limits.power_mw`). Objective values are in USD, or in W if power is minimised.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,10 +16,10 @@ from coopt.plan.schema import Design, InstanceId
 
 
 class NextPlan(Record):
-    """The plan that takes over when a bound moves to `bound`, and what it costs more than the plan
-    (or less).
+    """The plan that becomes optimal when a bound moves to `bound`, and its cost relative to the
+    current plan.
 
-    `design` is there where it has a single one.
+    `design` is given if the plan has a single one.
     """
 
     bound: float
@@ -29,14 +29,14 @@ class NextPlan(Record):
 
 
 class Bound(Record):
-    """A bound on the plan; it binds where a cheaper plan waits beyond it.
+    """A bound on the plan; it binds if relaxing it admits a cheaper plan.
 
-    `used` is what the plan takes of it, and so the tightest bound that keeps the plan; None where
-    that is not a number of the plan. `tighter` is the cheapest plan that takes less, `looser` the
-    one that comes in first as the bound gives way. With a `step` the bound was moved by this share
-    (by one, where it counts) and the question solved again: `tighter` from what the plan takes,
-    `looser` from the bound. `without` is then the cheapest plan when it is gone, or as loose as
-    `loosest`, where that is cheaper.
+    `used` is the value of the plan, and thus the tightest bound that admits the plan; None if the
+    plan has no such number. `tighter` is the cheapest plan with a smaller value, and `looser` the
+    first plan that a relaxation admits. With a `step` the bound was moved by that share (or by one,
+    for counts) and the question solved again: `tighter` starts from the value of the plan, `looser`
+    from the bound. `without` is then the cheapest plan without the bound, or with the bound
+    `loosest`, if it is cheaper.
     """
 
     limit: str
@@ -55,12 +55,12 @@ class Bound(Record):
 
 
 class Rival(Record):
-    """The cheapest plan with another choice of one part; without `value` none meets the bounds, and
-    `why` says so.
+    """The cheapest plan with another choice of one part; without `value` none meets the bounds, for
+    the reason in `why`.
 
-    Where `excluded`, it is the cheapest plan that does without the choice. `design` is there where
-    it has a single one. `gives` is what else sets another fabric apart: whom it joins, its times,
-    and the loss of a leaf.
+    If `excluded`, it is the cheapest plan without the choice. `design` is given if the plan has a
+    single one. `gives` states other properties of a different fabric: the GPUs that it connects,
+    its times, and the effect of losing a leaf.
     """
 
     part: str
@@ -74,17 +74,17 @@ class Rival(Record):
 
     @property
     def told(self) -> str:
-        """Why it loses, and what it gives; without the last full stop."""
+        """Why the rival is worse, and its other properties, without the final full stop."""
         return f"{self.why}. {self.gives}" if self.gives else self.why
 
 
 class PriceRange(Record):
-    """Between `low` and `high` the plan stays optimal while every other price stays; no `high`
-    means however dear.
+    """Price range in which the plan stays optimal at otherwise equal prices; no `high` means any
+    higher price.
 
-    `below` and `above` are the designs that take over just outside. Where prices were only `tried`
-    from one to another, an end there says that the plan is still optimal, and no `high` that it is
-    so at the dearest tried.
+    `below` and `above` are the optimal designs just outside the range. If prices were only `tried`
+    within an interval, an end of the range there means that the plan is still optimal at it, and no
+    `high` that it is optimal at the highest price tried.
     """
 
     item: str
@@ -98,7 +98,7 @@ class PriceRange(Record):
 
 
 class RunnerUp(Record):
-    """The best design besides the plan, and what choosing it instead costs."""
+    """The second-best design, and its additional cost."""
 
     value: float
     regret: float
@@ -107,13 +107,13 @@ class RunnerUp(Record):
 
 
 class Change(Record):
-    """One limit and what it has to become; `to` is text as one types it, `least` the exact
-    threshold of a number.
+    """A limit and its required new value; `to` is the text to enter, `least` the exact threshold of
+    a number.
 
-    Where a threshold was searched by halving, no number nearer to `now` than `within`, as a share
-    of `to`, would do. Where numbers were tried in steps, `to` is the least multiple of `step` that
-    is enough; without `least`, the most. No other number is, below it or up to what was asked for,
-    where the step is 1.
+    If the threshold was found by bisection, no number closer to `now` than `within`, as a share of
+    `to`, suffices. If numbers were tried in steps, `to` is the smallest sufficient multiple of
+    `step`, or the largest one without `least`. With step 1, no other number suffices, either below
+    it or up to the one required.
     """
 
     limit: str
@@ -128,11 +128,11 @@ class Change(Record):
 
 
 class Relaxation(Record):
-    """Limits that, moved together, let a plan in: found by solving the changed instance, with what
-    it then costs.
+    """Limits whose joint change makes a plan feasible, verified by solving the changed instance,
+    and the cost of that plan.
 
-    `notes` say of the HB domains that it adds which are nobody's product, and of another number of
-    GPUs which spares come on top.
+    `notes` state which added HB domains are not sold as products, and the spares needed with
+    another number of GPUs.
     """
 
     changes: tuple[Change, ...]
@@ -142,11 +142,11 @@ class Relaxation(Record):
 
 
 class Explanation(Record):
-    """What binds a plan and what would change it; without a plan, what has to give.
+    """What binds a plan and what would change it; without a plan, what must be relaxed.
 
-    Each of `conflicts` is a set of limits that no design keeps together, even without all others;
-    without any one of them some design does. `conflict` is the first. `status` is "unknown" where
-    time ran out. `untried` are the questions that were left when it did, by their keys.
+    Each of `conflicts` is a minimal set of limits that no design satisfies together, even without
+    all others; without any one of them some design does. `conflict` is the first. `status` is
+    "unknown" if the time limit was reached; `untried` are the keys of the questions left then.
     """
 
     schema_: Annotated[Literal["coopt-explanation/1"], Field(alias="schema")] = (
@@ -188,8 +188,8 @@ class Explanation(Record):
         return html(repr(self), self.sentences, [list(self._bound_rows())])
 
     def to_frame(self, table: str = "bounds") -> Any:
-        """A table as a data frame: "bounds", "rivals" or "prices"
-        (`coopt.instance.tables.frame`).
+        """Return a table as a data frame: "bounds", "rivals" or "prices" (see
+        `coopt.instance.tables.frame`).
         """
         tables: dict[str, Callable[[], Iterable[Row]]] = {
             "bounds": self._bound_rows,
@@ -202,7 +202,7 @@ class Explanation(Record):
         return frame_of(tables, table)
 
     def _bound_rows(self) -> Iterator[Row]:
-        """Limits with what they leave, and what the objective would gain or lose by moving them."""
+        """Yield limits with their slack, and the change of the objective from moving them."""
         for bound in self.bounds:
             yield {
                 **bound.model_dump(include={"limit", "unit", "bound", "used", "slack", "binds"}),

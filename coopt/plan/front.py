@@ -1,8 +1,8 @@
-"""A front: the least cost for every pace of training, from the fastest design worth its price to
-the cheapest.
+"""Pareto fronts: minimum cost over training time, from the fastest design worth its price to the
+cheapest. Data only.
 
-Data only. `pace` is the largest iteration time of a workload over its bound: with one workload it
-is its iteration time in units of the bound, with several every bound is scaled alike.
+`pace` is the maximum over workloads of iteration time divided by its bound: for one workload its
+iteration time in units of the bound, while for several all bounds are scaled alike.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit
 
 
 class FrontPoint(Record):
-    """No plan costs less at this pace or faster, and none of this cost is faster.
+    """A Pareto-optimal point: no plan costs less at this or a smaller pace, and none of this cost
+    is faster.
 
-    A point of one network has `best`: its workloads hold the bounds at this pace, its objective the
-    proven lower bound on the cost of it; `days` is the time of training where the only bound of the
-    question is on days, with what a margin keeps free. Of several workloads, or networks,
-    `workload_days` has those of each whose bound is on days, save in phases. Any other point has
-    the whole `plan`, which answers the instance at the pace `solved_at`, at least this one; between
-    this pace and the next faster point others of its cost may be faster.
+    A point of one network has `best`: its workloads hold the bounds at this pace, and its objective
+    the proven lower bound on the cost. `days` is the training time, including the time margin, if
+    the only bound of the question is in days. For several workloads or networks, `workload_days`
+    has the training time of each workload whose bound is in days, except with phases. Any other
+    point has the whole `plan`, which answers the instance at the pace `solved_at`, at least this
+    one; between this pace and that of the next faster point there may be faster plans of equal
+    cost.
     """
 
     pace: float
@@ -58,14 +60,14 @@ class FrontPoint(Record):
 
     @property
     def claim(self) -> ObjectiveClaim:
-        """What is proven of the cost."""
+        """The proven bound on the cost."""
         answer = self.best or self.plan
         assert answer is not None
         return answer.objective
 
     @property
     def designs(self) -> list[Design]:
-        """What is built, apart from direct links."""
+        """The designs built, without direct links."""
         networks = (
             [self.best.design]
             if self.best
@@ -77,7 +79,7 @@ class FrontPoint(Record):
 
     @property
     def runs(self) -> list[tuple[str, WorkloadPlan]]:
-        """How every workload runs, each with its name and place."""
+        """Results of every workload, with its name and place."""
         if self.best is not None:
             return [(run.name, run) for run in self.best.workloads]
         assert self.plan is not None
@@ -85,9 +87,7 @@ class FrontPoint(Record):
 
     @property
     def times(self) -> Row:
-        """Seconds of an iteration, with the workload's name before them where there are several,
-        and days.
-        """
+        """Seconds per iteration, prefixed by the workload's name if there are several, and days."""
         runs = self.runs
         seconds = {f"{label}.iteration_time_s": run.iteration_time_s for label, run in runs}
         if len(runs) == 1:
@@ -97,14 +97,15 @@ class FrontPoint(Record):
 
 
 class Front(Record):
-    """Points by rising pace (slower) and falling cost; `stop_reason` says why there are no more.
+    """Points in rising order of pace (slower) and falling order of cost; `stop_reason` states why
+    there are no more.
 
-    `size` counts the points of the whole front, shown or not; `complete` says that all that were
-    asked for are proven. `explanation` says, in sentences, why there is no point at all. `over`
-    names the workloads whose bounds move with the pace, where these are not all, or how the front
-    is read: at dates ("days") or at budgets ("budget"). `tp_across` says that TP groups may extend
-    over several HB domains where workloads leave `allow_tp_across` open, since nothing that keeps
-    them inside meets the bounds of the instance.
+    `size` counts the points of the whole front, shown or not; `complete` states that all required
+    points are proven. `explanation` states in sentences why there is no point. `over` names the
+    workloads whose bounds vary, if not all, or how the front is read: by dates ("days") or budgets
+    ("budget"). `tp_across` states that TP groups may extend over several HB domains where workloads
+    leave `allow_tp_across` open, since no plan with TP inside domains meets the bounds of the
+    instance.
     """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"
@@ -130,11 +131,11 @@ class Front(Record):
         return html(repr(self), self.explanation, [list(self.rows())])
 
     def rows(self) -> Iterator[Row]:
-        """The points: pace as a multiple of the bounds, times, cost (USD), power (W), and what is
-        built.
+        """Yield the points: pace as a multiple of the bounds, times, cost (USD), power (W), and
+        design.
 
-        Times are those of `FrontPoint.times`; a point without one that another has holds None
-        there.
+        Times are those of `FrontPoint.times`; a point without a time that another point has holds
+        None there.
         """
         no_times: Row = dict.fromkeys(name for point in self.points for name in point.times)
         for point in self.points:
@@ -157,12 +158,12 @@ class Front(Record):
             }
 
     def to_frame(self) -> Any:
-        """The points as a data frame (`coopt.instance.tables.frame`)."""
+        """Return the points as a data frame (see `coopt.instance.tables.frame`)."""
         return frame(self.rows())
 
     def plot(self) -> Any:
-        """A figure of matplotlib: cost over days or seconds where points have one such time, else
-        over pace.
+        """Return a matplotlib figure of cost over days or seconds if points have one such time,
+        else over pace.
         """
         check_matplotlib()
         from coopt.plan.plots import front_plot

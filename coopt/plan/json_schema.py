@@ -1,4 +1,4 @@
-"""The formats as JSON Schema, for editors and for other programs."""
+"""JSON Schemas of the file formats, for editors and other programs."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ ANNOTATIONS = ("title", "description", "default")
 
 @cache
 def schema_json(which: str) -> str:
-    """The JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`, as text."""
+    """Return the JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front` as
+    text.
+    """
     return json.dumps(schema_table(which), indent=2)
 
 
 def schema_table(which: str = "instance") -> dict[str, Any]:
-    """The JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`.
+    """Return the JSON Schema of an `instance`, a file of `designs`, a `plan` or a `front`.
 
     Raises
     ------
     InstanceError
-        When there is no such format.
+        If there is no such format.
 
     Examples
     --------
@@ -77,14 +79,12 @@ def is_schema(file: Path, which: str) -> bool:
 
 
 def instance_schema() -> dict[str, Any]:
-    """The schema of an instance as TOML holds it."""
+    """Return the schema of an instance as written in TOML."""
     return file_schema(Instance)
 
 
 def file_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a form as TOML holds it: bounds under their JSON names, a list of one without
-    brackets.
-    """
+    """Return the schema of a table as written in TOML, where lists of one need no brackets."""
     schema: dict[str, Any] = _with_names(_in_schema_words(form.model_json_schema(by_alias=True)))
     for table in (schema, *schema.get("$defs", {}).values()):
         properties = table.get("properties", {})
@@ -93,9 +93,7 @@ def file_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 
 def _in_schema_words(part: Any) -> Any:
-    """Bounds that pydantic checks around a conversion, and so leaves under its own names, in JSON
-    Schema's words.
-    """
+    """Translate bounds that pydantic leaves under its own names into JSON Schema."""
     if isinstance(part, list):
         return [_in_schema_words(value) for value in part]
     if not isinstance(part, dict):
@@ -107,8 +105,8 @@ def _in_schema_words(part: Any) -> Any:
 
 
 def _with_names(part: Any) -> Any:
-    """Names of the catalog as a choice of their own where one may stand, which editors offer;
-    others stay allowed.
+    """Add catalog names as a choice where they are allowed, for completion in editors; other names
+    stay allowed.
     """
     if isinstance(part, list):
         return [_with_names(value) for value in part]
@@ -126,7 +124,7 @@ def _with_names(part: Any) -> Any:
 
 
 def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
-    """Let a property that takes a list take one of its entries as well."""
+    """Let a list property accept a single entry as well."""
     if "anyOf" in part:
         return {
             **part,

@@ -1,4 +1,4 @@
-"""What `coopt reproduce` and `coopt bom` answer: published networks counted again, networks with
+"""Answers of `coopt reproduce` and `coopt bom`: published networks recomputed, and networks with
 their bills.
 """
 
@@ -12,8 +12,8 @@ from coopt.plan.parts import Item, ItemKind, Record
 
 
 class Counts(Record):
-    """Switches of each tier over all planes, cables of one port each below each tier, leaves first,
-    and modules of each product over all tiers.
+    """Switches and single-port cables per tier over all planes, leaves first, and modules of each
+    product over all tiers.
     """
 
     switches: tuple[int, ...]
@@ -22,11 +22,11 @@ class Counts(Record):
 
 
 class CheapestNetwork(Record):
-    """The cheapest network with the end points and the bandwidth of a design, where prices count
-    ports and cable ends.
+    """The cheapest network with the end points and bandwidth of a design, at prices of ports and
+    cable ends.
 
-    `counted` is None where nothing costs less than the design itself, or where it is not compared
-    (without prices); `why` says what makes the difference, or why it is not compared.
+    `counted` is None if nothing is cheaper than the design itself, or if there is no comparison
+    (without prices); `why` explains the difference, or the missing comparison.
     """
 
     published_usd: float | None = None
@@ -36,10 +36,10 @@ class CheapestNetwork(Record):
 
 
 class ReproducedRow(Record):
-    """A published design counted again; `why` says what differs, or why it cannot be wired
-    (`counted` is None then).
+    """A published design with recomputed counts; `why` states what differs, or why it cannot be
+    wired (`counted` is None then).
 
-    `cheapest` is set where it was asked for and the design can be wired.
+    `cheapest` is set if requested and the design can be wired.
     """
 
     id: str
@@ -52,7 +52,7 @@ class ReproducedRow(Record):
 
 
 class Reproduction(Record):
-    """Published designs counted again: `exact` of `of` come out, tier by tier."""
+    """Published designs with recomputed counts: `exact` of `of` agree on every tier."""
 
     schema_: Annotated[Literal["coopt-reproduction/1"], Field(alias="schema")] = (
         "coopt-reproduction/1"
@@ -68,9 +68,9 @@ class Reproduction(Record):
 
 
 class CableLength(Record):
-    """Cables of one port each, all of one length as they are sold (m).
+    """Single-port cables of one length, as sold (m).
 
-    `added` are those that no earlier phase has, None where a network does not grow.
+    `added` are those beyond earlier phases; None if the network does not grow.
     """
 
     length_m: int
@@ -79,11 +79,11 @@ class CableLength(Record):
 
 
 class BilledTier(Record):
-    """One tier of a network; names are empty where no product is named.
+    """One tier of a network; names are empty if no product is named.
 
-    `down_ports` and `uplinks_per_switch` are cables of one switch, `links` those below the tier,
-    and `bundle` how many lead from a switch to each one above that it reaches (0 at the top, None
-    where nothing says it). `cables` are the links by length, where a hall is given; their price is
+    `down_ports` and `uplinks_per_switch` count cables of one switch, `links` those below the tier,
+    and `bundle` the cables from a switch to each switch above it that it reaches (0 at the top,
+    None if unknown). `cables` lists the links by length if a hall is given; their price is included
     in that of optics.
     """
 
@@ -99,17 +99,17 @@ class BilledTier(Record):
 
 
 class BilledNetwork(Record):
-    """A network with its bill: USD to buy, W to run. `unpriced` lists what no price is known of, in
-    words, and `notes` of a design what to order otherwise.
+    """A network with its bill: USD to buy, W to run. `unpriced` lists what has no known price, and
+    `notes` what to order differently.
 
-    What joins islands is one of its own, of fabric "core" and without GPUs: its switches, and the
-    links into it, whose ends the islands have.
+    The core between islands is a network of its own, with fabric "core" and without GPUs: its
+    switches, and the links into it, whose lower ends belong to the islands.
 
-    `oversubscription` is the bandwidth down over that up, of leaf and pod together. `pair_share` is
-    the least share of their uplinks that two leaves of a pod can use between them. Either is None
-    where it was not counted. Lines of HB domains count GPUs, of which one domain has `domain_gpus`;
-    0 where none is named. `switch_racks` hold the switches, `switch_racks_added` of them besides
-    those of an earlier phase; None where nobody knows how many they fill.
+    `oversubscription` is the ratio of bandwidth down to bandwidth up, of leaf and pod together.
+    `pair_share` is the minimum share of their uplinks that two leaves of a pod can use between
+    them. Either is None if unknown. Lines of HB domains count GPUs, `domain_gpus` per domain; 0 if
+    no domain is named. `switch_racks` hold the switches, of which `switch_racks_added` are beyond
+    those of an earlier phase; None if unknown.
     """
 
     name: str
@@ -130,15 +130,15 @@ class BilledNetwork(Record):
 
     @property
     def end_points(self) -> int:
-        """NIC ports that it joins; 0 without switches."""
+        """Number of NIC ports that the network connects; 0 without switches."""
         return self.tier[0].links if self.tier else 0
 
 
 class ComparedNetwork(Record):
-    """One of two networks that are compared: what it joins and consists of, switches by tier from
-    the leaves up.
+    """One of two compared networks: its end points and components, with switches by tier from the
+    leaves up.
 
-    `usd` and `w` sum the lines that both networks have; None without any.
+    `usd` and `w` are sums over the lines that both networks have; None if there are none.
     """
 
     name: str
@@ -155,13 +155,13 @@ class ComparedNetwork(Record):
 
 
 class DesignComparison(Record):
-    """A design beside a network of a plan.
+    """Comparison of a design with a network of a plan.
 
-    `kinds` are those of the lines in both sums: what is in use, without spare parts. The design
-    costs `more_usd` more than the network (less where that is negative), and a share `more` of it
-    more; `more_per_end_point` is the share by end points. They are None where nothing has a price
-    in both. `notes` say what the sums leave out, that end points differ, and what to order
-    otherwise for the design.
+    `kinds` are those of the lines in both sums: equipment in use, without spare parts. The design
+    costs `more_usd` more than the network (less if negative), a share `more` of its cost;
+    `more_per_end_point` is that share per end point. They are None if nothing has a price in both.
+    `notes` state what the sums exclude, differences in end points, and what to order differently
+    for the design.
     """
 
     network: ComparedNetwork
@@ -174,13 +174,13 @@ class DesignComparison(Record):
 
 
 class NetworksBill(Record):
-    """Networks with their bills; `items` are everything together, with what joins the networks.
+    """Networks with their bills; `items` is the total, including what connects the networks.
 
-    `not_counted` lists what a cluster takes besides and no line holds, `notes` say what to order
-    otherwise. Lines of the optics that are `whole_cables` count ends, of which a cable comes with
-    two. `against` has designs that networks of a plan are compared with, and which are not in the
-    bill. Prices are the worst ones of a robust plan, those of designs too, where it is made for
-    them (`at_worst_prices`).
+    `not_counted` lists what a cluster needs beyond the lines, and `notes` what to order
+    differently. Lines of the optics in `whole_cables` count ends, two per cable. `against` holds
+    designs compared with networks of a plan, which are not part of the bill. Prices, including
+    those of designs, are the worst ones for a robust plan that is made for them
+    (`at_worst_prices`).
     """
 
     schema_: Annotated[Literal["coopt-bom/1"], Field(alias="schema")] = "coopt-bom/1"
@@ -197,8 +197,10 @@ class NetworksBill(Record):
 
     @property
     def left_over(self) -> Counter[Item] | None:
-        """What is bought beside the lines of networks, by a unit of each; None where those are not
-        among what is bought, as at prices by quantity, or where several phases share units.
+        """Purchases beyond the lines of networks, per unit.
+
+        None if the lines are not among the purchases, as with volume prices, or where phases share
+        units.
         """
         of_networks = _counts(item for network in self.networks for item in network.items)
         purchase = _counts(self.items)
@@ -206,7 +208,7 @@ class NetworksBill(Record):
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """What no price is known of, once each."""
+        """Everything without a known price, once each."""
         return tuple(dict.fromkeys(line for network in self.networks for line in network.unpriced))
 
 

@@ -1,6 +1,6 @@
-"""What a plan is made of: designs, direct links, bills, and how workloads run. Data only.
+"""Components of a plan: designs, direct links, bills, and results of workloads. Data only.
 
-Direct links join HB domains, and carry the traffic of an iteration.
+Direct links connect HB domains, and carry the traffic of an iteration.
 """
 
 import math
@@ -26,7 +26,7 @@ class Record(BaseModel):
 
 
 class HbDomainChoice(Record):
-    """HB domains bought: `count` domains of `size` GPUs, `active` of which train (the mean, rounded
+    """HB domains bought: `count` domains of `size` GPUs, of which `active` train (the mean, rounded
     up).
     """
 
@@ -37,8 +37,8 @@ class HbDomainChoice(Record):
 
 
 class NicChoice(Record):
-    """NIC model, how many each GPU has or how many GPUs share one, and how many equal networks its
-    ports lead to.
+    """NIC model, NICs per GPU or GPUs per NIC, and the number of equal networks that its ports
+    connect to.
     """
 
     name: str
@@ -56,10 +56,10 @@ class SwitchChoice(Record):
 class Tier(Record):
     """One level of switches over all planes.
 
-    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` join this level to
-    the one below. `optic` is the product at the upper ends of these links, and at the lower ones
-    where `optic_below` is None. `switch` is the product where tiers have several; that of the
-    fabric, which is its leaves', where it is None.
+    `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` connect this level
+    to the one below. `optic` is the product at the upper ends of these links, and at the lower ones
+    if `optic_below` is None. `switch` is the product if tiers differ; None means that of the
+    fabric, which is that of its leaves.
     """
 
     level: int
@@ -73,24 +73,24 @@ class Tier(Record):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The products at the lower and at the upper ends of its links."""
+        """The products at the lower and at the upper ends of the tier's links."""
         return self.optic_below or self.optic, self.optic
 
     @property
     def optics(self) -> tuple[str, ...]:
-        """The products at the ends of its links, each once, that of the upper end first."""
+        """The distinct products at the ends of the tier's links, that of the upper end first."""
         return tuple(dict.fromkeys(reversed(self.ends)))
 
 
 class Fabric(Record):
     """The network between domains.
 
-    `planes` are equal networks, for each rail and port of a NIC that has its own.
+    `planes` are equal networks, one for each rail and NIC port with a network of its own.
     `transceiver_count` counts modules: one at each end of a link, or one for several links that it
     breaks out into. `oversubscription` is the ratio of down-ports to uplinks of leaf and pod
-    together (1 is non-blocking). `routing` is the discipline that times suppose above leaves, or
-    the factor that multiplies what links carry. On three tiers a leaf has `pod_bundle` links to
-    each aggregation switch of its pod.
+    together (1 is non-blocking). `routing` is the discipline assumed for times above leaves, or a
+    factor on link loads. On three tiers a leaf has `pod_bundle` links to each aggregation switch of
+    its pod.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]
@@ -107,14 +107,14 @@ class Fabric(Record):
 
     @property
     def switch_names(self) -> tuple[str, ...]:
-        """The products of its switches, each once, from the leaves up."""
+        """The distinct products of the switches, from the leaves up."""
         return tuple(dict.fromkeys(tier.switch or self.switch.name for tier in self.tier)) or (
             self.switch.name,
         )
 
     @property
     def switch_text(self) -> str:
-        """`64x400g`, or `64x400g below 128x400g` where tiers have several."""
+        """The switches in words: `64x400g`, or `64x400g below 128x400g` if tiers differ."""
         several = len(self.switch_names) > 1
         return (
             " below ".join(tier.switch or self.switch.name for tier in self.tier)
@@ -124,8 +124,8 @@ class Fabric(Record):
 
 
 class Design(Record):
-    """What is built; `spare_gpus` do not train, those of the `spare_domains` that stand by without
-    links among them.
+    """What is built; `spare_gpus` do not train, including those of `spare_domains`, which have no
+    links.
     """
 
     gpus: int
@@ -137,7 +137,7 @@ class Design(Record):
 
     @property
     def nics_per_gpu(self) -> int:
-        """NICs that each GPU has."""
+        """Number of NICs per GPU."""
         return self.fabric.nic.per_gpu
 
 
@@ -145,8 +145,7 @@ class Item(Record):
     """A line of the bill of materials; usd = count * unit_usd, w = count * unit_w.
 
     It has units of the product `name`: `idle` GPUs do not train, `spare` units are not in use, and
-    `year` is when they are bought where several phases buy. `item` says all this in words, for
-    people.
+    `year` is the year of purchase if several phases buy. `item` states all this in words.
     """
 
     item: str
@@ -163,17 +162,19 @@ class Item(Record):
 
     @property
     def product(self) -> tuple[ItemKind, str]:
-        """Kind and name of what is bought: idle GPUs are GPUs, spare units are of their product."""
+        """Kind and name of what is bought: idle GPUs count as GPUs, spare units as their
+        product.
+        """
         return "gpu" if self.idle else self.kind, self.name
 
     def of(self, count: int) -> Self:
-        """The line of so many of its units."""
+        """Return the line with another count."""
         return self.model_copy(
             update={"count": count, "usd": count * self.unit_usd, "w": count * self.unit_w}
         )
 
     def bought_in(self, year: float) -> Self:
-        """The line as the bill of all phases has it."""
+        """Return the line as in the bill of all phases."""
         return self.model_copy(update={"year": year, "item": f"{self.item}, {year:.10g}"})
 
 
@@ -187,7 +188,7 @@ def line(
     idle: bool = False,
     spare: bool = False,
 ) -> Item:
-    """A line of a bill: so many units at the price (USD) and the power (W) of one."""
+    """Return a line of a bill from a count and the price (USD) and power (W) per unit."""
     return Item(
         item=f"{name}{IDLE * idle}{SPARE * spare}",
         kind=kind,
@@ -203,7 +204,7 @@ def line(
 
 
 class Cost(Record):
-    """What it costs; the items sum to it."""
+    """Total cost; the items sum to it."""
 
     capex_usd: float
     power_w: float
@@ -211,15 +212,15 @@ class Cost(Record):
     items: tuple[Item, ...]
 
     def of(self, kind: ObjectiveKind) -> float:
-        """The value of an objective: USD for capex and tco, W for power."""
+        """Return the value of an objective: USD for capex and tco, W for power."""
         assert kind in ("capex", "power", "tco"), "no sum of a bill"
         return {"capex": self.capex_usd, "power": self.power_w, "tco": self.tco_usd}[kind]
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How reports tell what a mapping has beside the ordinary: in full and short, with the value in
-    place of braces.
+    """Wording of an unusual mapping value in reports, in full and short, with the value in place of
+    braces.
     """
 
     full: str
@@ -227,10 +228,10 @@ class Wording:
 
 
 class MappingChoice(Record):
-    """How a workload is split; `outermost` is the dimension that lies farthest apart across
+    """Parallel mapping of a workload; `outermost` is the dimension farthest apart across
     domains.
 
-    The host's memory keeps `offload_percent` of the activations that wait for their backward pass.
+    The host's memory holds `offload_percent` of the activations that wait for their backward pass.
     """
 
     tp: int
@@ -250,7 +251,7 @@ class MappingChoice(Record):
 
 
 def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = False) -> list[str]:
-    """What the values of a mapping have beside the ordinary, in words."""
+    """Describe unusual values of a mapping in words."""
     return [
         (wording.short if short else wording.full).format(mapping[name])
         for name, field in MappingChoice.model_fields.items()
@@ -260,13 +261,14 @@ def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = Fa
 
 
 class Uptime(Record):
-    """What interrupts a workload, and what share of the time it trains (docs/days.md).
+    """Interruptions of a workload, and the share of time in which it trains (docs/days.md).
 
-    `failure_s` is the mean time between failures, `running` the share of the time in which domains
-    enough are whole, `port_out` that in which a port of some NIC is out and training goes on, or
-    waits for it. `pace` is an iteration with all ports over what it takes on average; `goodput` is
-    these times what checkpoints, lost work and restarts leave. `promised` is the share of the days
-    that is counted on: the goodput, or less where the days are to be kept with a probability.
+    `failure_s` is the mean time between failures, `running` the share of time with enough working
+    domains, and `port_out` the share in which some NIC port has failed while training continues or
+    waits. `pace` is the iteration time with all ports relative to the mean one; `goodput` is the
+    product of these with the share left by checkpoints, lost work and restarts. `promised` is the
+    share of the days that is relied on: the goodput, or less if the days must be met with a
+    probability.
     """
 
     failure_s: float | None
@@ -281,14 +283,14 @@ class Uptime(Record):
 
 
 class WorkloadPlan(Record):
-    """How one workload runs.
+    """Results of one workload.
 
-    `placement` maps each dimension to [inside HB domain, across]; `knobs` names what departs from
-    ordinary training, `collectives` the algorithm of each kind of traffic among several GPUs where
-    the workload leaves the choice (`edp` are gradients of experts). `routes` is how far each kind
-    of traffic is slowed by the paths that were found for its flows, at least 1, where flows are
-    pinned to paths. `bound_s` is what one iteration may take so that training, with its
-    interruptions, is done in time.
+    `placement` maps each dimension to [inside HB domain, across]. `knobs` names deviations from
+    ordinary training, and `collectives` the algorithm of each kind of traffic between several GPUs,
+    if the workload leaves the choice (`edp` are gradients of experts). `routes` is the slowdown (at
+    least 1) of each kind of traffic on the paths found for its flows, if flows are pinned to paths.
+    `bound_s` is the iteration time within which training, including interruptions, finishes in
+    time.
     """
 
     name: str
@@ -310,26 +312,24 @@ class WorkloadPlan(Record):
 
     @property
     def bounded(self) -> bool:
-        """Whether it has a bound: where the fastest plan is asked for, any time will do."""
+        """Whether it has a bound; any time is accepted if the fastest plan is required."""
         return self.bound_s < LONGEST_S
 
     @property
     def slack(self) -> float:
-        """How far it stays within its bound, as a share of the bound; minus infinity where no time
-        meets it.
+        """Distance of the iteration time to its bound, as a share of the bound; minus infinity if
+        no time meets it.
         """
         return 1.0 - self.iteration_time_s / self.bound_s if self.bound_s > 0.0 else -math.inf
 
     def elapsed_s(self, goodput: float) -> float:
-        """What an iteration takes by the calendar (s) if so large a share of the time trains;
-        infinite if none does.
-        """
+        """Calendar time per iteration (s) with that goodput; infinite if it is 0."""
         return self.iteration_time_s / goodput if goodput > 0.0 else math.inf
 
     @property
     def promised_s(self) -> float:
-        """What an iteration takes by the calendar (s), with the confidence asked for; as it is
-        where nothing fails.
+        """Calendar time per iteration (s) with the required confidence; the iteration time without
+        failures.
         """
         return self.elapsed_s(self.uptime.promised if self.uptime else 1.0)
 
@@ -349,8 +349,8 @@ class LinkBundle(Record):
 
 
 class LinkRoute(Record):
-    """A share of what the first domain of a path sends to the last one in a phase; the others pass
-    it on.
+    """A share of the traffic from the first to the last domain of a path in a phase; the others
+    forward it.
     """
 
     path: tuple[int, ...]
@@ -358,10 +358,11 @@ class LinkRoute(Record):
 
 
 class LinkPhase(Record):
-    """Kinds of traffic that send alike, named after the first of them; they have all links to
-    themselves.
+    """Kinds of traffic with equal senders and receivers, named after the first; they use all links
+    alone.
 
-    `pace_links` is how fast: bytes of all GPUs of a domain pass as if they had this many links.
+    `pace_links` is their rate: the traffic of all GPUs of a domain passes as if it had this many
+    links.
     """
 
     name: Literal["pp", "dp", "tp", "cp", "ep", "edp"]
@@ -370,12 +371,12 @@ class LinkPhase(Record):
 
 
 class DirectLinks(Record):
-    """What is built: domains in a grid of pipeline stages and replicas, numbered stage by stage,
-    and their links.
+    """Domains in a grid of pipeline stages and replicas, numbered stage by stage, and their direct
+    links.
 
     `replicas` are the domains of a stage: those of a TP group first, then contexts, then replicas.
-    `links` is the sum of the bundles; fewer than `links_bound` cannot do for this mapping. A domain
-    has `ports`.
+    `links` is the total of the bundles; fewer than `links_bound` are infeasible for this mapping. A
+    domain has `ports`.
     """
 
     gpus: int
@@ -395,13 +396,13 @@ class DirectLinks(Record):
 
     @property
     def nics_per_gpu(self) -> int:
-        """NICs that each GPU may have."""
+        """Number of NICs available per GPU."""
         return self.nic.per_gpu
 
 
 class LinkCut(Record):
-    """A set of domains, and the price of a whole link that leaves it; so for the set moved on by
-    `turn` places.
+    """A set of domains with a price per whole link that leaves it; the same holds for the set
+    shifted by `turn` places.
     """
 
     domains: tuple[int, ...]
@@ -409,14 +410,14 @@ class LinkCut(Record):
 
 
 class LinkGrid(Record):
-    """HB domains on direct links, as a grid of blocks of pipeline stages by the domains of a stage.
+    """HB domains on direct links, as a grid of blocks of pipeline stages by the domains of a
+    stage.
 
-    Domain s * `replicas` + x has place x in block s and holds `inner` consecutive stages; where
-    pipelines have several chunks on a GPU, they are `closed`: the last block sends to the first.
-    Places count the domains of a TP group first, then contexts, then replicas. A TP group lies in
-    `tensor` domains; a ring of contexts in `contexts` TP groups where replicas lie across domains
-    as well, else 1, as one ring then has them all; an expert group in `experts` domains, `apart`
-    from each other.
+    Domain s * `replicas` + x has place x in block s and holds `inner` consecutive stages; pipelines
+    with several chunks per GPU are `closed`: the last block sends to the first. Places count the
+    domains of a TP group first, then contexts, then replicas. A TP group lies in `tensor` domains;
+    a ring of contexts in `contexts` TP groups if replicas lie across domains too, else 1, as one
+    ring then has them all; an expert group in `experts` domains, `apart` from each other.
     """
 
     stages: int
@@ -430,15 +431,15 @@ class LinkGrid(Record):
 
     @property
     def domains(self) -> int:
-        """How many there are."""
+        """Number of domains."""
         return self.stages * self.replicas
 
 
 class LinkLengths(LinkGrid):
-    """Lengths of direct links on a grid, which prove how many links it needs.
+    """Lengths of direct links on a grid, which prove a lower bound on the number of links.
 
-    All domains of a stage may move on by `turn` places, and send as before: the least common
-    multiple of those of `tensor`, `tensor` * `contexts` and, of more than one, `experts` * `apart`
+    Traffic is invariant under a shift of all domains of a stage by `turn` places: the least common
+    multiple of those of `tensor`, `tensor` * `contexts` and, if more than one, `experts` * `apart`
     that are less than `replicas`. `lengths` has for every phase the length from place x < `turn` of
     block s to each domain, at (s * `turn` + x) * domains + domain; `ports` are prices of a port of
     these.

@@ -1,4 +1,4 @@
-"""Plots of answers, for notebooks."""
+"""Plots of answers for notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coopt.instance.tables import Row
 
 
 class Plot(Figure):
-    """A figure of matplotlib that a notebook shows without further ado."""
+    """A matplotlib figure that a notebook displays by itself."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -20,7 +20,7 @@ class Plot(Figure):
 
 
 def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
-    """What the money goes into by kind of part, and what the time of each workload goes into."""
+    """Plot the cost by kind of part, and the time of each workload by cause."""
     plot = Plot(figsize=(9.0, 3.6), layout="constrained")
     bill, time = plot.subplots(1, 2)
     usd_by_kind: dict[str, float] = {}
@@ -54,7 +54,7 @@ TIMES = {
 
 
 def front_plot(kind: str, rows: Sequence[Row]) -> Plot:
-    """The least cost for every time; knees stand out."""
+    """Plot minimum cost over time, with knees highlighted."""
     plot = Plot(figsize=(7.0, 4.0), layout="constrained")
     axes = plot.subplots()
     column, unit = {"power": ("power_w", "MW")}.get(kind, (f"{kind}_usd", "million USD"))

@@ -1,8 +1,7 @@
-"""The plan: what to build, what it costs, how fast it trains, and what is proven.
+"""The plan: what to build, its cost, training times, and proven bounds. Data only.
 
-Its parts are rows too, which notebooks show and data frames hold, with what their plots need.
-
-Data only. `solving` fills it, `verifier` doubts it, `report` shows it.
+The plan also provides its contents as rows for data frames and plots. `solving` fills it,
+`verifier` checks it, `report` presents it.
 """
 
 import math
@@ -62,15 +61,14 @@ SHOWN = (
 class Plan(Answer, Sections):
     """The answer to an instance.
 
-    `parts` are the networks to build and `couplings` what ties them; `cost` is the bill of
-    everything together. All are empty where there is no plan; `explanation` then says why, in
-    sentences. `design` and `workloads` repeat those of the part where there is one part, and are
-    empty where there are several. `overrides` are the objective and the gap of the run where these
-    are not those of the instance. `tp_across` says that TP groups may extend over several HB
-    domains where workloads leave `allow_tp_across` open, since no plan that keeps them inside meets
-    all bounds and limits. `rivals` compares direct links with switches where an instance allows
-    both. `alternatives` are the runners-up that were asked for, best first; `alternatives_stop`
-    says why there are no more.
+    `parts` are the networks to build and `couplings` what connects them; `cost` is the total bill.
+    All are empty if there is no plan; `explanation` then states the reason in sentences. `design`
+    and `workloads` repeat those of a single part, and are empty if there are several. `overrides`
+    are the objective and gap of the run if they differ from the instance. `tp_across` states that
+    TP groups may extend over several HB domains where workloads leave `allow_tp_across` open, since
+    no plan with TP inside domains meets all bounds and limits. `rivals` compares direct links with
+    switches if an instance allows both. `alternatives` are the requested runners-up, best first;
+    `alternatives_stop` states why there are no more.
     """
 
     schema_: Annotated[Literal["coopt-plan/2"], Field(alias="schema")] = "coopt-plan/2"
@@ -102,8 +100,8 @@ class Plan(Answer, Sections):
         return html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
 
     def to_frame(self, table: str = "bill") -> Any:
-        """A table of the plan as a data frame: "bill", "mappings" or "breakdown"
-        (`coopt.instance.tables.frame`).
+        """Return a table of the plan as a data frame: "bill", "mappings" or "breakdown" (see
+        `coopt.instance.tables.frame`).
         """
         tables = {
             "bill": lambda: bill_rows(self.cost),
@@ -113,7 +111,7 @@ class Plan(Answer, Sections):
         return frame_of(tables, table)
 
     def plot(self) -> Any:
-        """A figure of matplotlib: what the money and what the time goes into."""
+        """Return a matplotlib figure of the cost by kind and of the time by cause."""
         check_matplotlib()
         from coopt.plan.plots import plan_plot
 
@@ -121,13 +119,13 @@ class Plan(Answer, Sections):
 
     @property
     def runs(self) -> tuple[WorkloadPlan, ...]:
-        """How every workload runs, part by part."""
+        """Results of every workload, part by part."""
         return tuple(run for part in self.parts for run in part.workloads)
 
     @property
     def at_worst_prices(self) -> bool | None:
-        """Whether the bill is at worse prices than those listed; None where the objective, which is
-        no price, does not tell.
+        """Whether the bill is at prices worse than those listed; None if the objective is not a
+        price.
         """
         list_value, claim = self.couplings.list_value, self.objective
         if list_value is None or claim.value is None:
@@ -138,15 +136,13 @@ class Plan(Answer, Sections):
 
 
 def bill_rows(cost: Cost | None) -> Iterator[Row]:
-    """The lines of the bill of everything."""
+    """Yield the lines of the total bill."""
     if cost is not None:
         yield from (item.model_dump() for item in cost.items)
 
 
 def mapping_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
-    """How every workload runs in every part: its mapping, times (s), memory (GiB) and
-    utilisation.
-    """
+    """Yield every workload in every part: its mapping, times (s), memory (GiB) and utilisation."""
     for part in parts:
         for run in part.workloads:
             results = run.model_dump(
@@ -166,7 +162,7 @@ def mapping_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
 
 
 def breakdown_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
-    """Where the time of an iteration goes, in seconds."""
+    """Yield the breakdown of the iteration time by cause (s)."""
     for part in parts:
         for run in part.workloads:
             for component, spent_s in run.breakdown_s.items():
@@ -179,12 +175,12 @@ def breakdown_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
 
 
 def check_matplotlib() -> None:
-    """Refuse to plot without matplotlib.
+    """Check that matplotlib is installed.
 
     Raises
     ------
     InstanceError
-        When it is not installed.
+        If it is not.
     """
     if find_spec("matplotlib") is None:
         raise InstanceError(

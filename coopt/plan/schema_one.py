@@ -1,9 +1,7 @@
-"""Sections of a plan: views of its parts and couplings.
+"""Sections of a plan: views of its parts and couplings for questions of one kind.
 
-A view is empty for a question that it does not belong to.
-
-They show what one kind of question has. What combines several, such as islands at sites that grow,
-is in parts and couplings alone.
+A view is empty for questions of another kind. Combinations, such as growing islands at sites, are
+in parts and couplings only.
 """
 
 from typing import Literal, Protocol
@@ -22,10 +20,11 @@ from coopt.plan.parts import Cost, Design, DirectLinks, Item, Record, WorkloadPl
 
 
 class PhasePlan(Record):
-    """One phase: the whole network in place, what is bought at its prices, and what runs.
+    """One phase: the installed network, purchases at its prices, and workloads.
 
     `bought` ends with the labour for uplinks added to switches of earlier phases. `stored` is
-    bought and not in place yet. `power_w` is that of everything in place, which runs for `years`.
+    bought but not installed yet. `power_w` is the power of all installed equipment, which runs for
+    `years`.
     """
 
     year: float
@@ -41,11 +40,11 @@ class PhasePlan(Record):
 
 
 class Standing(Record):
-    """How robust a plan is.
+    """Robustness of a plan.
 
-    With the aim "worst-case" the bill and the objective are at the worst prices, and `list_value`
-    is the objective at those of the instance. With "regret" the objective is the largest excess
-    over the best plan, `turns` hold them all, and the bill is at the prices of the instance.
+    With the aim "worst-case", bill and objective are at the worst prices, and `list_value` is the
+    objective at the prices of the instance. With "regret", the objective is the maximum excess over
+    the best plan, `turns` holds all price scenarios, and the bill is at the prices of the instance.
     """
 
     aim: Literal["worst-case", "regret"]
@@ -56,11 +55,11 @@ class Standing(Record):
 
 
 class SitePlan(Record):
-    """One site: its shares of GPUs and batch, what is built there, and how it trains its part of
-    each batch.
+    """One site: its shares of GPUs and batch, its network, and how it trains its part of each
+    batch.
 
-    `cost.tco_usd` is at the site's own price of electricity and PUE; `facility_w` is IT power times
-    PUE, with its half of the wide-area channels.
+    `cost.tco_usd` uses the site's own electricity price and PUE; `facility_w` is IT power times
+    PUE, including half of its wide-area channels.
     """
 
     name: str
@@ -73,7 +72,7 @@ class SitePlan(Record):
 
 
 class Together(Record):
-    """Sites in the order of the ring that adds up their gradients."""
+    """Sites in the order of the ring that sums their gradients."""
 
     shares: int
     sites: tuple[SitePlan, ...]
@@ -82,7 +81,7 @@ class Together(Record):
 
 
 class HasParts(Protocol):
-    """What consists of parts and couplings."""
+    """Anything with parts and couplings."""
 
     @property
     def parts(self) -> tuple[Part, ...]: ...
@@ -91,7 +90,7 @@ class HasParts(Protocol):
 
 
 class Sections:
-    """Sections of a plan, of its parts and couplings."""
+    """Sections of a plan, derived from its parts and couplings."""
 
     @property
     def together(self: HasParts) -> Together | None:
@@ -128,7 +127,7 @@ class Sections:
 
     @property
     def robust(self: HasParts) -> Standing | None:
-        """What one network stands."""
+        """Robustness of a single network."""
         outlooks = self.couplings.outlooks
         if outlooks is None or len(self.parts) != 1:
             return None
@@ -145,7 +144,7 @@ class Sections:
 
     @property
     def phases(self: HasParts) -> tuple[PhasePlan, ...]:
-        """How one network grows."""
+        """Growth of a single network."""
         growth = self.couplings.growth
         if [part.phase for part in self.parts] != [spending.year for spending in growth]:
             return ()
@@ -173,5 +172,5 @@ class Sections:
 
     @property
     def myopic(self: HasParts) -> Myopic | None:
-        """What planning phase by phase would have built."""
+        """The result of planning each phase separately."""
         return self.couplings.myopic

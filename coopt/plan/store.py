@@ -1,4 +1,4 @@
-"""Plans as files, and whether a plan answers a question."""
+"""Plans as files, and checks that a plan answers a question."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
     Raises
     ------
     InstanceError
-        When the plan was made for another question, or for one that leaves GPUs, batches or knobs
+        If the plan was made for another question, or for one that leaves GPUs, batches or knobs
         open.
     """
     check_same_sha(instance, plan)
@@ -35,12 +35,12 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
 
 
 def check_same_sha(instance: Instance, plan: Plan) -> None:
-    """Refuse the plan of another instance, whatever that one leaves open.
+    """Refuse the plan of another instance, whatever it leaves open.
 
     Raises
     ------
     InstanceError
-        When the plan was made for another question.
+        If the plan was made for another question.
     """
     if plan.instance.sha256 != instance.sha256:
         replaced = plan.overrides.replaced
@@ -54,18 +54,18 @@ def check_same_sha(instance: Instance, plan: Plan) -> None:
 
 
 def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Instance, Plan]:
-    """The question that a plan chose of those that its instance leaves open, with the plan as its
-    answer.
+    """Return the question that a plan chose among those that its instance leaves open, with the
+    plan as its answer.
 
     Parameters
     ----------
     same
-        Whether the plan has to be the answer to this very question.
+        Whether the plan must be the answer to this very question.
 
     Raises
     ------
     InstanceError
-        When the plan is of another question, or its choice is none of the instance.
+        If the plan is of another question, or its choice is not one of the instance.
     """
     if not instance.open_keys:
         return instance, plan
@@ -82,13 +82,13 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
 
 
 def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]:
-    """Each question that an instance leaves open, with the plan as an answer to it: its bound is
-    one on all of them.
+    """Yield each question that an instance leaves open, with the plan as an answer, since its bound
+    applies to all of them.
 
     Raises
     ------
     InstanceError
-        When the plan is of another question.
+        If the plan is of another question.
     """
     check_same_sha(instance, plan)
     for choice in choices_of(instance):
@@ -97,8 +97,8 @@ def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]
 
 
 def placed_as(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
-    """The question that says of TP groups across HB domains what a plan does, with the plan as its
-    answer.
+    """Return the question with the plan's decision on TP groups across HB domains, and the plan as
+    its answer.
     """
     question = with_tp(instance, across=plan.tp_across)
     if question is instance or plan.instance.sha256 != instance.sha256:
@@ -112,32 +112,32 @@ def _answering(question: Instance, plan: Plan, choice: Chosen | None = None) -> 
 
 
 def with_replaced(plan: Plan, values: Mapping[str, Any]) -> Plan:
-    """The plan, which says what values replaced those of the file of its instance."""
+    """Return the plan with a record of the values that replaced those of the instance's file."""
     return plan.model_copy(
         update={"overrides": plan.overrides.model_copy(update={"values": dict(values)})}
     )
 
 
 def plan_json(plan: Plan) -> str:
-    """The plan as one JSON document."""
+    """Return the plan as a JSON document."""
     return plan.model_dump_json(by_alias=True, indent=2)
 
 
 def proof_json(proof: Proof) -> str:
-    """The proof as one JSON document, without what is as by default."""
+    """Return the proof as a JSON document, without default values."""
     return proof.model_dump_json(by_alias=True, exclude_defaults=True)
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan file; InstanceError names every key that is wrong."""
+    """Read a plan file; InstanceError names every invalid key."""
     return _document(path, Plan, "a plan", "`coopt solve INSTANCE -o {}` writes one")
 
 
 def holds_better(path: str | Path, answer: Plan) -> bool:
-    """Whether a file holds a plan that an answer of a search which ended early must not replace.
+    """Whether a file holds a plan that the answer of an interrupted search must not replace.
 
-    That is any plan where the answer has none, and a plan of the same question that is cheaper or
-    proven to be closer to the optimum.
+    That is any plan if the answer has none, and a plan of the same question that is cheaper or has
+    a smaller gap.
     """
     if answer.status in ("optimal", "infeasible") or not Path(path).is_file():
         return False
@@ -156,13 +156,13 @@ def holds_better(path: str | Path, answer: Plan) -> bool:
 
 
 def _rank(plan: Plan) -> tuple[float, float]:
-    """The value of a plan, then how far its bound is below; the smaller, the better."""
+    """Return the value of a plan and its gap to the bound; smaller is better."""
     value, bound = plan.objective.value, plan.objective.bound
     return math.inf if value is None else value, -math.inf if bound is None else -bound
 
 
 def read_proof(path: str | Path) -> Proof:
-    """Read the file of a proof; InstanceError names every key that is wrong."""
+    """Read a proof file; InstanceError names every invalid key."""
     return _document(path, Proof, "a proof", "`coopt prove INSTANCE PLAN.json -o {}` writes one")
 
 

@@ -1,10 +1,8 @@
-"""What flows on the network of a plan, as `coopt traffic`, `route`, `faults`, `collective` and
-`simulate` answer.
+"""Answers of `coopt traffic`, `route`, `faults`, `collective` and `simulate`: traffic on the
+network of a plan. Data only.
 
-Data only.
-
-Places are the highest one that a flow passes: `domain` where it stays in an HB domain, `leaf` where
-it goes no further than its leaf, `above` everything else. All bytes are those of one iteration.
+Places are the highest level that a flow passes: `domain` if it stays in an HB domain, `leaf` if it
+stays below its leaf, `above` otherwise. All bytes are per iteration.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ class ClassBytes(Record):
 
     @property
     def whole_bytes(self) -> float:
-        """Over all places."""
+        """Total over all places."""
         return self.domain_bytes + self.leaf_bytes + self.above_bytes
 
 
 class GpuBytes(Record):
-    """What one GPU sends and receives by way of one place: the least, the mean and the most of all
-    GPUs that train.
+    """Bytes that a GPU sends and receives through one place: minimum, mean and maximum over all
+    training GPUs.
     """
 
     place: Literal["domain", "leaf", "above"]
@@ -83,13 +81,13 @@ class TrafficReport(Record):
 
 
 class CollectiveRoutes(Record):
-    """The routes of one collective of one workload, or of a round of it, over all planes; its flows
-    run together.
+    """Routes of one collective (or one of its rounds) of one workload over all planes; its flows
+    run at the same time.
 
-    `alpha` counts flows on a link of the worst bundle and `bound` what no routing undercuts;
-    `per_nic` flows share a NIC. So traffic takes `stretch` = alpha / per_nic times as long as at
-    the rate of a NIC, over their efficiency where flows are sprayed. `routing` is 1, or the factor
-    over the load of an even spread where that is more than the plan is charged (`charged`).
+    `alpha` is the number of flows on a link of the worst bundle and `bound` a lower bound for every
+    routing; `per_nic` flows share a NIC. So traffic takes `stretch` = alpha / per_nic times as long
+    as at the rate of a NIC, divided by the efficiency if flows are sprayed. `routing` is 1, or the
+    factor over an even spread if that exceeds what the plan is charged (`charged`).
     """
 
     workload: str
@@ -122,8 +120,8 @@ class CollectiveRoutes(Record):
 
 
 class LinkLoad(Record):
-    """Flows of one collective on the parallel links between two switches, up and down; shared by
-    `planes`.
+    """Flows of one collective on the parallel links between two switches, up and down, equal on
+    `planes` planes.
     """
 
     workload: str
@@ -144,7 +142,7 @@ class LinkLoad(Record):
 
 
 class RoutedWorkload(Record):
-    """Iteration time with the routes found beside that of the plan."""
+    """Iteration time with the routes found, and that of the plan."""
 
     name: str
     iteration_time_s: float
@@ -154,7 +152,7 @@ class RoutedWorkload(Record):
 
 
 class Routing(Record):
-    """Routes of everything a plan sends between domains; `routing` is the largest factor, for
+    """Routes of all traffic between domains; `routing` is the maximum factor, for
     `network.routing`.
     """
 
@@ -171,10 +169,10 @@ class Routing(Record):
 
 
 class FaultedWorkload(Record):
-    """One workload while a part is out; no time where it stops.
+    """One workload during a loss; no time if it stops.
 
-    `bound_s` is what an iteration may take meanwhile. `job` is how it runs then, where it is not as
-    the plan has it.
+    `bound_s` is the bound on an iteration meanwhile. `job` describes how the workload runs then, if
+    different from the plan.
     """
 
     name: str
@@ -187,10 +185,10 @@ class FaultedWorkload(Record):
 class Fault(Record):
     """The loss of any one of `count` parts of a kind, all with the same effect.
 
-    `forwarded` is set where traffic of the lost NICs passes through other GPUs of the domain,
-    `restarts` where the job aborts and starts again from its last checkpoint, to run as long as
-    `slowdown` says from then on. `slower` is by how much `[robust]` makes bounds longer meanwhile;
-    None where it does not ask a plan to stand this loss.
+    `forwarded` is set if traffic of the lost NICs passes through other GPUs of the domain, and
+    `restarts` if the job aborts and restarts from its last checkpoint, to continue at `slowdown`.
+    `slower` is the factor of `[robust]` on bounds meanwhile; None if the plan need not survive this
+    loss.
     """
 
     part: str
@@ -207,7 +205,7 @@ class Fault(Record):
 
 
 class Spares(Record):
-    """What the plan has, and what it would take to replace any one GPU or domain."""
+    """Spares of the plan, and those required to replace any one GPU or domain."""
 
     idle_gpus_per_domain: int
     survives_gpu: Annotated[
@@ -225,18 +223,18 @@ class Spares(Record):
 
 
 class Unaligned(Record):
-    """A workload whose communicators leave their rail, and the traffic that does."""
+    """A workload whose communicators leave their rail, and the traffic concerned."""
 
     workload: str
     traffic: tuple[str, ...]
 
 
 class Interrupted(Record):
-    """A workload's interruptions, and the share of its replicas that train while 0.1% of the GPUs
-    are gone.
+    """Interruptions of a workload, and the share of its replicas that train while 0.1% of the GPUs
+    have failed.
 
-    `replicas_alone` is that share without the domains that stand by, `replicas_with_spares` with
-    those of the plan.
+    `replicas_alone` is that share without spare domains, `replicas_with_spares` with those of the
+    plan.
     """
 
     workload: str
@@ -246,10 +244,10 @@ class Interrupted(Record):
 
 
 class Faults(Record):
-    """Every kind of part from the GPUs up, spares, workloads that are not aligned to rails, and
-    their interruptions.
+    """Losses of every kind of part from the GPUs up, spares, workloads not aligned to rails, and
+    interruptions.
 
-    Of a core they are its links and switches, without spares: no iteration passes through them.
+    For a core these are its links and switches, without spares: no iteration uses them.
     """
 
     schema_: Annotated[Literal["coopt-faults/1"], Field(alias="schema")] = "coopt-faults/1"
@@ -261,8 +259,8 @@ class Faults(Record):
 
 
 class Trained(Record):
-    """One workload: its iteration (s) on the plan's network and on the direct links, and what these
-    take of it.
+    """One workload: its iteration (s) on the plan's network and on the direct links, and its
+    traffic on these.
     """
 
     name: str
@@ -273,7 +271,7 @@ class Trained(Record):
 
 
 class SpentTime(Record):
-    """Seconds that an iteration spends on something, by the closed form and in the simulation."""
+    """Seconds of an iteration by cause, in the closed form and in the simulation."""
 
     cause: Cause
     closed_form_s: float
@@ -281,10 +279,10 @@ class SpentTime(Record):
 
 
 class FlowRate(Record):
-    """Traffic of a kind between domains, with all of the kind under way at once.
+    """Traffic of one kind between domains, with all flows of the kind active at once.
 
-    It takes `slowdown` times as long as at the rate of a NIC; on direct links as many times as over
-    one link a GPU.
+    It takes `slowdown` times as long as at the rate of a NIC; on direct links, as over one link per
+    GPU.
     """
 
     kind: TrafficKind
@@ -296,7 +294,7 @@ class FlowRate(Record):
 
 
 class SimulatedWorkload(Record):
-    """A workload: seconds of an iteration by the plan, in the simulation, and at the most."""
+    """A workload: seconds per iteration in the plan, in the simulation, and at most."""
 
     name: str
     part: str
@@ -312,7 +310,7 @@ class SimulatedWorkload(Record):
 
     @property
     def difference(self) -> float:
-        """How much longer the simulated iteration is, as a share of the closed form."""
+        """Relative excess of the simulated over the closed-form iteration time."""
         return self.simulated_s / self.closed_form_s - 1
 
 
@@ -324,10 +322,10 @@ class Simulation(Record):
     workloads: tuple[SimulatedWorkload, ...]
 
     def of(self, part: str) -> tuple[SimulatedWorkload, ...]:
-        """The workloads of a part."""
+        """Return the workloads of a part."""
         return tuple(workload for workload in self.workloads if workload.part == part)
 
     @property
     def met(self) -> bool:
-        """Whether every workload keeps its bound."""
+        """Whether every workload meets its bound."""
         return all(workload.met for workload in self.workloads)
