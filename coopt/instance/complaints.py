@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from coopt.instance.catalog import KINDS
-from coopt.instance.errors import alternatives, both
+from coopt.instance.errors import alternatives, both, shortened
 
 NEEDS: dict[str, str] = {
     "missing": "is missing, needs a value",
@@ -35,6 +35,8 @@ NEEDS: dict[str, str] = {
     "dict_type": "needs a table",
     "tuple_type": "needs a list",
 }
+MOST_FAULTS = 100
+"""Faults that are told; for each unknown key all others are looked through for close ones."""
 WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
@@ -45,10 +47,10 @@ CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 
 def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
-    """Return one sentence per error, without repetition."""
-    items = _nearest_branches(
-        [item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])]
-    )
+    """Return one sentence per error, without repetition, then the number of those left out."""
+    faults = [item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])]
+    items = _nearest_branches(faults[:MOST_FAULTS])
+    more = [f"and {len(faults) - MOST_FAULTS:,} more faults"] if len(faults) > MOST_FAULTS else []
     needs: dict[str, list[str]] = {}
     rules: set[str] = set()  # what they need is needed at once, and not one of several types
     for item in items:
@@ -57,7 +59,7 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
             needs.setdefault(head, []).append(need)
             if item["type"] == "value_error":
                 rules.add(head)
-    return [
+    told = [
         (
             f"{head}: needs {both(dict.fromkeys(need)) if head in rules else _one_of(need)}"
             if any(need)
@@ -65,6 +67,7 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
         )
         for head, need in needs.items()
     ]
+    return [*map(shortened, told), *more]
 
 
 def _is_told_twice(loc: tuple[int | str, ...]) -> bool:

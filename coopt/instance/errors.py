@@ -10,6 +10,19 @@ CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[(
 NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
 
 
+LONGEST = 120
+"""Characters of a name or value that a sentence shows."""
+LONG = re.compile(rf"(['\"])([^'\"]{{{LONGEST + 1},}})\1|([^\s'\"]{{{LONGEST + 1},}})")
+
+
+def shortened(sentence: str) -> str:
+    """A sentence in which quotations and words without a blank are cut where they are long."""
+    return LONG.sub(
+        lambda match: f"{match[1] or ''}{(match[2] or match[3])[: LONGEST - 3]}...{match[1] or ''}",
+        sentence,
+    )
+
+
 class InstanceError(ValueError):
     """An input that cannot be used.
 

@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.errors import InstanceError, shortened
 
 LONGEST_BITS = 1024
 """Of a whole number, which is what a float can hold."""
@@ -19,6 +19,10 @@ MOST_DIGITS = 4300
 """Of a whole number, which Python reads as long as nobody tells it otherwise."""
 LONGEST_LINE = 60
 """Characters of a wrong line that are shown."""
+DEEPEST = 50
+"""Tables and lists in each other."""
+DOTTED = re.compile(rf"""(?<![\w"'.-])["'\w-]++(?:[ \t]*+\.[ \t]*+["'\w-]++){{{DEEPEST}}}""")
+"""A key of more tables than may be in each other."""
 
 
 def read_text(file: Path, kind: str, remedy: str) -> str:
@@ -67,12 +71,14 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
 def toml_of(text: str, where: str) -> dict[str, Any]:
     """Parse a TOML text; InstanceError, which begins with `where`, states why it is invalid."""
     try:
+        if DOTTED.search(text):  # which takes `tomllib` the square of the dots
+            raise RecursionError
         table = tomllib.loads(text)
     except RecursionError:
         raise InstanceError(f"{where}: nested too deeply, needs flat tables") from None
     except ValueError as error:
         check_digits(text, where)
-        raise InstanceError(_syntax_complaint(where, text, str(error))) from None
+        raise InstanceError(shortened(_syntax_complaint(where, text, str(error)))) from None
     check_numbers(table, where)
     return table
 
@@ -104,14 +110,17 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
     return f"{name}: not TOML, line {line}, column {column}: {reason}, in {excerpt}"
 
 
-def check_numbers(value: Any, where: str) -> None:
-    """Refuse integers too long to be printed, which TOML allows in bases other than 10.
+def check_numbers(value: Any, where: str, depth: int = 0) -> None:
+    """Refuse integers too long to be printed, which TOML allows in bases other than 10, and tables
+    nested too deeply, which dotted keys make.
 
     Parameters
     ----------
     where
         The file, and the keys that lead to the value.
     """
+    if depth > DEEPEST:
+        raise InstanceError(f"{shortened(where)}: nested too deeply, needs flat tables")
     if isinstance(value, int) and value.bit_length() > LONGEST_BITS:
         raise InstanceError(
             f"{where}: a whole number of {value.bit_length():,} bits, needs one of at most"
@@ -125,7 +134,7 @@ def check_numbers(value: Any, where: str) -> None:
         else ()
     )
     for key, entry in parts:
-        check_numbers(entry, f"{where}: {key}")
+        check_numbers(entry, f"{where}: {key}", depth + 1)
 
 
 def check_digits(text: str, where: str) -> None:

@@ -9,7 +9,7 @@ import secrets
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -72,6 +72,14 @@ def _address_of(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
         return None
 
 
+def _parts_of(address: str) -> SplitResult:
+    """An address taken apart; one without a host where it is none, such as `[::1`."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
 class Guard:
     """The door before the application: every answer carries the policy, and what may not come in
     gets a sentence.
@@ -99,7 +107,7 @@ class Guard:
         connection = HTTPConnection(scope)
         headers = connection.headers
         host = headers.get("host", "")
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _parts_of(f"//{host}").hostname or ""
         origin, method = headers.get("origin"), scope["method"]
         is_form = headers.get("content-type", "").split(";")[0] != "application/json"
         refusals = {
@@ -108,7 +116,7 @@ class Guard:
                 403,
             ),
             "A page of another origin may not ask.": (
-                origin is not None and urlsplit(origin).netloc != host,
+                origin is not None and _parts_of(origin).netloc != host,
                 403,
             ),
             "This address answers GET, HEAD and POST alone.": (

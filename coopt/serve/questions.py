@@ -24,6 +24,9 @@ NAME = "question"
 """How complaints call the text, as they call a file by its name."""
 
 BUILT_IN = "built-in"
+MOST_KEYS = 20_000
+"""Keys of a question, in all its tables."""
+
 ROW = r"""\[(?:\d+|'[^']*'|"[^"]*")\]"""
 PLACE = re.compile(rf"^{NAME}: (\w+(?:{ROW})?(?:\.\w+(?:{ROW})?)*)(?= = |: )")
 STEP = re.compile(r"""(\w+)|\[(\d+)\]|\[(['"])(.*?)\3\]""")
@@ -53,6 +56,8 @@ def question_of(text: str, catalog: OwnCatalog) -> Instance:
         search with.
     """
     table = toml_of(text, NAME)
+    if (keys := _keys_in(table)) > MOST_KEYS:
+        raise InstanceError(f"{NAME}: holds {keys:,} keys, needs at most {MOST_KEYS:,}")
     _refuse_files(table, catalog)
     tables = {key: value for key, value in table.items() if key != "catalog"}
     try:
@@ -72,6 +77,13 @@ def question_of(text: str, catalog: OwnCatalog) -> Instance:
             f" needs {BUILT_IN!r}"
         )
     return question
+
+
+def _keys_in(value: Any) -> int:
+    """The keys of a table, and of all tables in it."""
+    if isinstance(value, dict):
+        return len(value) + sum(map(_keys_in, value.values()))
+    return sum(map(_keys_in, value)) if isinstance(value, list) else 0
 
 
 def _refuse_files(table: Mapping[str, Any], catalog: OwnCatalog) -> None:

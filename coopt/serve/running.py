@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -10,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import load
@@ -22,6 +24,11 @@ from coopt.serve.questions import OwnCatalog
 FEWEST_WORKERS, MOST_WORKERS = 2, 4
 MOST_UNHEARD = 128
 """Connections that wait to be heard."""
+
+HEADERS_S = 10.0
+"""How long the headers of a request may take to arrive."""
+
+LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 LEAVE_S = 1
 """How long open connections may last once the server is to end."""
@@ -74,21 +81,65 @@ def serve(desk: Desk, port: int, announce: Callable[[str], None]) -> None:
         When nothing can listen there.
     """
     listener = listener_at(desk.door.host, port)
-    config = uvicorn.Config(
-        application(desk),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=LEAVE_S,
-    )
-    server = AnnouncingServer(config, lambda: announce(address(desk.door, listener)))
+    server = AnnouncingServer(config_of(desk), lambda: announce(address(desk.door, listener)))
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:
         pass  # uvicorn has ended, and raises what it was ended by
     finally:
         listener.close()
+
+
+def config_of(desk: Desk) -> uvicorn.Config:
+    """How the server of a desk runs."""
+    return uvicorn.Config(
+        application(desk),
+        http=PunctualProtocol,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=LEAVE_S,
+    )
+
+
+class PunctualProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """A connection that ends where the headers of a request do not arrive in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the rest of a request whose headers have begun; no longer once it is whole."""
+        request = self.cycle
+        if self._deadline is None and (request is None or request.response_complete):
+            self._await_headers()
+        super().data_received(data)
+        if self.cycle is not request:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is left to wait for."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        self._deadline = self.loop.call_later(HEADERS_S, self._end)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _end(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self.transport.write(LATE)
+            self.transport.close()
 
 
 class AnnouncingServer(uvicorn.Server):

@@ -58,14 +58,13 @@ def served(**desk: Any) -> Iterator[Client]:
     """A server that runs in a thread."""
     import uvicorn
 
-    from coopt.serve.app import Desk, application
+    from coopt.serve.app import Desk
     from coopt.serve.guard import Door
-    from coopt.serve.running import listener_at
+    from coopt.serve.running import config_of, listener_at
 
     given = {"text": TINY, "door": Door(host="127.0.0.1", token=None)} | desk
     listener = listener_at("127.0.0.1", 0)
-    config = uvicorn.Config(application(Desk(**given)), log_level="error", lifespan="on", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config_of(Desk(**given)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

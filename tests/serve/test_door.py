@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from contextlib import closing
+from http.client import HTTPResponse
 
 import pytest
 
@@ -22,7 +25,9 @@ def test_every_answer_carries_a_strict_policy(client):
         assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "192.168.0.7", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "192.168.0.7", "", "[::1", "[x]"]
+)
 def test_another_name_for_this_machine_is_refused(client, host):
     status, _, body = client.ask("/start", host=host)
     assert (status, b"does not go by that name" in body) == (403, True)
@@ -36,6 +41,7 @@ def test_names_of_the_loopback_are_known(client, host):
 def test_a_page_of_another_origin_may_not_ask(client):
     assert client.ask("/question", QUESTION, origin="http://evil.example")[0] == 403
     assert client.ask("/question", QUESTION, origin="null")[0] == 403
+    assert client.ask("/question", QUESTION, origin="http://[::1")[0] == 403
     assert client.ask("/question", QUESTION, origin=f"http://127.0.0.1:{client.port}")[0] == 200
 
 
@@ -71,6 +77,42 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(monkeypatch):
         answer = connection.getresponse()
         assert answer.status == 408
         assert json.loads(answer.read())["sentence"].endswith(" 0.2 s.")
+
+
+HALF = b"GET /start HTTP/1.1\r\nhost: localhost\r\n"
+
+
+@pytest.mark.parametrize(("whole", "begun"), [(0, b""), (0, b"GET / HT"), (0, HALF), (1, b"GET"), (1, HALF)])
+def test_headers_that_do_not_arrive_are_not_waited_for(monkeypatch, whole, begun):
+    """Neither those of the first request of a connection nor, once they have begun, those of another."""
+    monkeypatch.setattr("coopt.serve.running.HEADERS_S", 0.3)
+    with served() as client, socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+        for _ in range(whole):
+            connection.sendall(HALF + b"\r\n")
+            answer = HTTPResponse(connection)
+            answer.begin()
+            assert (answer.status, bool(answer.read())) == (200, True)
+        started = time.monotonic()
+        connection.sendall(begun)
+        time.sleep(0.2)
+        if begun:
+            connection.sendall(b"x")  # what drips in does not put it off
+        assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
+        assert connection.recv(100) == b""
+        assert time.monotonic() - started < 2
+
+
+def test_a_slow_body_and_a_slow_search_outlast_the_headers(monkeypatch):
+    monkeypatch.setattr("coopt.serve.running.HEADERS_S", 0.2)
+    body = json.dumps(QUESTION).encode()
+    with served() as client, closing(client.connection()) as connection:
+        connection.putrequest("POST", "/question")
+        connection.putheader("content-type", "application/json")
+        connection.putheader("content-length", str(len(body)))
+        connection.endheaders(body[:5])
+        time.sleep(0.5)
+        connection.send(body[5:])
+        assert connection.getresponse().status == 200
 
 
 def test_an_address_that_others_reach_has_a_token():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from pathlib import Path
 
@@ -168,3 +169,28 @@ def test_a_range_in_place_of_a_number_stays_on_its_line_with_its_comment():
     written = edited(text, [(("cluster", "gpus"), given)])
     assert written == "[cluster]\ngpus = {least = 32, most = 96, step = 32} # ours\ngpu = 'h100-sxm'\n"
     assert edited(written, [(("cluster", "gpus"), 64)]) == text
+
+
+def flooded(name: str, keys: int) -> str:
+    """The small question with very many keys, or one of very many parts, or long texts."""
+    many = [f"worklod{number} = 1" for number in range(keys)]
+    return {
+        "at the top": "\n".join(many) + "\n" + TINY,
+        "in a table": TINY.replace("[cluster]", "[cluster]\n" + "\n".join(many)),
+        "workloads": TINY + "".join(f"\n[[workload]]\nx{number} = 1" for number in range(keys // 2)),
+        "dots": TINY + "\n" + ".".join("a" * keys) + " = 1",
+        "long key": "k" * 10 * keys + " = 1\n" + TINY,
+        "long name": TINY.replace('"64x400g"', f'"{"x y" * keys}"'),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["at the top", "in a table", "workloads", "dots", "long key", "long name"])
+@pytest.mark.parametrize("keys", [19_000, 28_000])
+def test_very_many_keys_and_long_texts_are_refused_at_once_and_in_short(name: str, keys: int) -> None:
+    text = flooded(name, keys)
+    started = time.process_time()
+    with pytest.raises(InstanceError) as refused:
+        question_of(text, OwnCatalog())
+    assert time.process_time() - started < 2
+    assert 1 <= len(refused.value.complaints) <= 101
+    assert max(map(len, refused.value.complaints)) < 500
