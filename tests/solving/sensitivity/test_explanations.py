@@ -12,12 +12,13 @@ from hypothesis import assume, given, settings
 
 import coopt
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
 from coopt.report.tables import rendered
 from coopt.solving.sensitivity.explanations import STEP, bound_on, explained, limits_on_use, with_steps
-from coopt.solving.sensitivity.relaxations import ALIKE, TOLERANCE
+from coopt.solving.sensitivity.relaxations import ALIKE
 from coopt.solving.sensitivity.resolves import Resolver
 from coopt.solving.sensitivity.rivals import lists_of_choices, price_range, prices_of, rivals_in
 from coopt.solving.sensitivity.sentences import of_bound
@@ -107,7 +108,7 @@ def _same_relaxations(known: Explanation, found: Explanation) -> None:
     for key, change in searched.items():
         if change.within is not None and exact.get(key, change).least is not None:
             least = exact[key].least
-            assert float(change.to) == pytest.approx(least, rel=2 * TOLERANCE), key
+            assert float(change.to) == pytest.approx(least, rel=2 * SEARCHED), key
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -244,7 +245,7 @@ def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None
     (change,) = one.changes
     enough = coopt.solve(with_change(instance, change))
     assert (enough.status, enough.objective.value) == ("optimal", one.value)
-    less = change.model_copy(update={"to": str(float(change.to) * (1 - 2 * TOLERANCE))})
+    less = change.model_copy(update={"to": str(float(change.to) * (1 - 2 * SEARCHED))})
     assert coopt.solve(with_change(instance, less)).status == "infeasible"
     named = "workload['first']" if len(instance.workload) > 1 else "workload[0]"
     assert any(f"It is enough to set {named}" in sentence for sentence in found.sentences)
