@@ -70,7 +70,7 @@ class Pods:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gear:
+class NicOption:
     """What joins the GPUs of a domain to the leaves: a GPU has `nics_per_gpu` NICs, or
     `gpus_per_nic` GPUs share one.
 
@@ -119,7 +119,7 @@ class FilledDomains:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EquippedDomains(FilledDomains, Gear):
+class EquippedDomains(FilledDomains, NicOption):
     """HB domains that hold N GPUs, with what joins them.
 
     `upper` are the switches of the tiers above the leaves, from the second up; empty where all are

@@ -157,7 +157,7 @@ def _joining(
     fewest = [
         (replace(family, spare_domains=design.spare_domains), uplinks)
         for hb in question.network.hb_domains
-        for family in space.families(design.gpus, hb, design.hb_domain.count, space.gears)
+        for family in space.families(design.gpus, hb, design.hb_domain.count, space.nic_options)
         # Uplinks rise, so that the first that keep the ratio are the fewest.
         for uplinks in [
             u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio

@@ -53,15 +53,17 @@ def nearest_shortfall(instance: Instance) -> Shortfall | None:
 
 def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
     space = Space(instance=instance)
-    for (gpus, hb, domains), gear in product(space.all_sites(), space.gears):
+    for (gpus, hb, domains), nic_option in product(space.all_sites(), space.nic_options):
         for fabric in (
-            instance.network.switched if domains > 1 and gear.fits(hb.size, gpus, domains) else ()
+            instance.network.switched
+            if domains > 1 and nic_option.fits(hb.size, gpus, domains)
+            else ()
         ):
-            links = -(-links_to_core(instance, gpus) // gear.nic_planes)
-            rails = hb.size * gear.nics_per_gpu // gear.gpus_per_nic
+            links = -(-links_to_core(instance, gpus) // nic_option.nic_planes)
+            rails = hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic
             ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
-            for top_switch in _top_switches(instance, gear.switch):
-                yield from _port_shortfalls(instance, hb.name, ends, gear.switch, top_switch)
+            for top_switch in _top_switches(instance, nic_option.switch):
+                yield from _port_shortfalls(instance, hb.name, ends, nic_option.switch, top_switch)
 
 
 def _top_switches(instance: Instance, leaf: Switch) -> Iterator[Switch]:

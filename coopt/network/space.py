@@ -14,7 +14,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.network.core import core_ends, core_switch, links_to_core
-from coopt.network.family import EquippedDomains, Family, Gear, LinkEnds, Wiring
+from coopt.network.family import EquippedDomains, Family, LinkEnds, NicOption, Wiring
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
@@ -168,7 +168,7 @@ class Space:
     grow: bool = False
 
     @cached_property
-    def gears(self) -> tuple[Gear, ...]:
+    def nic_options(self) -> tuple[NicOption, ...]:
         """NICs, their planes and leaves whose rates agree, with each other and with a core, in the
         lists' order.
         """
@@ -184,7 +184,7 @@ class Space:
         ]
         combinations = product(network.nics, counts, network.nic_planes, network.switch_ways)
         return tuple(
-            Gear(
+            NicOption(
                 nic=nic,
                 nics_per_gpu=per_gpu,
                 gpus_per_nic=gpus_per_nic,
@@ -239,67 +239,73 @@ class Space:
         """Whether each end of links has a product of its own."""
         return self.instance.network.link_ends != "same"
 
-    def optics(self, gear: Gear, upper_switches: tuple[Switch, ...] = ()) -> EndsByLevel:
+    def optics(self, nic_option: NicOption, upper_switches: tuple[Switch, ...] = ()) -> EndsByLevel:
         """The products worth having at the ends of links of each level, with these switches above
         the leaves.
         """
-        chain = (gear.switch, *(upper_switches or (gear.switch, gear.switch)))
+        chain = (nic_option.switch, *(upper_switches or (nic_option.switch, nic_option.switch)))
         mating = chain if self.instance.network.tier_switches == "any" else ()
         # Choices depend on these properties alone, so that switches which share them share one
         # entry.
         rates = ((box.protocol, box.lane_gbit_s) for box in mating)
         boxes = ((box.radix, box.cage_gbit_s) for box in chain) if self.own_ends else ()
-        key = (gear.nic.name, gear.nic_planes, *rates, *boxes)
+        key = (nic_option.nic.name, nic_option.nic_planes, *rates, *boxes)
         if key not in self._optics:
-            self._optics[key] = self._listed_optics(gear, chain, mating)
+            self._optics[key] = self._listed_optics(nic_option, chain, mating)
         return self._optics[key]
 
     def _listed_optics(
-        self, gear: Gear, chain: tuple[Switch, ...], mating: tuple[Switch, ...]
+        self, nic_option: NicOption, chain: tuple[Switch, ...], mating: tuple[Switch, ...]
     ) -> EndsByLevel:
         if self.own_ends:
             values = self.values or values_of(self.instance, self.measures)
-            return own_ends(self.instance.network, gear.nic, gear.nic_planes, chain, values)
-        levels = optic_choices(self.instance, gear.nic, self.measures, gear.nic_planes, mating)
+            return own_ends(
+                self.instance.network, nic_option.nic, nic_option.nic_planes, chain, values
+            )
+        levels = optic_choices(
+            self.instance, nic_option.nic, self.measures, nic_option.nic_planes, mating
+        )
         return tuple(tuple(LinkEnds(optic, optic) for optic in level) for level in levels)
 
     @cached_property
     def _optics(self) -> dict[tuple[object, ...], EndsByLevel]:
         return {}
 
-    def ends(self, gear: Gear) -> tuple[LinkEnds, ...]:
-        """What links of NICs may have at their ends; none where a gear joins nothing."""
-        nic_level = _by_module(self.optics(gear)[:1], gear, (gear.switch,))
+    def ends(self, nic_option: NicOption) -> tuple[LinkEnds, ...]:
+        """What links of NICs may have at their ends; none where a NIC option joins nothing."""
+        nic_level = _by_module(self.optics(nic_option)[:1], nic_option, (nic_option.switch,))
         return tuple(
             ends for by_count in nic_level for choices in by_count.values() for ends in choices
         )
 
     def families(
-        self, gpus: int, hb: HbDomain, domains: int, gears: Iterable[Gear]
+        self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
     ) -> Iterator[Family]:
-        """Every family of one site that is joined by some gear."""
-        network, links, gear_list = (
+        """Every family of one site that is joined by some NIC option."""
+        network, links, nic_list = (
             self.instance.network,
             links_to_core(self.instance, gpus),
-            list(gears),
+            list(nic_options),
         )
         values = self.values or values_of(self.instance, self.measures)
-        for fabric, gear in product(network.switched, gear_list):
-            ends = core_ends(self.instance, gear.switch if domains > 1 else None, values)
+        for fabric, nic_option in product(network.switched, nic_list):
+            ends = core_ends(self.instance, nic_option.switch if domains > 1 else None, values)
             for upper_switches, core_end in (
-                product(_switches_above(network, gear.switch), ends)
-                if gear.fits(hb.size, gpus, domains)
+                product(_switches_above(network, nic_option.switch), ends)
+                if nic_option.fits(hb.size, gpus, domains)
                 else ()
             ):
-                fields = vars(gear) | {
+                fields = vars(nic_option) | {
                     "links": links,
                     "core_end": core_end,
                     "fabric": fabric,
                     "upper": upper_switches,
                 }
-                outages = outages_of(self.instance, gear.nic_planes)
+                outages = outages_of(self.instance, nic_option.nic_planes)
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
-                levels = _by_module(self.optics(gear, upper_switches), gear, parts.switches)
+                levels = _by_module(
+                    self.optics(nic_option, upper_switches), nic_option, parts.switches
+                )
                 yield from self._fitted(parts, levels, values)
 
     def _fitted(self, parts: Parts, levels: EndsByModule, values: OpticValues) -> Iterator[Family]:
@@ -397,19 +403,21 @@ def families(
     """
     space = Space(instance=instance, measures=measures, grow=grow)
     for gpus, hb, domains in space.all_sites():
-        yield from space.families(gpus, hb, domains, space.gears)
+        yield from space.families(gpus, hb, domains, space.nic_options)
 
 
 EndsByModule = list[dict[tuple[int, int], tuple[LinkEnds, ...]]]
 """For each level its ends by the links that a module carries at the lower and at the upper one."""
 
 
-def _by_module(choices: EndsByLevel, gear: Gear, switches: tuple[Switch, ...]) -> EndsByModule:
+def _by_module(
+    choices: EndsByLevel, nic_option: NicOption, switches: tuple[Switch, ...]
+) -> EndsByModule:
     """The choices of each level that its switches take, by the links that modules carry, as far up
     as there are any.
     """
     levels: EndsByModule = []
-    rate = gear.nic.gbit_s / gear.nic_planes
+    rate = nic_option.nic.gbit_s / nic_option.nic_planes
     for number, level in enumerate(choices):
         lower_switch, upper_switch = switches[number - 1] if number else None, switches[number]
         by_count: dict[tuple[int, int], tuple[LinkEnds, ...]] = {}

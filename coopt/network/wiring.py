@@ -85,8 +85,8 @@ def wirings(
 def _listed(
     ends: EndPoints, radices: tuple[int, int, int], rules: WiringRules, cages: tuple[int, int]
 ) -> tuple[Wiring, ...]:
-    """The wirings of `wirings`, kept for gears and questions that differ in products, rates or
-    prices alone.
+    """The wirings of `wirings`, kept for NIC options and questions that differ in products, rates
+    or prices alone.
     """
     return tuple(_wirings(ends, radices, rules, cages))
 

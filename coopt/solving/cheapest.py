@@ -24,7 +24,7 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family, Gear
+from coopt.network.family import Family, NicOption
 from coopt.network.parts import (
     Affine,
     cost_of,
@@ -92,16 +92,16 @@ def up_to_cheapest(
     """
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
     sites = list(space.all_sites())
-    floors = [_floor(instance, space.gears, *site) for site in sites]
+    floors = [_floor(instance, space.nic_options, *site) for site in sites]
     site_families: dict[int, tuple[Family, ...]] = {}
     tables: list[Columns] = []
     for n in sorted(range(len(sites)), key=floors.__getitem__):
         if ceiling.is_below(floors[n]):
             break
-        if not _is_quick(instance, space.gears, *sites[n]):
+        if not _is_quick(instance, space.nic_options, *sites[n]):
             continue
         started_s = run.elapsed_s()
-        site_families[n] = tuple(run.in_time(space.families(*sites[n], space.gears)))
+        site_families[n] = tuple(run.in_time(space.families(*sites[n], space.nic_options)))
         if instance.network.tier_switches == "any":
             site_families[n] = tuple(unbeaten(instance, site_families[n], measures))
         ceiling.add(site_families[n])
@@ -113,18 +113,22 @@ def up_to_cheapest(
 
 
 def _floor(
-    instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int
+    instance: Instance, nic_options: Sequence[NicOption], gpus: int, hb: HbDomain, domains: int
 ) -> float:
     """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all
     their NICs.
     """
     kind = instance.objective.minimize
     domain_bill = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
-    suitable = [gear for gear in gears if gear.fits(hb.size, gpus, domains)] if domains > 1 else []
+    suitable = (
+        [nic_option for nic_option in nic_options if nic_option.fits(hb.size, gpus, domains)]
+        if domains > 1
+        else []
+    )
     # idle GPUs of a domain have their NICs as well: a box is bought with all of them
     nics = (
-        (gear.nic, domains * (hb.size * gear.nics_per_gpu // gear.gpus_per_nic))
-        for gear in suitable
+        (nic_option.nic, domains * (hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic))
+        for nic_option in suitable
     )
     with_nics = [
         [*domain_bill, line("nic", nic.name, count, nic.usd, nic.w)] for nic, count in nics
@@ -135,16 +139,22 @@ def _floor(
 
 
 def _is_quick(
-    instance: Instance, gears: Sequence[Gear], gpus: int, hb: HbDomain, domains: int
+    instance: Instance, nic_options: Sequence[NicOption], gpus: int, hb: HbDomain, domains: int
 ) -> bool:
     """Whether every workload has a mapping that is in time where each GPU has all that NICs can
     give it.
     """
-    suitable = [gear for gear in gears if gear.fits(hb.size, gpus, domains)]
-    for gpus_per_nic in sorted({gear.gpus_per_nic for gear in suitable} if domains > 1 else {1}):
+    suitable = [nic_option for nic_option in nic_options if nic_option.fits(hb.size, gpus, domains)]
+    for gpus_per_nic in sorted(
+        {nic_option.gpus_per_nic for nic_option in suitable} if domains > 1 else {1}
+    ):
         site = domains_filled(gpus, hb, domains, gpus_per_nic)
         byte_s = max(
-            (gear.byte_s for gear in suitable if domains == 1 or gear.gpus_per_nic == gpus_per_nic),
+            (
+                nic_option.byte_s
+                for nic_option in suitable
+                if domains == 1 or nic_option.gpus_per_nic == gpus_per_nic
+            ),
             default=0.0,
         )
         flat = NicLayout(domains=site.domains, span=site.domains)

@@ -129,8 +129,8 @@ def _no_reach(
 
 def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: bool) -> str:
     """Why no optic joins links of a length, and what would."""
-    gears, optics = Space(instance=instance).gears, instance.network.optics
-    rates = sorted({gear.nic.gbit_s / gear.nic_planes for gear in gears})
+    nic_options, optics = Space(instance=instance).nic_options, instance.network.optics
+    rates = sorted({nic_option.nic.gbit_s / nic_option.nic_planes for nic_option in nic_options})
     suitable = [optic for optic in optics if any(map(optic.links_of, rates))]
     reaching = [optic for optic in suitable if optic.reach_m >= length_m]
     if not reaching:
@@ -157,8 +157,9 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
         if isinstance(optic, Optic)
         and optic.reach_m >= length_m
         and any(
-            optic.gbit_s * gear.nic_planes == gear.nic.gbit_s and mate(gear.nic, optic, gear.switch)
-            for gear in gears
+            optic.gbit_s * nic_option.nic_planes == nic_option.nic.gbit_s
+            and mate(nic_option.nic, optic, nic_option.switch)
+            for nic_option in nic_options
         )
     ]
     # an optic without a rate of lanes may mate or not: one known to mate comes first

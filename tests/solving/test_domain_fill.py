@@ -123,10 +123,10 @@ def racked(draw: st.DrawFn) -> Instance:
 @given(st.one_of(racked(), instances()), st.sampled_from(["capex", "power", "tco"]))
 def test_no_network_is_worth_less_than_the_floor_of_its_site(instance: Instance, kind: Any) -> None:
     asked = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
-    gears = Space(instance=asked).gears
+    nic_options = Space(instance=asked).nic_options
     for family in families(filled(asked, "any")):
         worth = price(asked, family, kind).at(family, family.uplink_choices[0])
-        assert _floor(asked, gears, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
+        assert _floor(asked, nic_options, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
 
 
 @settings(max_examples=example_count(40))
@@ -135,10 +135,10 @@ def test_a_site_that_is_left_out_as_late_has_no_mapping_in_time(drawn: Instance,
     bounds = [{"max_iteration_time_s": one.bound_s * slower / 20} for one in drawn.workload]
     late = tuple(one.model_copy(update=bound) for one, bound in zip(drawn.workload, bounds, strict=True))
     instance = drawn.model_copy(update={"workload": late})
-    gears, every = Space(instance=instance).gears, tuple(families(instance))
+    nic_options, every = Space(instance=instance).nic_options, tuple(families(instance))
     table = columns(instance, every, lambda _: None, lambda: None)
     for family in viable(instance, every, table):
-        assert _is_quick(instance, gears, family.gpus, family.hb, family.domains)
+        assert _is_quick(instance, nic_options, family.gpus, family.hb, family.domains)
 
 
 @settings(max_examples=example_count(25))

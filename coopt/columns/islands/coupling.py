@@ -150,19 +150,19 @@ class Coupling:
         A NIC option is represented by a lower bound on the usage of its networks: an option that
         dominates the bound dominates all networks that use more.
         """
-        market, beaten_gears = (
+        market, beaten_nics = (
             self.market,
-            np.ones((len(self.market.space.gears), len(sites)), dtype=np.bool_),
+            np.ones((len(self.market.space.nic_options), len(sites)), dtype=np.bool_),
         )
         ends = [
-            (g, gear, optics)
-            for g, gear in enumerate(market.space.gears)
-            for optics in market.space.ends(gear) or (None,)
+            (g, nic_option, optics)
+            for g, nic_option in enumerate(market.space.nic_options)
+            for optics in market.space.ends(nic_option) or (None,)
         ]
         if not ends:
-            return beaten_gears
+            return beaten_nics
         units = np.concatenate(
-            [market.least_units(sites, gear, optics) for _, gear, optics in ends]
+            [market.least_units(sites, nic_option, optics) for _, nic_option, optics in ends]
         )
         racks, gpus = (
             np.tile(self.racks(sites.hb, sites.domains), len(ends)),
@@ -171,8 +171,8 @@ class Coupling:
         usage = self.usage(units, gpus, racks, market.least_links(gpus))
         beaten = beaten_options(rivals, usage, self.slopes)
         for (g, _, optics), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
-            beaten_gears[g] &= of_end | (sites.domains > 1 if optics is None else False)
-        return beaten_gears
+            beaten_nics[g] &= of_end | (sites.domains > 1 if optics is None else False)
+        return beaten_nics
 
     def closed_domains(self, gpus: int, rivals: Usage) -> Bools:
         """HB domains on which every site with at least `gpus` GPUs is dominated (HB domains).

@@ -13,7 +13,7 @@ from coopt.columns.islands.shapes import Shapes, Sites, Wirings, wirings_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.core import core_links_of_module, core_optic, core_switch, links_to_core
-from coopt.network.family import Family, Gear, LinkEnds
+from coopt.network.family import Family, LinkEnds, NicOption
 from coopt.network.optics import Levels, optic_choices
 from coopt.network.products import PricedProduct, priced_products
 from coopt.network.space import Parts, Space, outages_of
@@ -190,7 +190,7 @@ class Market:
         )
         return units
 
-    def least_units(self, sites: Sites, gear: Gear, optics: LinkEnds | None) -> Floats:
+    def least_units(self, sites: Sites, nic_option: NicOption, optics: LinkEnds | None) -> Floats:
         """Lower bound on the units of any network with a NIC option: NICs, and for their links
         switch ports and optics at both ends.
 
@@ -201,19 +201,22 @@ class Market:
         is_networked, links = sites.domains > 1, self.least_links(sites.gpus)
         nics = np.where(
             is_networked,
-            sites.domains * self.sizes[sites.hb] * gear.nics_per_gpu // gear.gpus_per_nic,
+            sites.domains
+            * self.sizes[sites.hb]
+            * nic_option.nics_per_gpu
+            // nic_option.gpus_per_nic,
             0,
         )
-        ends = nics * gear.nic_planes
-        units[:, self.place["nic", gear.nic.name]] = np.where(
-            is_networked, nics, -(-links // gear.nic.cages)
+        ends = nics * nic_option.nic_planes
+        units[:, self.place["nic", nic_option.nic.name]] = np.where(
+            is_networked, nics, -(-links // nic_option.nic.cages)
         )
-        units[:, self.place["switch", gear.switch.name]] = -(
-            -np.where(is_networked, ends + links, 0) // gear.switch.radix
+        units[:, self.place["switch", nic_option.switch.name]] = -(
+            -np.where(is_networked, ends + links, 0) // nic_option.switch.radix
         )
         for optic in optics or ():
             units[:, self.place["optics", optic.name]] += ends / optic.links_of(
-                gear.nic.gbit_s / gear.nic_planes
+                nic_option.nic.gbit_s / nic_option.nic_planes
             )
         self.core_optics(units, links)
         return units

@@ -2,9 +2,9 @@
 timed.
 
 An island that serves dominates whatever takes no less than it does (`coopt.columns.dominance`).
-What networks of a site and a gear take at least is known before they are wired, and what a network
-takes before it is timed. So both are left out where an island that is kept dominates that least
-already, whatever slows, interrupts or breaks them.
+What networks of a site and a NIC option take at least is known before they are wired, and what a
+network takes before it is timed. So both are left out where an island that is kept dominates that
+least already, whatever slows, interrupts or breaks them.
 
 A workload that asks the same in all its phases is served in all of them by a network that serves in
 the first. That stays as it is, takes no labour, and nothing that grows ever takes less than it
@@ -132,16 +132,20 @@ def _begun(
     """
     first_sizes, *between_sizes, last_sizes = sizes.values()
     between = {gpus for some in between_sizes for gpus in some}
-    open_gears = search.open_gears(np.array(first_sizes, dtype=np.int64))
+    open_nic_options = search.open_nic_options(np.array(first_sizes, dtype=np.int64))
     space = Space(instance=final, measures=search.coupling.market.measures, grow=True)
     ratio = instance.network.largest_ratio
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     for gpus in last_sizes:
         for hb, domains in space.sites(gpus):
-            for number, starts in open_gears.get((hb.name, -(-gpus // domains)), {}).items():
+            for number, starts in open_nic_options.get((hb.name, -(-gpus // domains)), {}).items():
                 search.check()
                 smaller = [one for one in starts if one < gpus]
-                lasts = space.families(gpus, hb, domains, [space.gears[number]]) if smaller else ()
+                lasts = (
+                    space.families(gpus, hb, domains, [space.nic_options[number]])
+                    if smaller
+                    else ()
+                )
                 lines = [
                     stages_of(last, smaller, ratio, links)
                     for last in lasts
@@ -177,9 +181,9 @@ class _IslandSearch:
             for n in range(len(sites)):
                 self.look_at(sites.take(np.array([n])), losses)
 
-    def open_gears(self, sizes: Ints) -> dict[tuple[str, int], dict[int, list[int]]]:
-        """By HB domain and GPUs of it that train: for each gear the sizes at which no island that
-        is kept dominates what it takes at least.
+    def open_nic_options(self, sizes: Ints) -> dict[tuple[str, int], dict[int, list[int]]]:
+        """By HB domain and GPUs of it that train: for each NIC option the sizes at which no island
+        that is kept dominates what it takes at least.
         """
         sites = self.in_time(
             self.unbeaten_sites(
@@ -187,9 +191,9 @@ class _IslandSearch:
             )
         )
         found: dict[tuple[str, int], dict[int, list[int]]] = {}
-        for gear, n in np.argwhere(~self.coupling.beaten(sites, self.taken)).tolist():
+        for nic_option, n in np.argwhere(~self.coupling.beaten(sites, self.taken)).tolist():
             key = self.question.network.hb_domains[sites.hb[n]].name, int(sites.active[n])
-            found.setdefault(key, {}).setdefault(gear, []).append(int(sites.gpus[n]))
+            found.setdefault(key, {}).setdefault(nic_option, []).append(int(sites.gpus[n]))
         return found
 
     def unbeaten_starts(self, lines: Sequence[Stages]) -> list[tuple[int, ...]]:
@@ -302,8 +306,12 @@ class _IslandSearch:
         hb, links = self.question.network.hb_domains[site.hb[0]], links_to_core(self.question, gpus)
         if beaten.all() or self._late(gpus, hb, domains):
             return
-        gears = [gear for gear, done in zip(market.space.gears, beaten, strict=True) if not done]
-        every = market.space.families(gpus, hb, domains, gears)
+        nic_options = [
+            nic_option
+            for nic_option, done in zip(market.space.nic_options, beaten, strict=True)
+            if not done
+        ]
+        every = market.space.families(gpus, hb, domains, nic_options)
         listed = [family for family in every if family.core_links >= links]
         least = self._taken([(family, family.uplink_choices[0]) for family in listed])
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))

@@ -29,7 +29,7 @@ from coopt.instance.network import MOST_TIERS
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
-from coopt.network.family import Family, Gear
+from coopt.network.family import Family, NicOption
 from coopt.network.optics import values_of
 from coopt.network.parts import (
     cost_of,
@@ -159,7 +159,7 @@ def _ends_short(instance: Instance) -> bool:
     """
     space = Space(instance=instance)
     return (
-        max((len(space.optics(gear)) for gear in space.gears), default=0)
+        max((len(space.optics(nic_option)) for nic_option in space.nic_options), default=0)
         < instance.network.max_tiers
     )
 
@@ -204,8 +204,8 @@ def feasible(instance: Instance) -> bool:
             continue
         sources.sort(key=_quick)  # the workload with fewest mappings rules out a site soonest
         for _, hb, domains in of_size:
-            for site, gears in _sites(space, gpus, hb, domains).items():
-                if _any_in_time(space, sources, hb, site, gears):
+            for site, nic_options in _sites(space, gpus, hb, domains).items():
+                if _any_in_time(space, sources, hb, site, nic_options):
                     return True
     return False
 
@@ -217,21 +217,25 @@ def _space_within_limits(instance: Instance) -> Space:
     return Space(instance=instance, measures=measures or None, values=values)
 
 
-def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSet, list[Gear]]:
-    """The gears that may join domains filled so within the limits, by how many GPUs share a NIC."""
-    gears_by_site = dict[DomainSet, list[Gear]]()
-    for gear in space.gears:
-        if gear.fits(hb.size, gpus, domains) and _may_keep_limits(
-            space.instance, gpus, hb, domains, gear
+def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSet, list[NicOption]]:
+    """The NIC options that may join domains filled so within the limits, by how many GPUs share a
+    NIC.
+    """
+    options_by_site = dict[DomainSet, list[NicOption]]()
+    for nic_option in space.nic_options:
+        if nic_option.fits(hb.size, gpus, domains) and _may_keep_limits(
+            space.instance, gpus, hb, domains, nic_option
         ):
-            gpus_per_nic = gear.gpus_per_nic if domains > 1 else 1
-            gears_by_site.setdefault(domains_filled(gpus, hb, domains, gpus_per_nic), []).append(
-                gear
+            gpus_per_nic = nic_option.gpus_per_nic if domains > 1 else 1
+            options_by_site.setdefault(domains_filled(gpus, hb, domains, gpus_per_nic), []).append(
+                nic_option
             )
-    return gears_by_site
+    return options_by_site
 
 
-def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, gear: Gear) -> bool:
+def _may_keep_limits(
+    instance: Instance, gpus: int, hb: HbDomain, domains: int, nic_option: NicOption
+) -> bool:
     """Whether the domains keep the limits with no more than what joins them to leaves, as each
     network has at least.
 
@@ -243,11 +247,11 @@ def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, 
     lines = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
     if domains > 1:
         nic, leaf, nics = (
-            gear.nic,
-            gear.switch,
-            domains * hb.size * gear.nics_per_gpu // gear.gpus_per_nic,
+            nic_option.nic,
+            nic_option.switch,
+            domains * hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic,
         )
-        links = nics * gear.nic_planes
+        links = nics * nic_option.nic_planes
         lines += [
             line("nic", nic.name, nics, nic.usd, nic.w),
             line("switch", leaf.name, -(-links // leaf.radix), leaf.usd, leaf.w),
@@ -255,7 +259,7 @@ def _may_keep_limits(instance: Instance, gpus: int, hb: HbDomain, domains: int, 
                 "optics",
                 "the least",
                 2 * links,
-                *_least_of_an_end(instance, nic.gbit_s / gear.nic_planes),
+                *_least_of_an_end(instance, nic.gbit_s / nic_option.nic_planes),
             ),
         ]
     floor = total(instance.objective, included_lines(instance, lines))
@@ -277,19 +281,21 @@ def _any_in_time(
     sources: Sequence[FeasibleMappings],
     hb: HbDomain,
     site: DomainSet,
-    gears: Sequence[Gear],
+    nic_options: Sequence[NicOption],
 ) -> bool:
-    """Whether a family that some gears join serves: on the mappings of each workload that may be
+    """Whether a family that some NIC options join serves: on mappings of each workload that may be
     fastest, which do more often than not, or else on all that dominance, which takes longest,
     leaves.
     """
     instance, gpu = space.instance, space.instance.cluster.gpu
     layout = NicLayout(domains=site.domains, span=site.domains)
-    byte_s = max(gear.byte_s for gear in gears)
+    byte_s = max(nic_option.byte_s for nic_option in nic_options)
     ideal = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
 
     def serve(pools: list[Pool]) -> bool:
-        return _any_serves(instance, space.families(site.gpus, hb, site.domains, gears), pools)
+        return _any_serves(
+            instance, space.families(site.gpus, hb, site.domains, nic_options), pools
+        )
 
     candidates = list[Ints]()
     for source in sources:

@@ -15,7 +15,7 @@ import numpy as np
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.schema import Instance
-from coopt.network.family import Family, Gear, LinkEnds, levels
+from coopt.network.family import Family, LinkEnds, NicOption, levels
 from coopt.network.optics import OpticValues, ends_of, fits, optic_choices, values_of
 from coopt.network.parts import weigh
 from coopt.network.space import Space
@@ -213,7 +213,8 @@ def _with_other_ends(
         )
         joining = {_gear_key(family) for family in members}
         for variant in space.families(
-            *site, [gear for gear in space.gears if _gear_key(gear) in joining]
+            *site,
+            [nic_option for nic_option in space.nic_options if _gear_key(nic_option) in joining],
         ):
             key = replace(variant, optics=())
             if key in numbers and (key, variant.optics) not in pairs:
@@ -226,9 +227,15 @@ def _with_fabrics(instance: Instance, kinds: Collection[str]) -> Instance:
     return with_part(instance, "network", {"fabrics": fabrics})
 
 
-def _gear_key(gear: Family | Gear) -> tuple[object, ...]:
-    ports = gear.switch.name, gear.switch.port_gbit_s
-    return gear.nic.name, gear.nics_per_gpu, gear.gpus_per_nic, gear.nic_planes, *ports
+def _gear_key(nic_option: Family | NicOption) -> tuple[object, ...]:
+    ports = nic_option.switch.name, nic_option.switch.port_gbit_s
+    return (
+        nic_option.nic.name,
+        nic_option.nics_per_gpu,
+        nic_option.gpus_per_nic,
+        nic_option.nic_planes,
+        *ports,
+    )
 
 
 def _priced_alone(instance: Instance) -> Iterator[str]:
