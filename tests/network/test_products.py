@@ -1,13 +1,19 @@
-"""Prices by quantity: what is bought is the cheapest way to have enough."""
+"""Which optics a level may take, and prices by quantity: the cheapest way to have enough."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coopt.instance.schema import Instance
+from coopt.network.optics import measures_of, optic_choices
 from coopt.network.products import PricedProduct
+from coopt.network.space import families
+from tests.conftest import ask
 
 
 @st.composite
@@ -50,3 +56,71 @@ def test_a_bill_rises_with_a_unit_by_a_slope_between_least_and_most(good: Priced
     bills = [sum(count * usd for count, usd in good.purchases(n)) for n in range(61)]
     least, most = good.slopes
     assert all(least <= later - earlier <= most for earlier, later in pairwise(bills))
+
+
+CHEAP = {"name": "cheap", "gbit_s": 400, "reach_m": 60, "usd": 100, "w": 20}
+FRUGAL = {"name": "frugal", "gbit_s": 400, "reach_m": 600, "usd": 300, "w": 8}
+WORSE = {"name": "worse", "gbit_s": 400, "reach_m": 600, "usd": 310, "w": 8}
+OPTICS = [CHEAP, FRUGAL, WORSE]
+
+
+def asked(**changes: Any) -> Instance:
+    """A small instance with three optics."""
+    return ask(network__optics=OPTICS, **changes)
+
+
+def names(instance: Instance) -> list[list[str]]:
+    """The choices of each level by name."""
+    return [[optic.name for optic in level] for level in optic_choices(instance, instance.network.nics[0])]
+
+
+@pytest.mark.parametrize(
+    ("changes", "first"),
+    [
+        ({}, ["cheap"]),
+        ({"limits": {"capex_usd": 1e6}}, ["cheap"]),
+        ({"limits": {"power_mw": 1}}, ["cheap", "frugal"]),
+        ({"objective": {"minimize": "power"}}, ["frugal"]),
+        ({"objective": {"minimize": "power"}, "limits": {"power_mw": 1}}, ["frugal"]),
+        ({"objective": {"minimize": "power"}, "limits": {"capex_usd": 1e6}}, ["frugal", "cheap"]),
+        ({"objective": {"minimize": "tco", "usd_per_kwh": 0.0}}, ["cheap"]),
+        ({"objective": {"minimize": "tco"}, "limits": {"power_mw": 1}}, ["cheap", "frugal"]),
+        ({"limits": {"racks": 8}}, ["cheap"]),
+        ({"limits": {"power_mw": 1}, "objective": {"include": ["nic", "switch"]}}, ["cheap"]),
+    ],
+)
+def test_an_optic_that_adds_more_is_a_choice_where_another_measure_counts(changes, first) -> None:
+    assert names(asked(**changes))[0] == first
+
+
+def test_every_level_chooses_for_itself() -> None:
+    instance = asked(cluster__gpus=512, limits={"power_mw": 1})
+    assert names(instance) == [["cheap", "frugal"], ["frugal"], ["frugal"]]
+    two_tiers = [family for family in families(instance) if family.tiers == 2]
+    assert {tuple(ends.above.name for ends in family.optics) for family in two_tiers} == {
+        ("cheap", "frugal"), ("frugal", "frugal")
+    }  # fmt: skip
+
+
+def test_where_few_products_may_be_in_use_reach_counts() -> None:
+    few = {"mode": "partition", "most_products": {"optics": 1}}
+    dear = FRUGAL | {"w": 30}
+    assert names(ask(network__optics=[CHEAP, dear], sharing=few)) == [["cheap", "frugal"], ["frugal"], ["frugal"]]
+    assert names(ask(network__optics=[CHEAP, dear], sharing={"mode": "partition"}))[0] == ["cheap"]
+
+
+def test_an_optic_whose_price_falls_with_the_quantity_is_a_choice() -> None:
+    sharing = {"mode": "partition", "discount": {"kind": "optics", "item": "frugal", "from": 1000, "usd": 90}}
+    assert names(asked(sharing=sharing))[0] == ["cheap", "frugal"]
+    sharing["discount"] = {"kind": "optics", "item": "frugal", "from": 1000, "usd": 110, "applies": "incremental"}
+    assert names(asked(sharing=sharing))[0] == ["cheap"]
+
+
+def test_a_watt_costs_differently_at_each_site_in_each_phase_and_at_each_turn_of_prices() -> None:
+    tco = asked(objective={"minimize": "tco"})
+    assert measures_of(tco) == ("tco",)
+    robust = asked(objective={"minimize": "tco"}, robust={"aim": "regret", "prices": {"optics": [0.5, 2.0]}})
+    assert measures_of(robust) == ("tco", "capex", "power")
+    phases = [{"year": 1, "gpus": 32}, {"year": 2, "gpus": 64}]
+    assert measures_of(asked(objective={"minimize": "tco"}, phase=phases)) == ("tco", "capex", "power")
+    assert measures_of(asked(phase=phases)) == ("capex",)

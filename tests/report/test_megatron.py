@@ -30,7 +30,7 @@ from coopt.traffic.ranks import RankGrid, rank_table
 from tests.changes import with_part
 from tests.conftest import ONE_NETWORK, ask, example_count, small_model, switch
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
-from tests.traffic.every_split import every_split
+from tests.traffic.sums import every_split
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 MOE = {"experts": 8, "top_k": 2, "ffn": 2048}

@@ -15,7 +15,7 @@ from coopt.network.parts import cost_of
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from tests.conftest import accepted, ask, example_count, switch
-from tests.network.test_optics import CHEAP, FRUGAL
+from tests.network.test_products import CHEAP, FRUGAL
 from tests.solving.every_optic import with_every_optic
 from tests.solving.oracle import answers, enumerated, instances, load
 

@@ -23,7 +23,7 @@ from coopt.traffic.ranks import (
     stages,
 )
 from tests.conftest import small_model
-from tests.traffic.every_split import every_split
+from tests.traffic.sums import every_split
 
 MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
 KINDS: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.calibration import FIRST, calibration_of
 from coopt.validation.comparison import loss_of
 from coopt.validation.facts import FitSet, published_facts
-from coopt.validation.fitting import fitted_settings
+from coopt.validation.fitting import fitted_settings, minimise
 from coopt.validation.runs import run_of
 from coopt.validation.settings import Settings, check_globs, sets_asked
 
@@ -165,3 +165,52 @@ def test_losses_measure_what_they_say():
     predicted, measured = np.array([2.0, 100.0]), np.array([1.0, 1.0])
     assert loss_of("square", predicted, measured) == pytest.approx((1 + 99**2) / 2)
     assert loss_of("log", predicted, measured) == pytest.approx(0.6)
+
+
+def lowest(objective, start, step, low, high, evaluations=200):
+    return minimise(objective, *map(np.array, (start, step, low, high)), evaluations)
+
+
+def test_a_curved_valley_is_followed_to_its_end():
+    def valley(x):
+        return float((1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2)
+
+    point = lowest(valley, [-1.2, 1.0], [0.5, 0.5], [-2.0, -2.0], [2.0, 2.0], evaluations=600)
+    assert point == pytest.approx([1.0, 1.0], abs=1e-2)
+    assert valley(point) < 1e-4
+
+
+def test_parameters_of_very_different_size_are_found_together():
+    def bowl(x):
+        return float(abs(x[0] - 0.7) + abs(x[1] - 3e-6) * 1e5)
+
+    point = lowest(bowl, [0.5, 0.0], [0.1, 2e-6], [0.4, 0.0], [0.95, 5e-5])
+    assert point == pytest.approx([0.7, 3e-6], rel=1e-2)
+
+
+def test_a_minimum_on_the_edge_is_approached_from_inside():
+    asked = []
+
+    def slope(x):
+        asked.append(x.copy())
+        return float(-x[0] + (x[1] - 0.5) ** 2)
+
+    point = lowest(slope, [0.2, 0.2], [0.1, 0.1], [0.0, 0.0], [1.0, 1.0])
+    assert point == pytest.approx([1.0, 0.5], abs=0.02)
+    assert all((x >= 0).all() and (x <= 1).all() for x in asked)
+
+
+def test_a_start_outside_is_moved_in():
+    point = lowest(lambda x: float(x[0] ** 2), [5.0], [0.1], [1.0], [2.0])
+    assert point == pytest.approx([1.0], abs=1e-2)
+
+
+def test_it_stops_after_so_many_evaluations():
+    asked = []
+
+    def noisy(x):
+        asked.append(1)
+        return float(np.sin(1e6 * x[0]) + x[0])
+
+    lowest(noisy, [0.5, 0.5], [0.1, 0.1], [0.0, 0.0], [1.0, 1.0], evaluations=40)
+    assert len(asked) <= 40
