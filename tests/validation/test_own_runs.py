@@ -53,25 +53,21 @@ def test_two_iterations_and_one_still_say_something(read):
 
 
 def test_switches_of_megatron_become_columns(read):
-    assert read(megatron(group_query_attention=False, num_query_groups=1)).kv_heads is None
-    assert read(megatron(use_distributed_optimizer=False)).zero == 0
-    assert read(megatron(use_torch_fsdp2=True)).zero == 3
-    sharded = megatron(use_megatron_fsdp=True, data_parallel_sharding_strategy="optim_grads")
-    assert read(sharded).zero == 2
-    assert read(megatron(fp8="hybrid")).precision == "fp8"
-    assert read(megatron(bf16=False, fp16=True)).precision == "fp16"
-    assert read(megatron(recompute_granularity="full")).recompute == "full"
-    assert read(megatron(recompute_granularity="selective")).recompute == "selective"
-    modules = megatron(recompute_granularity="selective", recompute_modules=["layernorm", "moe_act"])
-    assert read(modules).recompute == "norm+act"
-    experts = read(
-        megatron(
-            num_experts=8,
-            moe_ffn_hidden_size=14336,
-            expert_tensor_parallel_size=1,
-            overlap_moe_expert_parallel_comm=True,
-        )
-    )
+    selective = {"recompute_granularity": "selective"}
+    for switches, column, value in (
+        ({"group_query_attention": False, "num_query_groups": 1}, "kv_heads", None),
+        ({"use_distributed_optimizer": False}, "zero", 0),
+        ({"use_torch_fsdp2": True}, "zero", 3),
+        ({"use_megatron_fsdp": True, "data_parallel_sharding_strategy": "optim_grads"}, "zero", 2),
+        ({"fp8": "hybrid"}, "precision", "fp8"),
+        ({"bf16": False, "fp16": True}, "precision", "fp16"),
+        ({"recompute_granularity": "full"}, "recompute", "full"),
+        (selective, "recompute", "selective"),
+        (selective | {"recompute_modules": ["layernorm", "moe_act"]}, "recompute", "norm+act"),
+    ):
+        assert getattr(read(megatron(**switches)), column) == value
+    switches = {"expert_tensor_parallel_size": 1, "overlap_moe_expert_parallel_comm": True}
+    experts = read(megatron(num_experts=8, moe_ffn_hidden_size=14336, **switches))
     assert (experts.experts, experts.topk, experts.ffn, experts.ep_overlap) == (8, 2, 14336, 1)
     assert "ETP=1" in experts.notes
 
