@@ -1,3 +1,3 @@
-"""What share of the time a cluster trains: failures, checkpoints, restarts and spares in closed
+"""Share of time in which a cluster trains: failures, checkpoints, restarts and spares in closed
 form (docs/days.md).
 """

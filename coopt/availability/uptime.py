@@ -1,19 +1,19 @@
-r"""How often training is interrupted, and what share of the time trains beside checkpoints, losses
-and restarts.
+r"""Rates of interruptions, and the share of time left for training by checkpoints, lost work and
+restarts.
 
-Rates of parts times their counts say how often a run ends, and how often an HB domain has too few
-GPUs.
+The rates of parts times their counts give the rate at which a run ends, and the probability that an
+HB domain has too few GPUs.
 
-Failures come at a rate :math:`\lambda`, at any moment, during restarts and checkpoints too. Between
-two checkpoints of
-:math:`\delta` seconds lie T seconds of training; what was done since the last one is lost, and R
-seconds go by before training goes on. An interval, with all its failed attempts, then takes (Daly,
-FGCS 22 (2006), equation 20)
+Failures occur at a rate :math:`\lambda`, also during restarts and checkpoints. Between two
+checkpoints of :math:`\delta` seconds lie T seconds of training; a failure loses the work since the
+last checkpoint, and training resumes R seconds later. An interval with all its failed attempts then
+takes (Daly, FGCS 22 (2006), equation 20)
 
 .. math:: E = e^{\lambda R} \frac{e^{\lambda (T + \delta)} - 1}{\lambda}
 
-seconds on average, and T / E of the time trains. That is largest where :math:`\lambda T = 1 -
-e^{-\lambda (T+\delta)}`; for rare failures it is Young's :math:`\sqrt{2 \delta / \lambda}`.
+seconds on average, and the share T / E of the time is spent on training. It is maximal where
+:math:`\lambda T = 1 - e^{-\lambda (T+\delta)}`; for rare failures that is Young's :math:`\sqrt{2
+\delta / \lambda}`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ TINY = 1e-280  # of probabilities that are nothing, and would be divided by
 
 @dataclass(frozen=True, kw_only=True)
 class PartCounts:
-    """Parts whose failure ends a run: GPUs that train, their NICs, HB domains that train; ends of
-    links and switches where NICs have one port.
+    """Number of parts whose failure ends a run: training GPUs, their NICs, training HB domains;
+    ends of links and switches if NICs have one port.
 
-    Numbers, or arrays of one shape: a network has other optics and switches with other uplinks.
+    Numbers, or arrays of one shape, since networks differ in optics and in switches with other
+    uplinks.
     """
 
     gpus: int
@@ -54,10 +55,10 @@ class PartCounts:
 
 
 def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
-    """Interruptions of training in an hour.
+    """Return the number of interruptions of training per hour.
 
-    Parts fail independently of each other, so that rates add up: that is what published runs show
-    (arXiv 2410.21680: time between failures falls as one over the number of nodes).
+    Parts fail independently, so that rates add up, as published runs show (arXiv 2410.21680: time
+    between failures falls as one over the number of nodes).
     """
     rate = {name: failures.at(at) for name, failures in rates.of_part.items()}
     of_gpus = counts.gpus * (rate["gpu"] + rate["hbm"] + rate["software"])
@@ -74,18 +75,18 @@ def failures_per_hour(rates: FailureRates, at: str, counts: PartCounts) -> Any:
 def domain_lost(
     availability: Availability, *, size: int, active: int, nics_per_gpu: int, gpus_per_nic: int = 1
 ) -> float:
-    """Probability that an HB domain has fewer working GPUs than have to train.
+    """Return the probability that an HB domain has fewer working GPUs than must train.
 
-    A GPU is gone while it, its memory or one of its NICs is repaired, all GPUs of a host while the
-    host is, and all of a domain while what they share is. GPUs beyond `active` are hot spares: they
-    stand in for those that are gone.
+    A GPU is unavailable during repairs of itself, its memory or one of its NICs; all GPUs of a host
+    during repairs of the host; and all of a domain during repairs of shared parts. GPUs beyond
+    `active` are hot spares.
 
     Parameters
     ----------
     size, active
         GPUs of the domain, and how many of them train.
     gpus_per_nic
-        GPUs of a host that are gone with one NIC, where each has one.
+        GPUs of a host that depend on the same NIC.
     """
     rates, hours = availability.rates, availability.repair_hours
     rate = {name: failures.at(availability.at) for name, failures in rates.of_part.items()}
@@ -109,8 +110,8 @@ def domain_lost(
 
 
 def _enough_of(gpus: int, most_gone: int, gpu: float, nic: float, gpus_per_nic: int) -> float:
-    """Probability that no more than `most_gone` of some GPUs are gone, alone or with a NIC that
-    they share.
+    """Return the probability that at most `most_gone` of some GPUs are unavailable, alone or with a
+    shared NIC.
     """
     nics = gpus // gpus_per_nic
     return math.fsum(
@@ -121,7 +122,7 @@ def _enough_of(gpus: int, most_gone: int, gpu: float, nic: float, gpus_per_nic: 
 
 
 def _repaired_share(per_year: float, hours: float) -> float:
-    """Share of the time that a part is under repair."""
+    """Return the share of time that a part is under repair."""
     repair_ratio = per_year / HOURS_PER_YEAR * hours
     return repair_ratio / (1.0 + repair_ratio)
 
@@ -151,31 +152,29 @@ def binomial_up_to(n: int, p: float, k: int) -> float:
 
 
 def enough_domains(lost_share: float, domains: int, spares: int) -> float:
-    """Share of the time in which as many domains as train are whole, of those and the ones that
-    stand by.
-    """
+    """Return the share of time with enough working domains, including spares, to train."""
     return binomial_up_to(domains + spares, lost_share, spares)
 
 
 def throughput_without(
     lost_gpus: float, *, domains: int, size: int, active: int, of_replica: int, spares: int = 0
 ) -> float:
-    """Mean share of the replicas that train while a share of the GPUs is gone, at random.
+    """Return the mean share of replicas that train while a share of the GPUs, chosen at random, is
+    unavailable.
 
-    A domain with fewer working GPUs than train does not train, and a replica needs `of_replica`
-    whole ones: those are packed together, so that there are as many replicas as whole domains allow
-    for.
+    A domain with fewer working GPUs than required does not train, and a replica needs `of_replica`
+    whole domains: working domains are combined into as many replicas as possible.
 
     Parameters
     ----------
     lost_gpus
-        Share of all GPUs that are gone.
+        Share of all GPUs that are unavailable.
     domains, size, active
-        HB domains that train, the GPUs of each, and how many of these train.
+        Training HB domains, GPUs per domain, and how many of these train.
     of_replica
-        Domains of one data-parallel replica.
+        Domains per data-parallel replica.
     spares
-        Domains that stand by.
+        Spare domains.
     """
     gone, all_domains = 1.0 - binomial_up_to(size, lost_gpus, size - active), domains + spares
     replicas = domains // of_replica
@@ -188,17 +187,17 @@ def throughput_without(
 
 @lru_cache(maxsize=1 << 16)
 def waiting_variance_s(lost_share: float, domains: int, spares: int, repair_s: float) -> float:
-    r"""Variance of the time in which domains enough are whole, for each second (s), as they are
-    lost and repaired.
+    r"""Return the variance of the total time with enough working domains, per second (s), as
+    domains fail and are repaired.
 
     With :math:`\pi_i` the probability of i lost domains, :math:`C_i` that of at most i,
-    :math:`\lambda_i` the rate at which another one is lost and A the share of time with domains
-    enough, up to S lost ones,
+    :math:`\lambda_i` the rate at which another one is lost and A the share of time with enough
+    domains, up to S lost ones,
 
     .. math:: \sigma^2 = 2 \sum_{i \le S} \frac{(1 - A)^2 C_i^2}{\lambda_i \pi_i}
         + 2 \sum_{i > S} \frac{A^2 (1 - C_i)^2}{\lambda_i \pi_i}
 
-    which holds for any birth and death chain. A domain is lost for as long as a repair takes.
+    which holds for any birth-death chain. A domain is unavailable for the time of a repair.
     """
     all_domains = domains + spares
     if lost_share <= 0.0 or lost_share >= 1.0 or repair_s <= 0.0:
@@ -229,11 +228,11 @@ STEPS = 60
 
 
 def best_interval_s(per_s: Any, checkpoint_s: float) -> Floats:
-    """Training between two checkpoints with which most of the time trains (s); infinite without
-    failures.
+    """Return the training time between checkpoints that maximises the share of time in training
+    (s); infinite without failures.
 
-    Solves x + ln(1 - x) + c = 0 for x = lambda T and c = lambda delta by Newton steps, which from
-    above the root fall.
+    Solves x + ln(1 - x) + c = 0 for x = lambda T and c = lambda delta by Newton's method, which
+    decreases monotonically from above the root.
     """
     rate = np.asarray(per_s, dtype=np.float64)
     cost = rate * checkpoint_s
@@ -248,13 +247,13 @@ def best_interval_s(per_s: Any, checkpoint_s: float) -> Floats:
 
 
 def trained_share(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: float) -> Floats:
-    """Share of the time that trains, by the equation above; 1 without failures where no checkpoint
-    is ever written.
+    """Return the share of time in training, by the equation above; 1 without failures and
+    checkpoints.
 
     Parameters
     ----------
     per_s
-        Failures in a second.
+        Failures per second.
     interval_s, checkpoint_s, restart_s
         T, delta and R (s).
     """
@@ -270,12 +269,12 @@ TERMS, LARGE = 40, 4.0  # of a series, and where its closed form loses no digits
 
 
 def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: float) -> Floats:
-    r"""Variance of what an interval takes with all its failed attempts, for each second that trains
-    (s).
+    r"""Return the variance of the duration of an interval with all its failed attempts, per second
+    of training (s).
 
-    An attempt of a seconds fails with :math:`1 - p = 1 - e^{-\lambda a}`, after Y seconds, and so
-    do restarts. Failures before a success follow a geometric law, so that with :math:`N = (1 - p) /
-    p` of them on average
+    An attempt of a seconds fails with probability :math:`1 - p = 1 - e^{-\lambda a}`, after Y
+    seconds, and so do restarts. The number of failures before a success is geometrically
+    distributed, so that with its mean :math:`N = (1 - p) / p`
 
     .. math:: \mathrm{Var} = N \, \mathrm{Var}(Y + Z) + \frac{N}{p} \, \mathrm{E}[Y + Z]^2
 
@@ -294,8 +293,8 @@ def variance_s(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s: f
 def _attempts(
     rate: Floats, length_s: Floats, extra_s: Floats, extra_variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean and variance of attempts until one succeeds, where each failure takes some more
-    seconds.
+    """Return mean and variance of the duration of attempts until one succeeds, where each failure
+    adds some time.
     """
     # exp of far more would overflow, and nothing gets done here already
     u = np.minimum(rate * length_s, HOPELESS)
@@ -311,8 +310,8 @@ def _attempts(
 
 
 def _partial(u: Floats, power: int) -> Floats:
-    """The integral of y^k u exp(-u y) over y from 0 to 1, for k = 1 or 2: by its series where u is
-    not large.
+    """Return the integral of y^k u exp(-u y) over y from 0 to 1, for k = 1 or 2, by its series
+    unless u is large.
     """
     small, term, total = np.minimum(u, LARGE), np.minimum(u, LARGE), np.zeros_like(u)
     for k in range(TERMS):
@@ -329,17 +328,16 @@ def _partial(u: Floats, power: int) -> Floats:
 def promised_share(
     span_s: float, deviations: float, *, mean: Any, variance_s: Any, running: float, waits_s: float
 ) -> Any:
-    r"""Share of a span that trains with a probability: what is done in it is, with that
-    probability, no less.
+    r"""Return the share of a span that is spent on training with a given probability, or more.
 
-    Work of W seconds takes m W on average, with a variance of v W; domains enough are whole for a
-    share A of the time, whose total has a variance of :math:`\sigma^2` a second. Many intervals add
-    up to a normal law, so that W seconds are done in the span D with z standard deviations to spare
-    where
+    W seconds of work take m W on average, with a variance of v W; enough domains work for a share A
+    of the time, whose total has a variance of :math:`\sigma^2` per second. The sum of many
+    intervals is normally distributed, so that W seconds of work fit into the span D with a margin
+    of z standard deviations if
 
     .. math:: \frac{m}{A} W + \frac{z}{A} \sqrt{\left(v + \frac{\sigma^2 m}{A}\right) W} \le D
 
-    which is solved for W. Without z it is A / m.
+    which is solved for W. Without z the share is A / m.
     """
     a, b = mean / running, deviations / running * np.sqrt(variance_s + waits_s * mean / running)
     root = 2 * span_s / (b + np.sqrt(b * b + 4 * a * span_s))
@@ -348,11 +346,11 @@ def promised_share(
 
 @dataclass(frozen=True, kw_only=True)
 class Interruptions:
-    """Failures in a second and the training between checkpoints (s), for each network; checkpoint
-    and restart (s).
+    """Failures per second and training time between checkpoints (s) for each network, and
+    checkpoint and restart times (s).
 
-    `trained` is the share of the time that trains while domains enough are whole, `variance_s` how
-    far a second of training spreads.
+    `trained` is the share of time in training while enough domains work, and `variance_s` the
+    variance per second of training.
     """
 
     per_s: Floats
@@ -366,7 +364,7 @@ class Interruptions:
 def interruptions(
     availability: Availability, workload: Workload, counts: PartCounts
 ) -> Interruptions:
-    """What interrupts a workload on networks with so many parts."""
+    """Return the interruptions of a workload on networks with these numbers of parts."""
     per_s = np.asarray(failures_per_hour(availability.rates, availability.at, counts)) / HOUR_S
     transfer_s = checkpoint_bytes(workload) / (
         availability.checkpoint_gbyte_s_per_gpu * 1e9 * counts.gpus
@@ -402,8 +400,8 @@ def promise(
     running: float,
     waits_s: float,
 ) -> Any:
-    """The share of its days that a workload can count on; without a bound on days that of the
-    mean.
+    """Return the share of its days that a workload can rely on; the mean share if its bound is not
+    in days.
     """
     if availability.confidence is None or workload.train_days is None:
         return running * interruption.trained

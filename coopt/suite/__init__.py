@@ -1,3 +1,1 @@
-"""Many cases of one study: expand a grid, run every case once, keep the answers as rows. Knows
-nothing of pictures.
-"""
+"""Suites of cases: grids are expanded, every case is run once, and answers are stored as rows."""

@@ -1,4 +1,6 @@
-"""A whole run: what is known already, the cases worked through on a pool, and the table of all."""
+"""A run of a suite: finds finished cases, runs the others on a pool, and writes the table of
+results.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,15 @@ WRITE_S = 60.0  # between two versions of the table while a run goes on
 
 
 def work_through(cases: Iterable[Case], pool: WorkerPool, on_outcome: OnOutcome) -> None:
-    """Have every case answered; `on_outcome` hears each outcome in the caller's thread as soon as
-    it is there.
+    """Run every case; `on_outcome` is called with each outcome in the caller's thread.
 
-    When a pool breaks, one of the cases in it is to blame. Each of them is handed over again,
-    alone: the one that breaks the pool a second time is recorded as failed, and the others go on.
+    If a pool breaks, one of its cases is the cause. Each of them is submitted again, alone: the one
+    that breaks the pool again is recorded as failed, and the others continue.
 
     Raises
     ------
     PoolLostError
-        When nobody is left who could work on the rest.
+        If no worker is left for the remaining cases.
     """
     waiting: deque[Case] = deque(cases)
     while waiting:
@@ -46,8 +47,8 @@ def work_through(cases: Iterable[Case], pool: WorkerPool, on_outcome: OnOutcome)
 
 
 def _hand_over(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) -> list[Case]:
-    """Hand over all that waits, a few at a time; ends early when the pool breaks, with the cases
-    that were in it.
+    """Submit all waiting cases, a few at a time; if the pool breaks, return the cases that were in
+    it.
     """
     at_work: dict[Future[str], Case] = {}
     suspects: list[Case] = []
@@ -73,7 +74,7 @@ def _hand_over(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) ->
 
 
 def _outcome(case: Case, future: Future[str]) -> Outcome | None:
-    """What came of a case; None where the pool broke."""
+    """Return the outcome of a case, or None if the pool broke."""
     if future.cancelled():
         raise PoolLostError
     error = future.exception()
@@ -90,11 +91,11 @@ def _failed(case: Case, reason: str) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a run did.
+    """Statistics of a run.
 
-    `cases` are rows when all is done; `asked` are different questions among them, `kept` of which
-    had an answer before and `worked` were worked on now. `damaged` files could not be trusted.
-    `stopped` says why the run ended early.
+    `cases` become rows when all are done; `asked` are the distinct questions among them, of which
+    `kept` were answered before and `worked` were run now. `damaged` files were invalid. `stopped`
+    states why the run ended early.
     """
 
     suite: str
@@ -110,7 +111,7 @@ class Summary:
     stopped: str | None
 
     def document(self) -> dict[str, Any]:
-        """The summary as a table for one JSON document."""
+        """Return the summary as a JSON object."""
         return asdict(self)
 
 
@@ -138,13 +139,13 @@ class Driver:
         self.started = self.written = time.perf_counter()
 
     def _known(self, case: Case) -> Outcome | None:
-        """What is known of a case; None where there is nothing, or a plan that does not verify."""
+        """Return the stored outcome of a case; None if missing, or if its plan does not verify."""
         outcome = self.folder.outcome_of(case.case_id)
         return outcome if outcome is not None and verified(case, outcome) else None
 
     def run(self, pool_of: Callable[[], WorkerPool]) -> Summary:
-        """Work on what has no answer and write the table; Ctrl-C ends it with everything that is
-        finished.
+        """Run all cases without an answer and write the table; after Ctrl-C it holds the finished
+        ones.
         """
         stop_reason = None
         open_cases = [case for case_id, case in self.asked.items() if case_id not in self.outcomes]
@@ -184,7 +185,7 @@ class Driver:
             raise KeyboardInterrupt
 
     def _tell(self) -> None:
-        """Cases done, failures, and the time left at the pace of this run."""
+        """Report finished and failed cases, and the estimated time left."""
         answered, all_of_them, worked_now = len(self.outcomes), len(self.asked), len(self.worked)
         elapsed_s = time.perf_counter() - self.started
         parts = [f"{answered:,} of {all_of_them:,}"]
@@ -224,7 +225,7 @@ class Driver:
 
 
 def _work(cases: list[Case], pool_of: Callable[[], WorkerPool], on_outcome: OnOutcome) -> None:
-    """Work through cases on a pool of their own, which does not outlive an end before its time."""
+    """Run cases on a pool of their own, which is closed even after an early end."""
     pool = pool_of()
     try:
         work_through(cases, pool, on_outcome)
@@ -249,25 +250,23 @@ def run_suite(
     resume: bool = False,
     on_progress: OnProgress = lambda step: None,
 ) -> Summary:
-    """Answer every case of a suite file and keep the results in a folder.
+    """Run every case of a suite file and store the results in a folder.
 
     Parameters
     ----------
     output
         The folder; None for `out/NAME`.
     workers
-        Processes of this machine, each with one solver thread; None for one for each core this
-        process may use.
+        Number of local processes, each with one solver thread; None for one per available core.
     scheduler
-        Address of a Dask scheduler whose workers do the work instead.
+        Address of a Dask scheduler whose workers are used instead.
     resume
-        Whether the folder may hold results of this suite; what is answered there is not asked
-        again.
+        Whether the folder may hold results of this suite; answered cases are not run again.
 
     Raises
     ------
     InstanceError
-        When the suite, the folder or the scheduler cannot be used; nothing was run then.
+        If the suite, the folder or the scheduler cannot be used; no case was run then.
     """
     check_parquet()
     study = read_study(path)

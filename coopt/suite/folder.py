@@ -1,12 +1,11 @@
-"""The folder of a run: one writer at a time, every answer in a file of its own, trusted only when
-whole.
+"""The folder of a run: a single writer, and one file per answer, which is validated when read.
 
-What came of a case is one row of a table.
+The outcome of a case is one row of a table.
 
 DIR/suite.json        the suite and the published figures it names
 DIR/cases/ID.json     the outcome of a case, with its plan
-DIR/journal.jsonl     a line for every case that was worked on
-DIR/results.parquet   one row a case
+DIR/journal.jsonl     a line for every case that was run
+DIR/results.parquet   one row per case
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ Status = Literal["optimal", "feasible", "infeasible", "unknown", "fastest", "ref
 
 @contextmanager
 def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[RunFolder]:
-    """The folder of a run, for this process alone.
+    """Open the folder of a run for this process alone.
 
     Raises
     ------
     InstanceError
-        When another run is at work there, when it holds something and `resume` is not asked for, or
-        when what it holds is another suite.
+        If another run uses the folder, if it is not empty without `resume`, or if it belongs to
+        another suite.
     """
     folder = RunFolder(Path(place))
     folder.check(study, resume=resume)
@@ -64,7 +63,7 @@ def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[Run
 
 
 def _lock(handle: int, place: str | Path) -> None:
-    """Hold the folder until this process ends, however it ends."""
+    """Lock the folder until this process ends, however it ends."""
     import fcntl
 
     try:
@@ -76,7 +75,7 @@ def _lock(handle: int, place: str | Path) -> None:
 
 
 def read_kept_study(place: str | Path) -> Study:
-    """The suite that a folder holds the results of."""
+    """Return the suite whose results a folder holds."""
     file = Path(place) / SUITE
     text = read_text(file, "the suite of a run", "a folder that `coopt suite run` wrote")
     try:
@@ -88,7 +87,7 @@ def read_kept_study(place: str | Path) -> Study:
 
 
 def read_results(place: str | Path) -> tuple[Study, list[Row]]:
-    """The suite of a folder and the rows of its results, complete or so far."""
+    """Return the suite of a folder and the rows of its (possibly incomplete) results."""
     check_parquet()
     return read_kept_study(place), read_rows(Path(place) / RESULTS)
 
@@ -102,7 +101,7 @@ class RunFolder:
         self.results = root / RESULTS
 
     def check(self, study: Study, *, resume: bool) -> None:
-        """Refuse a folder with anything else in it."""
+        """Refuse a folder with other content."""
         if self.root.exists() and not self.root.is_dir():
             raise InstanceError(f"{self.root}: is a file, needs the name of a folder")
         if not self.root.is_dir() or not self._holds_something():
@@ -118,7 +117,7 @@ class RunFolder:
             )
 
     def _holds_something(self) -> bool:
-        """Whether there is more than a run leaves that was ended before its first answer."""
+        """Whether there is more than a run leaves that ended before its first answer."""
         names = {path.name for path in self.root.iterdir() if not path.name.startswith(".")}
         if names - {SUITE, self.cases.name} or (
             self.cases.is_dir() and any(self.cases.glob("[!.]*"))
@@ -129,13 +128,13 @@ class RunFolder:
         return False
 
     def sweep(self) -> None:
-        """Remove what a run that was killed while it wrote left half done."""
+        """Remove incomplete files of a run that was killed while writing."""
         for place in (self.root, self.cases):
             for leftover in place.glob(".*.tmp"):
                 leftover.unlink()
 
     def outcome_of(self, case_id: str) -> Outcome | None:
-        """What is known of a case; None where there is nothing, or nothing that can be trusted."""
+        """Return the stored outcome of a case; None if missing or invalid."""
         try:
             outcome = Outcome.model_validate_json((self.cases / f"{case_id}.json").read_bytes())
         except (OSError, ValidationError):
@@ -143,11 +142,11 @@ class RunFolder:
         return outcome if outcome.case_id == case_id else None
 
     def has(self, case_id: str) -> bool:
-        """Whether there is a file of that case, to be trusted or not."""
+        """Whether there is a file for that case, valid or not."""
         return (self.cases / f"{case_id}.json").exists()
 
     def keep(self, outcome: Outcome) -> None:
-        """Write what came of a case, then say so in the journal."""
+        """Write the outcome of a case, then record it in the journal."""
         write_text(
             self.cases / f"{outcome.case_id}.json",
             outcome.model_dump_json(by_alias=True, indent=1) + "\n",
@@ -173,10 +172,10 @@ class AnyToAny(Record):
 
 
 class Outcome(Record):
-    """The answer to one case: a plan, an evaluation of the fastest design, or sentences that say
-    why there is none.
+    """Outcome of a case: a plan, an evaluation of the fastest design, or sentences that explain why
+    there is none.
 
-    `cpu_s` and `wall_s` are those of the process that worked on it.
+    `cpu_s` and `wall_s` are times of the process that ran the case.
     """
 
     schema_: Annotated[Literal["coopt-case/1"], Field(alias="schema")] = "coopt-case/1"
@@ -193,14 +192,12 @@ class Outcome(Record):
 
     @property
     def answered(self) -> bool:
-        """Whether this is an answer for good; a case that failed may succeed when it is asked
-        again.
-        """
+        """Whether this is a final answer; a failed case may succeed in another run."""
         return self.status != "failed"
 
 
 def network_of(cost: Cost) -> dict[str, float]:
-    """Purchase (USD) and power (W) of switches and optics alone."""
+    """Return purchase cost (USD) and power (W) of switches and optics."""
     items = [item for item in cost.items if item.kind in ("switch", "optics")]
     return {
         "network_usd": sum(item.usd for item in items),
@@ -209,7 +206,7 @@ def network_of(cost: Cost) -> dict[str, float]:
 
 
 def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
-    """The row of a case: its axes, the columns of `COLUMNS` with None where nothing is known, all
+    """Return the row of a case: its axes, then `COLUMNS`, with None for unknown values, over all
     workloads.
     """
     answer = outcome.plan or outcome.fastest
@@ -239,8 +236,8 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
 
 
 def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
-    """How every workload runs, on a network that grows in the end; one that sites train together
-    runs on each of them.
+    """Yield the final results of every workload; one that sites train together has results at each
+    of them.
     """
     if not isinstance(answer, Plan):
         yield from answer.workloads
@@ -266,7 +263,7 @@ def _search_row(plan: Plan) -> Row:
 
 
 def _cost_row(cost: Cost, outcome: Outcome) -> Row:
-    """What the plan costs, and what its switches and optics save against any-to-any."""
+    """Return the cost of a plan, and the savings of its switches and optics over any-to-any."""
     network = network_of(cost)
     row: Row = {
         "capex_usd": cost.capex_usd,

@@ -1,7 +1,7 @@
-"""The form of a suite file: grids of cases, tables and pictures that show them, and the published
-figures it names.
+"""The format of suite files: grids of cases, tables and figures of results, and published data to
+compare.
 
-Every combination of a grid is a case, with its instance resolved and an identity.
+Every combination of a grid is a case, with a resolved instance and an identity.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ Word = Annotated[str, AfterValidator(_plain)]
 
 
 class LinkedValue(Table):
-    """One value of an axis that stands for several changes, shown by its label."""
+    """A value of an axis that stands for several changes, with a label."""
 
     label: Label
     set: dict[str, Any]
 
 
 def column_of(axis: str) -> str:
-    """The column of an axis: `network.max_tiers` is `network_max_tiers`."""
+    """Return the column name of an axis: `network_max_tiers` for `network.max_tiers`."""
     return re.sub(r"\W+", "_", axis).strip("_").lower()
 
 
 class CaseGrid(Table):
-    """Cases: every instance with every combination of the values of `vary`, each key once."""
+    """A grid of cases: every instance with every combination of the values in `vary`."""
 
     name: Word
     instances: Annotated[
@@ -104,7 +104,7 @@ class CaseGrid(Table):
 
 
 class View(Table):
-    """What a table and a picture have in common."""
+    """Common fields of tables and figures."""
 
     name: Word
     title: Name
@@ -122,13 +122,13 @@ class View(Table):
 
 
 class TableView(View):
-    """Columns of the results, beside those of the same name that were published."""
+    """A table of result columns next to published columns of the same name."""
 
     columns: Annotated[tuple[str, ...], one_or_many, Field(min_length=1)]
 
 
 class FigureView(View):
-    """One column over another, one line for each value of `group`."""
+    """A plot of one column over another, with one line per value of `group`."""
 
     x: str
     y: str
@@ -154,12 +154,12 @@ class FigureView(View):
 
     @property
     def published_column(self) -> str:
-        """The column that published points have on the y axis."""
+        """The published column on the y axis."""
         return "share" if self.share_of else self.y
 
 
 class Suite(Table):
-    """Many cases, and how to show what came of them."""
+    """A set of cases, and the views of their results."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Word
@@ -187,7 +187,7 @@ class Suite(Table):
         return complaints
 
     def _strangers(self) -> list[str]:
-        """Columns that a table or a picture names and no case of its grid has."""
+        """Return columns named in a view that no case of its grid has."""
         complaints = []
         grids = {grid.name: grid for grid in self.grid}
         for view in (*self.table, *self.figure):
@@ -214,7 +214,7 @@ class Suite(Table):
 
 
 def columns_named(view: View) -> list[str]:
-    """Every column of the results that a view names."""
+    """Return every result column that a view names."""
     columns = [*view.where]
     if isinstance(view, TableView):
         columns += view.columns
@@ -224,8 +224,8 @@ def columns_named(view: View) -> list[str]:
 
 
 class Study(Record):
-    """All that a report of the results needs beside them; `published` has the rows of each view by
-    its name.
+    """A suite with the data for a report; `published` holds the published rows of each view by its
+    name.
     """
 
     suite: Suite
@@ -233,7 +233,7 @@ class Study(Record):
 
 
 def read_study(path: str | Path) -> Study:
-    """Read a suite file and the published figures it names; InstanceError holds every complaint."""
+    """Read a suite file and the published data it names; InstanceError holds all complaints."""
     file = Path(path)
     table = read_toml(file, "a suite (docs/suites.md says what stands in one)")
     try:
@@ -249,7 +249,7 @@ def read_study(path: str | Path) -> Study:
 
 
 def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
-    """The rows of a CSV: numbers where they can be, None where empty."""
+    """Read rows of a CSV file: numbers where possible, None for empty cells."""
     assert view.published is not None
     file = folder / view.published
     reader = csv.DictReader(
@@ -286,8 +286,9 @@ def _cell(text: str | None) -> float | str | None:
 class Case:
     """One question of a suite.
 
-    `axes` has the value of each axis by column; `question` is the resolved instance as JSON, empty
-    where `refusal` says why there is none. Cases that ask the same have the same `case_id`.
+    `axes` holds the value of each axis by column; `question` is the resolved instance as JSON,
+    empty if `refusal` states why it is invalid. Cases with the same question have the same
+    `case_id`.
     """
 
     case_id: str
@@ -301,18 +302,18 @@ class Case:
 
 
 def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
-    """Every case in the order of the file.
+    """Return every case in the order of the file.
 
     Parameters
     ----------
     folder
-        Where the suite file lies: its instances are named from there.
+        Folder of the suite file, which instance paths are relative to.
 
     Raises
     ------
     InstanceError
-        When a key leads nowhere, or a grid has no case that can be asked. A combination that cannot
-        be asked becomes a case with a refusal.
+        If a key does not exist, or a grid has no valid case. Other invalid combinations become
+        cases with a refusal.
     """
     cases: list[Case] = []
     complaints: list[str] = []
@@ -348,7 +349,7 @@ def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
 
 
 def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
-    """The label of one value of an axis, and what it changes."""
+    """Return the label of a value of an axis, and its changes."""
     if isinstance(value, dict) and value.keys() == {"label", "set"}:
         try:
             linked_value = LinkedValue.model_validate(value)
@@ -393,7 +394,7 @@ def _case(
 
 
 def one_thread(instance: Instance) -> Instance:
-    """The instance as a suite asks it: cases run side by side, so each has one solver thread."""
+    """Return the instance with a single solver thread, as cases run in parallel."""
     return instance.model_copy(update={"solver": instance.solver.model_copy(update={"threads": 1})})
 
 

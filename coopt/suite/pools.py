@@ -1,4 +1,4 @@
-"""Where cases are worked on: processes of this machine, or a Dask cluster. Both through
+"""Pools of workers that run cases: local processes, or a Dask cluster, through
 `concurrent.futures`.
 """
 
@@ -31,41 +31,37 @@ them.
 
 
 class PoolLostError(Exception):
-    """No worker is left for the cases that remain."""
+    """No worker is left for the remaining cases."""
 
 
 class WorkerPool(Protocol):
-    """Workers that answer cases."""
+    """Workers that run cases."""
 
     @property
     def slots(self) -> int:
-        """Cases to hand over at once, so that no worker waits for the next."""
+        """Number of cases to submit at once to keep all workers busy."""
 
     def submit(self, case: Case) -> Future[str]:
-        """Hand a case over; the result is its outcome as JSON, or BrokenExecutor when a worker
-        died.
-        """
+        """Submit a case; the result is its outcome as JSON, or BrokenExecutor if a worker died."""
 
     def renew(self) -> None:
-        """Start new workers in place of those of a broken pool."""
+        """Replace the workers of a broken pool."""
 
     def close(self) -> None:
-        """End a pool that has nothing left to do."""
+        """Close an idle pool."""
 
     def abandon(self) -> None:
-        """End at once, whatever the workers are at."""
+        """Terminate the workers at once, even if busy."""
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Processes started here never hear Ctrl-C, not even while they import: they keep the mask they
-    start with.
-    """
+    """Start processes that ignore Ctrl-C from the beginning, as they inherit the signal mask."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -74,8 +70,8 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 class LocalPool:
-    """Processes of this machine, started anew and not forked: a solver with threads does not
-    survive a fork.
+    """Local processes, spawned rather than forked: a solver with threads does not survive a
+    fork.
     """
 
     def __init__(self, workers: int) -> None:
@@ -93,16 +89,16 @@ class LocalPool:
 
     @property
     def slots(self) -> int:
-        """Two cases for each worker, so that none waits for its next."""
+        """Two cases per worker, so that none is idle."""
         return 2 * self.workers
 
     def submit(self, case: Case) -> Future[str]:
-        """Hand a case over, which may start a process."""
+        """Submit a case, which may start a process."""
         with _ignoring_interrupts():
             return _handed(self._executor, case)
 
     def renew(self) -> None:
-        """Start new workers, and see one of them alive."""
+        """Start new workers and check that one of them responds."""
         self.abandon()
         self._start()
         try:
@@ -111,26 +107,27 @@ class LocalPool:
             raise PoolLostError from None
 
     def close(self) -> None:
-        """End the workers, which have nothing left to do."""
+        """Stop the idle workers."""
         self._executor.shutdown()
         self._lifeline.close()
 
     def abandon(self) -> None:
-        """End the workers with their lifeline."""
+        """Stop the workers by closing their lifeline."""
         self._lifeline.close()
         self._executor.shutdown(cancel_futures=True)
 
 
 def begin_worker(lifeline: Connection) -> None:
-    """Prepare a worker: one thread, rarely a look for cycles, and gone when its starter is.
+    """Initialise a worker: one thread, infrequent garbage collection, and an end with the parent
+    process.
 
-    It is deaf to SIGTERM, which a broken pool sends to all its workers: each ends in order, by its
-    lifeline.
+    It ignores SIGTERM, which a broken pool sends to all its workers: each ends by its lifeline
+    instead.
 
     Parameters
     ----------
     lifeline
-        One end of a pipe; when the other end closes, by will or by death, the worker ends at once.
+        One end of a pipe; the worker ends as soon as the other end is closed.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     collect_rarely()
@@ -150,8 +147,8 @@ def _end_with(lifeline: Connection) -> None:
 
 
 class DaskPool:
-    """A Dask cluster that runs already. It hands a case on when a worker dies, and blames a case
-    after some deaths.
+    """A running Dask cluster. It reassigns a case if a worker dies, and fails the case after
+    several deaths.
     """
 
     START_S = 10.0  # until a scheduler has to answer
@@ -179,8 +176,8 @@ class DaskPool:
 
     @property
     def slots(self) -> int:
-        """Two for each thread of the workers there are, which may come and go; what it was last
-        where nobody says.
+        """Two cases per thread of the current workers; the last known number if the scheduler does
+        not respond.
         """
         moment = time.monotonic()
         if moment - self._counted > self.COUNT_S:
@@ -190,26 +187,26 @@ class DaskPool:
         return 2 * max(1, self._threads)
 
     def submit(self, case: Case) -> Future[str]:
-        """Hand a case over."""
+        """Submit a case."""
         if self._client.status in ("closing", "closed"):
             raise PoolLostError
         return _handed(self._executor, case)
 
     def renew(self) -> None:
-        """A cluster renews itself."""
+        """Do nothing, since a cluster replaces its own workers."""
         raise AssertionError("a Dask pool does not break")
 
     def close(self) -> None:
-        """Leave the cluster, which forgets what is still to do."""
+        """Disconnect from the cluster, which drops pending cases."""
         self._client.close()
 
     def abandon(self) -> None:
-        """Leave the cluster, as `close` does."""
+        """Disconnect from the cluster, like `close`."""
         self.close()
 
 
 def _handed(executor: Executor, case: Case) -> Future[str]:
-    """A case handed to any executor, as text, so that a worker needs nothing but coopt."""
+    """Submit a case to an executor as text, so that a worker needs only coopt."""
     from coopt.suite.work import outcome_json
 
     return executor.submit(outcome_json, __version__, case.case_id, case.action, case.question)

@@ -1,7 +1,6 @@
-"""The table of results: the columns of every row, and the Parquet file they are kept in.
+"""The table of results: its columns, and the Parquet file that stores it.
 
-`docs/suites.md` says what each column means. Axes of a grid become columns of their own, before
-these.
+`docs/suites.md` explains each column. The axes of a grid are additional columns in front.
 """
 
 from __future__ import annotations
@@ -87,13 +86,13 @@ OF_A_WORKLOAD = tuple(COLUMNS)[list(COLUMNS).index("workload") : list(COLUMNS).i
 
 
 def check_parquet() -> None:
-    """Refuse a run whose results could not be written, before it starts."""
+    """Refuse a run at its start if results cannot be written."""
     if find_spec("pyarrow") is None:
         raise InstanceError("suite: pyarrow is not installed, needs `pip install 'coopt[suite]'`")
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write the rows, the columns of axes first; the file is complete or not there."""
+    """Write the rows atomically, with the columns of axes first."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -125,7 +124,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a file that `write_rows` wrote."""
+    """Read the rows of a file written by `write_rows`."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -142,7 +141,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def _alike(values: list[Any]) -> tuple[ColumnType | None, list[Any]]:
-    """The values of an axis as one type: whole numbers, numbers, truth values (None), else text."""
+    """Convert the values of an axis to one type: integers, numbers, booleans (None), else text."""
     present = [value for value in values if value is not None]
     if present and all(isinstance(value, bool) for value in present):
         return None, values

@@ -1,4 +1,6 @@
-"""Work on one case: text in, text out, so that any process with coopt installed can do it."""
+"""Execution of one case, with text as input and output, so that any process with coopt installed
+can run it.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ from coopt.verifier.audit import verify
 
 
 def outcome_json(version: str, case_id: str, action: Action, question: str) -> str:
-    """The outcome of a case as JSON; whatever goes wrong is an outcome as well.
+    """Run a case and return its outcome as JSON; errors become outcomes too.
 
     Parameters
     ----------
     version
-        That of the program that asks: another one may answer differently.
+        Version of the calling program; a worker with another version refuses the case.
     question
         The resolved instance as JSON.
     """
@@ -66,7 +68,7 @@ def _answered(version: str, case_id: str, action: Action, question: str) -> Outc
 
 
 def verified(case: Case, outcome: Outcome) -> bool:
-    """Whether a kept outcome is that of a case, with a plan that verifies where it has one."""
+    """Whether a stored outcome belongs to a case, and its plan, if any, verifies."""
     plan, fastest = outcome.plan, outcome.fastest
     if outcome.action != case.action or (plan is not None and plan.status != outcome.status):
         return False
@@ -84,6 +86,6 @@ def verified(case: Case, outcome: Outcome) -> bool:
 
 
 def _error_text(error: Exception) -> str:
-    """What went wrong and where, on one line."""
+    """Return an error and its location on one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"

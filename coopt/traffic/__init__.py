@@ -1,4 +1,4 @@
-"""Who sends how much to whom in an iteration, and over which part of the network."""
+"""Traffic of an iteration: bytes between GPUs, and the part of the network that carries them."""
 
 from coopt._interpreter import answer_calls
 

@@ -1,12 +1,11 @@
-"""The traffic of a plan as files of simulators: Chakra traces, which ASTRA-sim replays, and the
-forms of ns-3.
+"""Traffic of a plan as input files of simulators: Chakra traces (for ASTRA-sim) and ns-3 files.
 
-A Chakra trace is what one rank sends in an iteration; ns-3 as SimAI and HPCC use it reads a
-topology and flows.
+A Chakra trace holds the messages of one rank in an iteration; ns-3, as used by SimAI and HPCC,
+reads a topology and flows.
 
-A trace is a series of messages of `et_def.proto` (MLCommons Chakra), each after its length: the
-version, then a node for every message that is sent or received. Attributes have the types that
-Chakra's feeder reads.
+A trace is a series of messages of `et_def.proto` (MLCommons Chakra), each preceded by its length:
+the version, then a node for every message sent or received. Attributes have the types that Chakra's
+feeder reads.
 """
 
 from __future__ import annotations
@@ -47,15 +46,16 @@ KNOWN_GPUS = ("A100", "A800", "H100", "H800")
 def chakra_traces(
     instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
 ) -> bytes:
-    """A zip archive of `trace.RANK.et` for every rank of a workload.
+    """Return a zip archive of `trace.RANK.et` for every rank of a workload.
 
     Ranks are numbered as in `--format ranks`. The messages of a phase of a collective have its
-    number as their tag, and wait for all that their rank sends and receives in the phase before.
+    number as their tag, and depend on all messages that their rank sends and receives in the
+    previous phase.
 
     Raises
     ------
     InstanceError
-        When there are several workloads and none is named, or the plan does not split its workload
+        If there are several workloads and none is named, or the plan does not split its workload
         over its GPUs.
     """
     _, all_demands = demands(instance, plan, workload=workload, part=part)
@@ -70,7 +70,7 @@ def chakra_traces(
 
 
 def _traces(demand: TrafficDemand) -> list[bytearray]:
-    """The trace of every rank."""
+    """Return the trace of every rank."""
     header = _delimited(_field(1, VERSION))
     traces = [bytearray(header) for _ in range(demand.ranks)]
     count, dependencies = [0] * demand.ranks, [range(0)] * demand.ranks
@@ -104,7 +104,7 @@ def _node(
     numbers: dict[str, int],
     size_bytes: int,
 ) -> bytes:
-    """A message that is sent or received, after those whose numbers are its dependencies."""
+    """Encode a message that is sent or received, with the numbers of its dependencies."""
     attributes = [_field(ATTRIBUTE["name"], "is_cpu_op") + _field(ATTRIBUTE["bool"], 0)]
     attributes += [
         _field(ATTRIBUTE["name"], key) + _field(ATTRIBUTE["int32"], value)
@@ -120,7 +120,7 @@ def _node(
 
 
 def _field(number: int, value: int | str | bytes) -> bytes:
-    """A field of a message."""
+    """Encode a field of a protobuf message."""
     if isinstance(value, int):
         return _varint(number << 3 | NUMBER) + _varint(value)
     content = value.encode() if isinstance(value, str) else value
@@ -132,7 +132,7 @@ def _delimited(content: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A whole number in groups of seven bits, the lowest first."""
+    """Encode an integer as a varint: groups of seven bits, lowest first."""
     groups = bytearray()
     while value > 0x7F:
         groups.append(value & 0x7F | 0x80)
@@ -141,18 +141,18 @@ def _varint(value: int) -> bytes:
 
 
 def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
-    """Nodes and links in SimAI's form of a topology file.
+    """Return nodes and links as a topology file of SimAI.
 
-    The first line holds the numbers of nodes, GPUs of a server, NV switches, other switches and
+    The first line holds the numbers of nodes, GPUs per server, NV switches, other switches and
     links, and the GPU; the second the NV switches, then the others; each further line a link: two
-    nodes, rate, latency and rate of errors. GPUs are numbered first, domain by domain, then an NV
-    switch for each domain, then switches from the leaves up. Parallel links are one of their whole
-    rate, as ns-3 keeps one link between two nodes.
+    nodes, rate, latency and error rate. GPUs are numbered first, domain by domain, then an NV
+    switch per domain, then switches from the leaves up. Parallel links are merged into one with
+    their total rate, as ns-3 allows one link between two nodes.
 
     Raises
     ------
     InstanceError
-        When the plan has no network with switches.
+        If the plan has no switched network.
     """
     chosen_part = part_named(instance, plan, part)
     if chosen_part.links is not None:
@@ -200,18 +200,17 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
 def ns3_flows(
     instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
 ) -> str:
-    """What the GPUs of a workload send each other in an iteration, as a flow file of ns-3.
+    """Return the traffic between the GPUs of a workload in an iteration as a flow file of ns-3.
 
-    The first line holds their number, each further one a flow: sender, receiver, priority, port,
-    bytes and start (s). Nodes are those of `ns3_topology`. The flows of a phase of a collective
-    start together, and phases follow each other as soon as the last one would be over with every
-    GPU at its full rate.
+    The first line holds the number of flows, each further line a flow: sender, receiver, priority,
+    port, bytes and start (s). Nodes are those of `ns3_topology`. The flows of a phase of a
+    collective start together, and the next phase starts when the last one would end with every GPU
+    at its full rate.
 
     Raises
     ------
     InstanceError
-        When there are several workloads and none is named, or the plan has no network with
-        switches.
+        If there are several workloads and none is named, or the plan has no switched network.
     """
     family, all_demands = demands(instance, plan, workload=workload, part=part)
     if family is None or family.tiers == 0:
@@ -237,7 +236,9 @@ def _flows(family: Family, demand: TrafficDemand) -> Iterator[str]:
 
 
 def _least_s(family: Family, demand: TrafficDemand, stream: Stream) -> float:
-    """How long the flows of a stream take with no link between GPUs but their own (s)."""
+    """Lower bound on the duration of the flows of a stream (s): only the links of the GPUs
+    themselves limit it.
+    """
     inside = stream.src // demand.active == stream.dst // demand.active
     rate = np.where(inside, family.hb.gbyte_s * 1e9, family.byte_s)
     busy = [

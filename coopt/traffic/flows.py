@@ -1,4 +1,4 @@
-"""The flows of an iteration: who sends how many bytes to whom, for which collective."""
+"""Flows of an iteration: sender, receiver and bytes, for each collective."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SIZED_GROUPS: dict[str, Group] = {"tp": "tp", "dp": "dp", "edp": "copies"}
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` in an
+    """Flows of one collective in one phase: rank `src[i]` sends `size_bytes[i]` to `dst[i]` per
     iteration.
 
-    `group[i]` numbers the ring, tree, all-to-all or pipeline a flow belongs to. Arrays of shape
-    (flows,). Rounds of halving and doubling follow each other: number `turn` reaches to the
-    distance 2^turn, with the part `share` of what crosses domains.
+    `group[i]` is the number of the ring, tree, all-to-all or pipeline of a flow. Arrays of shape
+    (flows,). Rounds of halving and doubling are sequential: round `turn` uses the distance 2^turn,
+    with the share `share` of the bytes that cross domains.
     """
 
     kind: TrafficClass
@@ -48,7 +48,7 @@ class Stream:
     share: float = 1.0
 
     def take(self, rows: Bools) -> Stream:
-        """The chosen flows."""
+        """Select flows."""
         return replace(
             self,
             src=self.src[rows],
@@ -60,11 +60,11 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True)
 class TrafficDemand:
-    """The streams of one workload between GPUs by their number, domain · `active` + GPU in it;
-    `gpus` are in training.
+    """Streams of one workload between GPUs; GPU number = domain · `active` + GPU in the domain.
+    `gpus` are those that train.
 
-    `all_reduce` says how replicas add up gradients across domains where they do so by all-reduces,
-    `collectives` what the plan names for each kind of traffic, if anything.
+    `all_reduce` tells how replicas sum gradients across domains if they use all-reduces, and
+    `collectives` the algorithms named in the plan for each kind of traffic, if any.
     """
 
     workload: str
@@ -77,16 +77,18 @@ class TrafficDemand:
 
     @property
     def ranks(self) -> int:
-        """GPUs that train."""
+        """Number of training GPUs."""
         return len(self.gpus)
 
     def rank_of(self, gpus: Ints) -> Ints:
-        """How many GPUs that train have lower numbers."""
+        """Return the number of training GPUs with lower numbers."""
         return np.searchsorted(self.gpus, gpus)
 
 
 def tree_edges(ranks: int) -> tuple[Ints, Ints]:
-    """Child and parent of every edge, the first tree before the second; shape (2·(ranks - 1),)."""
+    """Child and parent of every edge, first tree before second tree; shape (2·(ranks - 1),)
+    each.
+    """
     edges = [
         (child, parent)
         for tree in two_trees(ranks)
@@ -100,13 +102,14 @@ def tree_edges(ranks: int) -> tuple[Ints, Ints]:
 def demand(
     workload: Workload, workload_plan: WorkloadPlan, *, trees: bool = False
 ) -> TrafficDemand:
-    """What one workload of a plan sends in an iteration.
+    """Return the traffic of one workload of a plan per iteration.
 
-    Collectives take the ways that the plan names, else rings. With `trees`, all-reduces of data
-    parallelism (ZeRO 0) take two binary trees across domains, whatever is named.
+    Collectives use the algorithms named in the plan, else rings. With `trees`, all-reduces of data
+    parallelism (ZeRO 0) use two binary trees across domains, whatever the plan names.
 
-    Ranks on a rail that pass a collective on send to the next one of a ring; a pair that shares
-    neither rail nor domain goes by the GPU of its own domain that is on the rail of the other.
+    Ranks on a rail that forward a collective send to the next one of a ring; between GPUs that
+    share neither rail nor domain, traffic is relayed by the GPU of the sender's domain on the
+    receiver's rail.
     """
     split = split_of(workload, workload_plan)
     volumes = tuple(collective_volumes(split))
@@ -137,8 +140,8 @@ def demand(
 
 
 def unaligned_classes(workload: Workload, workload_plan: WorkloadPlan) -> tuple[TrafficClass, ...]:
-    """Kinds of traffic between GPUs that share neither a domain nor a rail, and need a relay where
-    rails are apart.
+    """Return the kinds of traffic between GPUs that share neither a domain nor a rail, and need a
+    relay if rails are separate.
     """
     split = split_of(workload, workload_plan)
     streams = _streams(split, tuple(collective_volumes(split)), {})
@@ -156,7 +159,7 @@ def _streams(
 
 
 def _oblique(stream: Stream, per_domain: int) -> Bools:
-    """Flows between domains that leave their rail."""
+    """Whether flows between domains leave their rail."""
     apart = (stream.src // per_domain != stream.dst // per_domain) & (
         stream.src % per_domain != stream.dst % per_domain
     )
@@ -164,7 +167,7 @@ def _oblique(stream: Stream, per_domain: int) -> Bools:
 
 
 def forwarding_legs(stream: Stream, per_domain: int) -> tuple[Stream, ...]:
-    """The stream in legs that keep to a domain or to a rail."""
+    """Split a stream into legs that each stay in a domain or on a rail."""
     oblique = _oblique(stream, per_domain)
     if not oblique.any():
         return (stream,)
@@ -211,10 +214,9 @@ def _collectives(
 
 
 def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, float, Ints]]:
-    """The axis along which ranks pass data on, the bytes of each, and the groups: across domains,
-    then inside.
+    """Yield axis, bytes per rank and groups of a collective: across domains, then inside.
 
-    Where domains hold more replicas than others, those that every domain has pass all of it on
+    Where domains hold different numbers of replicas, those that every domain has forward everything
     between domains.
     """
     if split.placement.dp_domains is None or volume.group not in ("dp", "copies"):
@@ -230,7 +232,7 @@ def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, 
 
 
 def tree_stream(volume: Volume, table: Ints) -> Stream:
-    """One half of an all-reduce across domains on two trees, each for half of the data.
+    """Return half of an all-reduce across domains on two trees, each for half of the data.
 
     `table` has shape (groups, domains, ranks in a domain); ranks of one column are on one rail and
     share their trees. Each tree is a group of flows.
@@ -255,8 +257,8 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
 
 
 def _halves(volume: Volume) -> tuple[Volume, ...]:
-    """A volume as halves of all-reduces; of those that are not told apart, as of TP, half of the
-    bytes each.
+    """Split a volume into halves of all-reduces; where these are not distinguished, as for TP, each
+    has half of the bytes.
     """
     if volume.all_reduce:
         return (volume,)
@@ -265,11 +267,11 @@ def _halves(volume: Volume) -> tuple[Volume, ...]:
 
 
 def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
-    """Halving and doubling between domains and inside them, a stream for each round.
+    """Yield streams of halving and doubling between domains and inside them, one per round.
 
     In round j, y domains, or ranks of one, exchange floor((floor((y - 1)/2^j) + 1)/2) of y parts at
-    the distance 2^j, each with a partner where y is a power of two. A scatter begins with the
-    neighbour and the most, a gather ends with them.
+    the distance 2^j, each with a partner where y is a power of two. A scatter starts at distance 1
+    with the most bytes, a gather ends there.
     """
     scatters = volume.phase == "gradients" and volume.all_reduce != "down"
     for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
@@ -293,11 +295,11 @@ def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
 
 
 def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
-    """The volume with the bytes of a way round rings: through all n = x y ranks, or with switches
-    that add them up.
+    """Return a ring volume with the bytes of another algorithm: one ring through all n = x y ranks,
+    or sums in switches.
 
-    A ring through all ranks passes on (n - 1)/n of the data, (x - 1)/x of that inside domains.
-    Switches of the network get all of it once for both halves of a sum.
+    A ring through all ranks forwards (n - 1)/n of the data, (x - 1)/x of that inside domains.
+    Switches of the network receive all data once for both halves of a sum.
     """
     y, x = table.shape[1:]
     if y == 1 or volume.exchange:
@@ -314,13 +316,13 @@ def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
 
 
 def _weighed(stream: Stream, shares: Floats) -> Stream:
-    """The stream where what a rank sends is multiplied by its share."""
+    """Multiply the bytes that each rank sends by its share."""
     return replace(stream, size_bytes=stream.size_bytes * shares[stream.src])
 
 
 def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
-    """Distances in a group and the share of the bytes that go that far: the next one of a ring, or
-    all others.
+    """Return distances in a group with the share of the bytes sent that far: the next rank in a
+    ring, or all others.
     """
     if size == 1:
         return []
@@ -330,7 +332,7 @@ def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
 
 
 def _shares(split: RankGrid) -> dict[Share, Floats]:
-    """What multiplies a volume on every rank; arrays of shape (places,)."""
+    """Return the factors on a volume for every rank; arrays of shape (places,)."""
     order, p, v = stages(split), int(split.mapping.pp[0]), int(split.mapping.interleave[0])
     stage = np.zeros(split.places, dtype=np.int64)
     stage[order] = np.arange(p)[:, None]
@@ -357,8 +359,8 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
 
 
 def _hops(split: RankGrid) -> Iterator[Stream]:
-    """Activations to the next stage and their gradients back; from the last to the first where
-    chunks interleave.
+    """Yield activations to the next stage and their gradients back; from the last to the first
+    stage where chunks interleave.
     """
     order, model, m = stages(split), split.workload.model, split.mapping
     p, v = int(m.pp[0]), int(m.interleave[0])
@@ -374,8 +376,8 @@ def _hops(split: RankGrid) -> Iterator[Stream]:
 
 
 def _twins(split: RankGrid) -> Iterator[Stream]:
-    """GPUs of a pipeline that hold the same stages: gradients of one there, then what has come of
-    the other.
+    """Yield the exchange between the GPUs of a pipeline with the same stages: gradients of one
+    stage, then the result of the other.
     """
     model, options, m, order = (
         split.workload.model,
@@ -399,7 +401,7 @@ def _twins(split: RankGrid) -> Iterator[Stream]:
 
 
 def _embedding(split: RankGrid) -> Iterator[Stream]:
-    """First and last stage add up the gradients of a tied embedding: an all-reduce of two."""
+    """Yield the all-reduce between first and last stage for the gradients of a tied embedding."""
     model, order = split.workload.model, stages(split)
     if len(order) == 1:
         return
@@ -422,7 +424,9 @@ def _between(
     dst: Ints,
     size_bytes: float,
 ) -> Stream:
-    """Every rank of one stage to its peer of another; a group for each pipeline."""
+    """Return flows from every rank of one stage to its peer of another, with one group per
+    pipeline.
+    """
     return Stream(
         kind=kind,
         collective=collective,

@@ -1,5 +1,5 @@
-"""The traffic of a plan on its network: what workloads send, and the flows as the switches of a
-plane see them.
+"""Traffic of a plan on its network: what workloads send, and flows between the leaves of a
+plane.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CHECK = "needs a plan that `coopt verify` accepts"
 
 @dataclass(frozen=True, kw_only=True)
 class LeafFlows:
-    """Flows of one collective that run at the same time on each of `planes`, from leaf `src[i]` to
-    leaf `dst[i]`.
+    """Simultaneous flows of one collective on each of `planes`, from leaf `src[i]` to leaf
+    `dst[i]`.
 
-    `group[i]` numbers the ring, tree or all-to-all; `per_nic` flows at most share a NIC in one
-    direction. `flows`, `turn` and `share` are those of their streams. Arrays of shape (flows,);
-    planes with the same flows stand together. What tells these planes apart has shape (planes,
-    flows): GPU `src_gpu` sends `size_bytes` in an iteration to `dst_gpu`, both by their NIC number
-    `adapter`.
+    `group[i]` is the number of the ring, tree or all-to-all; at most `per_nic` flows share a NIC in
+    one direction. `flows`, `turn` and `share` are those of their streams. Arrays of shape (flows,);
+    planes with equal flows are combined. What differs between these planes has shape (planes,
+    flows): GPU `src_gpu` sends `size_bytes` per iteration to `dst_gpu`, both through their NIC
+    number `adapter`.
     """
 
     kind: TrafficClass
@@ -59,14 +59,14 @@ class LeafFlows:
 
     @property
     def round(self) -> int:
-        """Number of the round of halving and doubling, from 1; 0 for what has none."""
+        """Number of the round of halving and doubling, from 1; 0 for other algorithms."""
         return self.turn + 1 if self.flows == "halving" else 0
 
 
 def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
-    """Everything that crosses domains, collective by collective, round by round and plane by plane.
+    """Yield all flows that cross domains, by collective, round and plane.
 
-    All phases of a collective have the same flows, so that each pair of a group counts once.
+    All phases of a collective have the same flows, so each pair of a group counts once.
     """
     streams_by_flows: dict[tuple[str, str, str, int], list[Stream]] = {}
     for stream in demand.streams:
@@ -80,8 +80,8 @@ def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
 
 
 def _pairs(streams: Sequence[Stream], per_domain: int) -> tuple[Ints, Floats]:
-    """Source, destination and group of the pairs in different domains, shape (pairs, 3), and bytes
-    of an iteration.
+    """Return source, destination and group of pairs in different domains, shape (pairs, 3), and
+    their bytes per iteration.
     """
     rows, sizes = [], []
     for stream in streams:
@@ -140,8 +140,8 @@ def _on_planes(
 
 
 def _planes_alike(ends: Ints, plane: Ints) -> Iterator[tuple[Ints, list[tuple[int, Ints]]]]:
-    """Leaves and group of the flows of planes that carry the same, with each such plane and the
-    numbers of its flows.
+    """Yield leaves and groups of the flows of planes with equal flows, and each such plane with its
+    flow numbers.
 
     `ends` has shape (flows, 3), `plane` (flows,).
     """
@@ -166,23 +166,23 @@ def demands(
     trees: bool = False,
     part: str | None = None,
 ) -> tuple[Family | None, tuple[TrafficDemand, ...]]:
-    """What every workload of a part of a plan sends, or the one that is named; no family where
-    links are direct.
+    """Return the traffic of every workload of a part of a plan, or of a named one; the family is
+    None for direct links.
 
-    Collectives take the ways that the plan names.
+    Collectives use the algorithms named in the plan.
 
     Parameters
     ----------
     trees
-        Whether all-reduces of data parallelism take two binary trees across domains in place of a
+        Whether all-reduces of data parallelism use two binary trees across domains instead of a
         ring.
     part
-        The name of the part, where the plan has several.
+        The name of the part, if the plan has several.
 
     Raises
     ------
     InstanceError
-        As `workload_splits` does.
+        As in `workload_splits`.
     """
     family, splits = workload_splits(instance, plan, workload=workload, part=part)
     return family, tuple(
@@ -193,13 +193,13 @@ def demands(
 def workload_splits(
     instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
 ) -> tuple[Family | None, tuple[tuple[RankGrid, WorkloadPlan], ...]]:
-    """How every workload of a part of a plan is split over its GPUs, or the one that is named; as
-    `demands` says.
+    """Return how every workload of a part of a plan, or a named one, is split over its GPUs;
+    parameters as in `demands`.
 
     Raises
     ------
     InstanceError
-        When the part has no design of this instance, or does not split its workloads over its GPUs.
+        If the part has no design of this instance, or does not split its workloads over its GPUs.
     """
     chosen_part = part_named(instance, plan, part)
     question, network = question_of(instance, chosen_part), network_of(chosen_part)
@@ -224,13 +224,13 @@ def workload_splits(
 
 
 def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[str, ...]:
-    """Of the parts of these names those that train a workload; all where none is named, or none of
-    these trains it.
+    """Select the parts that train a workload; all parts if none is named, or if none of them trains
+    it.
 
     Raises
     ------
     InstanceError
-        When no part of the plan trains it.
+        If no part of the plan trains it.
     """
     if plan.parts:  # what has none is refused for that
         require_workload(plan, workload)
@@ -241,12 +241,12 @@ def parts_with(plan: Plan, names: Sequence[str], workload: str | None) -> tuple[
 
 
 def single_demand(all_demands: tuple[TrafficDemand, ...], option: str) -> TrafficDemand:
-    """The demand that a file holds.
+    """Return the only demand, for files that hold one.
 
     Raises
     ------
     InstanceError
-        When there are several, or none, as on a part that no longer trains.
+        If there are several, or none, as for a part that no longer trains.
     """
     require_one_workload([demand.workload for demand in all_demands], option)
     if not all_demands:
@@ -257,7 +257,7 @@ def single_demand(all_demands: tuple[TrafficDemand, ...], option: str) -> Traffi
 
 
 def require_one_workload(workloads: Sequence[str], option: str) -> None:
-    """Refuse several workloads where a file holds one.
+    """Refuse several workloads, for files that hold one.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""How a workload is split over ranks, the groups of ranks that talk, and the order in which
-Megatron-LM numbers them.
+"""Split of a workload over ranks, groups of communicating ranks, and the rank order of
+Megatron-LM.
 
 Ranks are numbered TP fastest, then CP, DP, PP, first inside the domain and then across domains,
-where PP may come before CP and DP (docs/network.md). The stages of a pipeline run through a domain
-in one direction and through the next one in the other, so that the hop between them stays on its
+where PP can come before CP and DP (docs/network.md). The stages of a pipeline run through a domain
+in one direction and through the next domain in the other, so that the hop between them stays on its
 rail.
 """
 
@@ -44,12 +44,12 @@ Group = Literal["tp", "cp", "dp", "ep", "copies"]
 
 @dataclass(frozen=True, kw_only=True)
 class RankGrid:
-    """A workload, its mapping and placement as one row each, and the extents of the grid of places,
-    slowest first.
+    """A workload with its mapping and placement (one row each), and the extents of the grid of
+    places, slowest first.
 
-    Every place has a rank where HB domains are filled alike. Where they are not, the grid is that
-    of the fullest: of the domains that hold the replicas of a stage the first ones have `dh` of
-    them, the others `fewest`, and the last places of those are empty.
+    Every place has a rank if HB domains are filled alike. Otherwise the grid is that of the fullest
+    domain: of the domains with the replicas of a stage the first ones have `dh` of them, the others
+    `fewest`, and the last places of the latter are empty.
     """
 
     workload: Workload
@@ -60,32 +60,32 @@ class RankGrid:
 
     @property
     def places(self) -> int:
-        """Places of the grid, in which GPUs are numbered."""
+        """Number of places in the grid, which number the GPUs."""
         return int(np.prod(self.extents))
 
     @property
     def ranks(self) -> int:
-        """N: GPUs that train."""
+        """N: number of training GPUs."""
         return int(self.present.sum())
 
     @property
     def active(self) -> int:
-        """K: places of an HB domain."""
+        """K: places per HB domain."""
         return int(np.prod(self.extents[4:]))
 
     @property
     def domains(self) -> int:
-        """HB domains."""
+        """Number of HB domains."""
         return int(np.prod(self.extents[:4]))
 
     @property
     def fewest(self) -> int:
-        """Replicas of a stage in the domains that hold fewest."""
+        """Minimum number of replicas of a stage in a domain."""
         return int(self.placement.dp_at_least[0])
 
     @cached_property
     def present(self) -> Bools:
-        """Which places have a rank; shape (places,)."""
+        """Whether each place has a rank; shape (places,)."""
         at = dict(zip(self.names, np.indices(self.extents, sparse=True), strict=True))
         surplus = self.extent("dh") - self.fewest
         full_domains = (
@@ -97,12 +97,12 @@ class RankGrid:
         return np.asarray(is_present.ravel(), dtype=np.bool_)
 
     def extent(self, name: str) -> int:
-        """Extent of one dimension, such as `tl`: TP across domains."""
+        """Return the extent of one dimension, such as `tl`: TP across domains."""
         return self.extents[self.names.index(name)]
 
 
 def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
-    """What a plan says of one workload."""
+    """Return the split of one workload of a plan."""
     per_domain, count = workload_plan.placement["dp"]
     is_even = per_domain * count <= workload_plan.mapping.dp
     inside = {name: parts[0] for name, parts in workload_plan.placement.items()}
@@ -133,12 +133,12 @@ def _row(value: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
 
 
 def groups(split: RankGrid, group: Group) -> Ints:
-    """The places of every group of a kind; shape (groups, domains a group spans, its places in a
+    """Return the places of every group of a kind; shape (groups, domains of a group, its places per
     domain).
 
-    Replicas that every domain has come first in a domain. Groups without a rank are left out. `dp`
-    holds the replicas of a stage with their context ranks, `ep` the ranks that share experts,
-    `copies` those that hold the same ones.
+    Replicas present in every domain come first in a domain. Groups without a rank are left out.
+    `dp` holds the replicas of a stage with their context ranks, `ep` the ranks that share experts,
+    `copies` those with the same experts.
     """
     if group in ("tp", "cp"):
         return _with_ranks(split, _table(split, [f"{group[0]}l"], [f"{group[0]}h"]))
@@ -158,8 +158,8 @@ def groups(split: RankGrid, group: Group) -> Ints:
 
 
 def _with_ranks(split: RankGrid, table: Ints) -> Ints:
-    """The groups that have ranks: where domains differ, a group lies in one and has all its ranks
-    or none.
+    """Select the groups that have ranks: where domains differ, a group lies in one domain and has
+    all its ranks or none.
     """
     return table[split.present[table[:, 0, 0]]]
 
@@ -177,7 +177,7 @@ def _product(split: RankGrid, names: Sequence[str]) -> int:
 
 
 def stages(split: RankGrid) -> Ints:
-    """The ranks of every pipeline, stage by stage; shape (p, pipelines)."""
+    """Return the ranks of every pipeline, stage by stage; shape (p, pipelines)."""
     order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
     ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
@@ -195,12 +195,12 @@ class RankTable:
     Attributes
     ----------
     gpu
-        Number of the GPU: domain · K + GPU in the domain, of which not all train where domains are
-        not filled alike.
+        Number of the GPU: domain · K + GPU in the domain; some GPUs do not train if domains are
+        filled unevenly.
     tp, cp, dp, pp, ep
-        Place in the groups of each dimension.
+        Position in the groups of each dimension.
     expert_group
-        Number of the group that shares experts, as the plan places it.
+        Number of the group that shares experts, as placed by the plan.
     pp_last
         Whether ranks run TP fastest, then CP, DP, PP (tp-cp-ep-dp-pp), or with DP slowest
         (tp-cp-ep-pp-dp).
@@ -217,14 +217,14 @@ class RankTable:
 
     @property
     def in_place(self) -> bool:
-        """Whether rank i runs on GPU i, so that a launcher that fills hosts one by one places all
-        ranks.
+        """Whether rank i runs on GPU i, so that a launcher that fills hosts in order places all
+        ranks correctly.
         """
         return bool((self.gpu == np.arange(len(self.gpu))).all())
 
 
 def rank_table(split: RankGrid) -> RankTable:
-    """The ranks in the order of Megatron-LM; with DP slowest where only that puts rank i on GPU
+    """Return the ranks in the order of Megatron-LM; with DP slowest if only that puts rank i on GPU
     i.
     """
     pp_slowest = _rank_table(split, pp_last=True)
@@ -235,8 +235,8 @@ def rank_table(split: RankGrid) -> RankTable:
 
 
 def _may_end_with_dp(split: RankGrid) -> bool:
-    """Megatron-LM numbers expert groups in that order only where DP groups of experts are those of
-    the other layers.
+    """Whether DP can be slowest: Megatron-LM then requires equal DP groups for experts and other
+    layers.
     """
     mapping = split.mapping
     tp_of_experts = mapping.tp[0] if split.workload.options.expert_tp else 1
@@ -274,7 +274,9 @@ def _rank_table(split: RankGrid, *, pp_last: bool) -> RankTable:
 
 
 def _expert_places(split: RankGrid) -> tuple[Ints, Ints]:
-    """Expert group of every GPU and its place in it; a GPU for itself without experts."""
+    """Return expert group of every GPU and its position in it; one group per GPU without
+    experts.
+    """
     if not split.workload.model.experts:
         return np.arange(split.places, dtype=np.int64), np.zeros(split.places, dtype=np.int64)
     table = groups(split, "ep").reshape(-1, int(split.mapping.ep[0]))
@@ -285,9 +287,9 @@ def _expert_places(split: RankGrid) -> tuple[Ints, Ints]:
 
 
 def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
-    """The group in which Megatron-LM lets every rank share experts; shape (ranks,).
+    """Return the expert group that Megatron-LM assigns to every rank; shape (ranks,).
 
-    Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ones, split by TP where TP
+    Ranks of a stage, in the order TP, CP, DP, form groups of consecutive ranks, split by TP if TP
     splits experts.
     """
     mapping = split.mapping
@@ -299,6 +301,6 @@ def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
 
 
 def same_groups(numbers: Ints, other_numbers: Ints) -> bool:
-    """Whether two numberings split the ranks in the same groups."""
+    """Whether two numberings partition the ranks equally."""
     pairs = np.unique(np.stack([numbers, other_numbers]), axis=1).shape[1]
     return bool(pairs == len(np.unique(numbers)) == len(np.unique(other_numbers)))

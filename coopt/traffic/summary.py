@@ -1,4 +1,4 @@
-"""A demand in figures, as a matrix and as a square of few cells for a picture."""
+"""Summaries of traffic: figures, a sparse matrix, and a coarse matrix for pictures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 
 
 def talking_pairs(demand: TrafficDemand) -> int:
-    """Ordered pairs of GPUs of which one sends to the other."""
+    """Return the number of ordered pairs of GPUs with traffic."""
     # one number for each pair of GPUs
     keys = [
         (s.src * demand.active * demand.domains + s.dst)[s.size_bytes > 0] for s in demand.streams
@@ -40,10 +40,10 @@ def talking_pairs(demand: TrafficDemand) -> int:
 
 
 def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
-    """The demand as a sparse matrix: source, destination and bytes of every pair that talks,
-    sorted; shape (pairs,).
+    """Return source, destination and bytes of every pair with traffic, sorted; shape (pairs,)
+    each.
 
-    GPUs that train are numbered from 0 through the first HB domain, then through the next.
+    Training GPUs are numbered from 0 through the first HB domain, then through the next.
     """
     if not demand.streams:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -57,11 +57,12 @@ def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
 
 
 def tiers_crossed(family: Family, per_domain: int, stream: Stream, leaves: Ints) -> Ints:
-    """How far up every flow goes: 0 inside a domain, 1 on its leaf, 2 or 3 above; shape (flows,).
+    """Return the highest tier of every flow: 0 inside a domain, 1 on its leaf, 2 or 3 above; shape
+    (flows,).
 
-    `leaves` are the `leaf_numbers` of the family, which all streams share; GPUs have `per_domain`
-    numbers a domain. A flow leaves by the first NIC of its GPU; the other NICs, each on its own
-    rail, do likewise.
+    `leaves` are the `leaf_numbers` of the family, shared by all streams; each domain has
+    `per_domain` GPU numbers. A flow uses the first NIC of its GPU; the other NICs, each on its own
+    rail, behave alike.
     """
     src_domain, dst_domain = stream.src // per_domain, stream.dst // per_domain
     if family.tiers == 0:
@@ -82,8 +83,8 @@ def tiers_crossed(family: Family, per_domain: int, stream: Stream, leaves: Ints)
 def traffic_figures(
     instance: Instance, family: Family | None, demands: Iterable[TrafficDemand]
 ) -> TrafficReport:
-    """The figures of every demand on the network of a family; None for direct links, over which all
-    goes that leaves a domain.
+    """Return the figures of every demand on the network of a family; None for direct links, which
+    carry all traffic between domains.
     """
     return TrafficReport(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -158,7 +159,7 @@ def _gpus(place: Place, sent_bytes: Floats, received_bytes: Floats) -> GpuBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Bytes of an iteration from the cell of the row to that of the column.
+    """Bytes per iteration from the cell of the row to that of the column.
 
     Attributes
     ----------
@@ -167,8 +168,8 @@ class Cells:
     size_bytes
         Shape (kinds, cells, cells).
     end, ends, per_cell
-        What is counted along an axis, how many there are, and how many share a cell; the last may
-        hold fewer.
+        What an axis counts, how many there are, and how many share a cell; the last cell may hold
+        fewer.
     """
 
     kinds: tuple[TrafficClass, ...]
@@ -181,7 +182,7 @@ class Cells:
 def cells_of(
     demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS
 ) -> Cells:
-    """GPUs by GPUs where they are few, else domains by domains, as many to a cell as it takes."""
+    """Return traffic between GPUs if they are few, else between groups of domains."""
     small = demand.ranks <= most_gpus
     ends = demand.ranks if small else demand.domains
     per_cell = 1 if small else -(-ends // most_cells)
@@ -204,14 +205,15 @@ def cells_of(
 
 
 def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MOST_PAIRS) -> str:
-    """Source, destination and bytes of an iteration for every pair that talks, one a line, sorted.
+    """Return source, destination and bytes per iteration of every pair with traffic, one per line,
+    sorted.
 
-    GPUs that train are numbered from 0 through the first HB domain, then through the next.
+    Training GPUs are numbered from 0 through the first HB domain, then through the next.
 
     Raises
     ------
     InstanceError
-        When more than `most_pairs` talk: nobody could open the file.
+        If there are more than `most_pairs` pairs, too many for common programs.
     """
     src, dst, sizes = sparse_matrix(demand)
     if len(src) > most_pairs:

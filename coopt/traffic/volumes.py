@@ -1,6 +1,6 @@
-"""How many bytes a rank sends for each collective of an iteration.
+"""Bytes that a rank sends per iteration for each collective.
 
-The closed forms are those of `perf`, run on links of one byte a second.
+They result from the closed forms in `perf`, evaluated on links of one byte per second.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # no latency: seconds are bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """Bytes a rank sends inside its domain and across domains in an iteration, for each unit of
+    """Bytes that a rank sends inside its domain and across domains per iteration, per unit of
     `share`.
 
-    `share` is a property of the rank's stage: its layers, whether it is the last one, the hops that
-    arrive there. `exchange` marks an all-to-all; everything else goes round rings. `all_reduce`
-    says of which half of an all-reduce these are the bytes: `up` while gradients are added, `down`
-    while the sums come back.
+    `share` is a property of the rank's stage: its layers, whether it is the last one, or the hops
+    that arrive there. `exchange` marks an all-to-all; other collectives use rings. `all_reduce`
+    marks halves of an all-reduce: `up` while gradients are summed, `down` while the sums are
+    distributed.
     """
 
     kind: TrafficClass
@@ -47,7 +47,7 @@ class Volume:
 
 
 def collective_volumes(split: RankGrid) -> Iterator[Volume]:
-    """Everything but sends from stage to stage and the gradients of a tied embedding."""
+    """Yield all volumes except sends between stages and the gradients of a tied embedding."""
     m = int(micro_batches(split.mapping, split.workload.global_batch)[0])
     traffic = StageTraffic(
         workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement
@@ -84,7 +84,7 @@ def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
 
 
 def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
-    """Collectives of the mean layer, forward and backward."""
+    """Return the number of collectives of the mean layer, forward and backward."""
     options, blocks = traffic.workload.options, block_share(traffic.workload.model)
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0

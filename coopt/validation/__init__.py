@@ -1,3 +1,3 @@
-"""The performance model against published measurements: how far it is off, and what its few
-parameters should be.
+"""Validation of the performance model against published measurements, and calibration of its
+parameters.
 """

@@ -1,6 +1,7 @@
-"""Iteration times of many runs; what asks the model the same question is asked together.
+"""Batched prediction of iteration times: runs with equal models and software are evaluated
+together.
 
-Where runs differ in nothing but their mapping, the order of their times is predicted too.
+For runs that differ only in their mapping, the order of their times is assessed too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Framework = Callable[[Software], Software]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """Runs that differ in mapping and network only; `position` is their place among all runs."""
+    """Runs that differ only in mapping and network; `position` is their index among all runs."""
 
     workload: Workload
     gpu: Gpu
@@ -43,14 +44,14 @@ class Batch:
     position: Ints
 
     def evaluated(self, gpu: Gpu, software: Software) -> Iteration:
-        """The iterations of these runs on changed hardware and software."""
+        """Return the iterations of these runs on changed hardware and software."""
         options = self.workload.options.model_copy(update={"software": software})
         workload = self.workload.model_copy(update={"options": options})
         return iteration(workload, gpu, self.hb_gbyte_s, self.mappings, self.placements)
 
 
 def batches_of(runs: Sequence[MeasuredRun]) -> list[Batch]:
-    """All runs, sorted into batches."""
+    """Group all runs into batches."""
     members_by_question: dict[object, list[int]] = {}
     for index, run in enumerate(runs):
         members_by_question.setdefault(_question(run), []).append(index)
@@ -58,13 +59,12 @@ def batches_of(runs: Sequence[MeasuredRun]) -> list[Batch]:
 
 
 def predicted_s(batches: Sequence[Batch], hardware: Hardware, framework: Framework) -> Floats:
-    """Iteration time of every run.
+    """Return the predicted iteration time of every run (s).
 
     Parameters
     ----------
     hardware, framework
-        What to change about the GPU and the software of a run; they return what they are given to
-        change nothing.
+        Functions that change the GPU and the software of a run; identity functions change nothing.
     """
     times = np.empty(sum(len(batch.position) for batch in batches))
     for batch in batches:
@@ -74,12 +74,12 @@ def predicted_s(batches: Sequence[Batch], hardware: Hardware, framework: Framewo
 
 
 def unchanged_s(batches: Sequence[Batch]) -> Floats:
-    """Iteration time of every run with the catalog's figures."""
+    """Return the iteration time of every run (s) with the figures of the catalog."""
     return predicted_s(batches, lambda gpu: gpu, lambda software: software)
 
 
 def breakdowns_s(batches: Sequence[Batch]) -> list[dict[str, float]]:
-    """The seconds of every run by cause."""
+    """Return the time breakdown of every run (s)."""
     seconds_of_runs: dict[int, dict[str, float]] = {}
     for batch in batches:
         parts = batch.evaluated(batch.gpu, batch.workload.options.software).breakdown_s(
@@ -93,7 +93,7 @@ def breakdowns_s(batches: Sequence[Batch]) -> list[dict[str, float]]:
 
 
 def _question(run: MeasuredRun) -> object:
-    """What two runs must share to be evaluated together."""
+    """Return everything that two runs must share to be evaluated together."""
     workload = run.workload
     model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
     return (
@@ -121,7 +121,7 @@ def _batch(runs: Sequence[MeasuredRun], position: Sequence[int]) -> Batch:
 
 
 class Ranking(Table):
-    """How well predictions order the mappings of runs that are alike in everything else."""
+    """How well predictions order the mappings of otherwise equal runs."""
 
     groups: Annotated[int, Field(description="groups of at least two mappings")]
     pairs: Annotated[
@@ -145,7 +145,7 @@ class Ranking(Table):
 
 
 class _RankedGroup(NamedTuple):
-    """Mappings of one group: their times, the median where a mapping was run more than once."""
+    """Mappings of one group with their times; the median if a mapping was run several times."""
 
     measured_s: list[float]
     predicted_s: list[float]
@@ -154,12 +154,12 @@ class _RankedGroup(NamedTuple):
 def ranking_of(
     rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats
 ) -> Ranking:
-    """How well predictions order mappings, and what it costs to follow them.
+    """Assess how well predictions order mappings, and the time lost by following them.
 
     Parameters
     ----------
     rows, runs, predicted_s
-        The row, the question and the prediction (s) of each run.
+        Row, question and prediction (s) of each run.
     """
     groups = _groups(rows, runs, predicted_s)
     pairs = [
@@ -184,7 +184,7 @@ def ranking_of(
 def _groups(
     rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats
 ) -> list[_RankedGroup]:
-    """Groups of at least two mappings whose times are not all the same."""
+    """Return groups of at least two mappings with different times."""
     runs_by_mapping: dict[object, dict[object, list[int]]] = {}
     for index, (row, run) in enumerate(zip(rows, runs, strict=True)):
         runs_by_mapping.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(
@@ -202,8 +202,8 @@ def _groups(
 
 
 def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
-    """Source, model, GPUs, network, batch, sequence, precision, software and its release of a
-    row.
+    """Return source, model, GPUs, network, batch, sequence, precision, software and its release of
+    a row.
     """
     model = (
         row.model,
@@ -227,8 +227,8 @@ def _regret(group: _RankedGroup) -> float:
 
 
 def _spearman(group: _RankedGroup) -> float:
-    """Correlation of ranks, equal times sharing theirs; 0 where the predictions are all the
-    same.
+    """Return Spearman's rank correlation, with average ranks for ties; 0 if all predictions are
+    equal.
     """
     ranks = [_ranks(times) for times in group]
     spread = [float(np.std(rank)) for rank in ranks]
@@ -236,7 +236,7 @@ def _spearman(group: _RankedGroup) -> float:
 
 
 def _ranks(times: Sequence[float]) -> Floats:
-    """The place of each time among all, the mean place of those that are equal."""
+    """Return the rank of each time, with average ranks for ties."""
     column = np.array(times)
     smaller, not_larger = (column[:, None] > column).sum(1), (column[:, None] >= column).sum(1)
     return np.asarray((smaller + not_larger + 1) / 2, dtype=np.float64)

@@ -1,5 +1,5 @@
-"""Fit a few parameters to published runs, and say what they are worth on runs that were not
-used.
+"""Calibration: parameters fitted to published runs, with their errors on runs not used for
+fitting.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIRST = 240  # evaluations of a fit
 
 
 class Parameter(Table):
-    """The value of a parameter in the catalog and after a fit."""
+    """Value of a parameter in the catalog and after a fit."""
 
     name: str
     before: float
@@ -41,9 +41,7 @@ class Parameter(Table):
 
 
 class Fit(Table):
-    """One set of fitted parameters with its errors on rows that were used and on rows that were
-    not.
-    """
+    """One set of fitted parameters with its errors on rows used and not used for fitting."""
 
     name: str
     generation: str
@@ -71,7 +69,7 @@ class ArchitectureFit(Table):
 
 
 class UnseenError(Table):
-    """The error of a row that no fit has seen, nor any other of its source."""
+    """Error of a row predicted by fits without any row of its source."""
 
     id: str
     hardware: Annotated[str, Field(description="generation and precision")]
@@ -81,7 +79,7 @@ class UnseenError(Table):
 
 
 class Calibration(Table):
-    """All fits, in the order they were made."""
+    """All fits, in the order of fitting."""
 
     fits: tuple[Fit, ...]
     before: Annotated[
@@ -108,17 +106,17 @@ class Calibration(Table):
 def calibration_of(
     runs: Sequence[MeasuredRun], sets: Sequence[FitSet], report: Report = lambda text: None
 ) -> Calibration:
-    """Fit every set that has rows, in order: later ones build on the values of earlier ones.
+    """Fit every set that has rows, in order: later fits use the values of earlier ones.
 
     Parameters
     ----------
     report
-        Takes a line about what is being done.
+        Called with a line about each step.
 
     Raises
     ------
     InstanceError
-        When no set has as many rows as parameters, or scipy is not installed.
+        If no set has as many rows as parameters, or scipy is not installed.
     """
     if find_spec("scipy") is None:
         raise InstanceError("calibrate: scipy is not installed, needs `pip install 'coopt[fit]'`")
@@ -147,12 +145,12 @@ def calibration_of(
 
 
 def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[FitSet]:
-    """Sets with at least as many rows as parameters.
+    """Return the sets with at least as many rows as parameters.
 
     Raises
     ------
     InstanceError
-        When there is none.
+        If there is none.
     """
     feasible = [
         fit_set for fit_set in sets if len(runs_used(fit_set, runs)) >= len(fit_set.parameters)
@@ -211,7 +209,7 @@ def _kinds(
     used_rows: Sequence[int],
     unseen_errors: Mapping[int, float],
 ) -> Iterator[ArchitectureFit]:
-    """Errors of dense models and of mixtures of experts."""
+    """Yield the errors of dense models and of mixtures of experts."""
     for name in dict.fromkeys(architecture_of(runs[i]) for i in used_rows):
         places = [i for i in used_rows if architecture_of(runs[i]) == name]
         errors = errors_of([runs[i] for i in places], settings)

@@ -1,4 +1,4 @@
-"""Predictions beside measurements, row by row and in groups."""
+"""Predictions compared with measurements, by row and by group."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_FITTED = re.compile(r"\b(not|never|nothing) (been )?fitted\b")
 
 
 class Score(Table):
-    """Errors of some rows; an error is predicted / measured - 1."""
+    """Summary of the errors of rows; an error is predicted / measured - 1."""
 
     n: Annotated[int, Field(description="rows")]
     mean_abs_error: Annotated[float, Field(description="mean size of the errors")]
@@ -43,7 +43,7 @@ class Score(Table):
 
 
 def score_of(errors: Floats) -> Score | None:
-    """What the errors amount to; None where there are none."""
+    """Summarise errors; None if there are none."""
     if not len(errors):
         return None
     sizes = np.abs(errors)
@@ -57,8 +57,8 @@ def score_of(errors: Floats) -> Score | None:
 
 
 def loss_of(kind: str, predicted_s: Floats, measured_s: Floats) -> float:
-    """What a fit makes small: the mean capped size of log(predicted / measured), or the mean square
-    of errors.
+    """Return the loss that a fit minimises: the mean capped absolute value of log(predicted /
+    measured), or the mean squared error.
     """
     if kind == "square":
         return float(np.mean((predicted_s / measured_s - 1.0) ** 2))
@@ -66,8 +66,8 @@ def loss_of(kind: str, predicted_s: Floats, measured_s: Floats) -> float:
 
 
 def fitted_parameters(runs: Iterable[MeasuredRun]) -> frozenset[str]:
-    """Names of the fitted parameters that predictions of `runs` rest on; 16-bit ones count for
-    every precision.
+    """Return the names of the fitted parameters that predictions of `runs` depend on; 16-bit ones
+    affect every precision.
     """
     kinds = {(run.generation, precision) for run in runs for precision in ("16-bit", run.precision)}
     frameworks = {run.software.name for run in runs}
@@ -82,7 +82,9 @@ def fitted_parameters(runs: Iterable[MeasuredRun]) -> frozenset[str]:
 
 
 def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
-    """`hopper fp8 gemm` and the like: what the catalog calls fitted for any GPU of a generation."""
+    """Return the parameters that the catalog marks as fitted for GPUs of a generation, such as
+    `hopper fp8 gemm`.
+    """
     table = "efficiency" if precision == "16-bit" else f"efficiency.{precision}"
     names = OF_HARDWARE if precision == "16-bit" else NARROW
     fitted_fields = {
@@ -99,20 +101,20 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
 
 
 def fitted_of_software(framework: str) -> frozenset[str]:
-    """What the catalog calls fitted of a framework."""
+    """Return the parameters of a framework that the catalog marks as fitted."""
     fitted_fields = set(_marked(entries("software")[framework]))
     return frozenset(f"{framework} {name}" for name in OF_SOFTWARE if name in fitted_fields)
 
 
 def _marked(entry: Entry) -> Iterator[str]:
-    """Fields whose source says that they are fitted."""
+    """Yield the fields whose source states that they are fitted."""
     for source in entry.sources:
         if FITTED.search(source.source) and not NOT_FITTED.search(source.source):
             yield from source.fields
 
 
 class RowResult(Table):
-    """One row: predicted, or skipped and why."""
+    """A row that was predicted, or skipped for a reason."""
 
     id: str
     group: str
@@ -152,14 +154,14 @@ class RowResult(Table):
 
     @property
     def refused(self) -> bool:
-        """Whether a mapping that ran is said not to fit into memory."""
+        """Whether a mapping that ran is predicted not to fit into memory."""
         assert self.memory_gib is not None
         assert self.memory_limit_gib is not None
         return self.states_mapping and self.memory_gib > self.memory_limit_gib
 
 
 class MemoryResult(Table):
-    """Runs whose mapping is published, and those of them that are said not to fit, though they
+    """Number of runs with a published mapping, and of those predicted not to fit although they
     ran.
     """
 
@@ -186,7 +188,7 @@ class GroupResult(Score):
 
 
 class Comparison(Table):
-    """Everything `coopt validate` found."""
+    """Result of `coopt validate`."""
 
     rows: tuple[RowResult, ...]
     groups: Annotated[
@@ -206,18 +208,16 @@ class Comparison(Table):
     peers: tuple[Peer, ...]
 
     def sources_over(self, limit: float) -> tuple[GroupResult, ...]:
-        """Sources whose mean error is above a limit (a share, not percent)."""
+        """Return the sources whose mean error exceeds a limit (a share, not percent)."""
         return tuple(group for group in self.groups if group.mean_abs_error > limit)
 
     def fails(self, limit: float) -> bool:
-        """Whether a source is over the limit, or nothing was predicted that could show the
-        contrary.
-        """
+        """Whether a source exceeds the limit, or no row could be predicted."""
         return not self.evaluated or bool(self.sources_over(limit))
 
 
 def comparison_of(rows: Sequence[Measurement]) -> Comparison:
-    """Predict every row that says enough."""
+    """Predict every row with sufficient information."""
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
     predicted_rows = [
@@ -257,12 +257,12 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
 
 
 def architecture_of(run: MeasuredRun) -> str:
-    """What kind of model a run trained: dense, a mixture of experts or a hybrid."""
+    """Return the kind of model of a run: dense, mixture of experts, or hybrid."""
     return model_kind(run.workload)
 
 
 def _hardware_of(run: MeasuredRun) -> str:
-    """Generation and precision; hybrids apart, as no fit uses them."""
+    """Return generation and precision; hybrids form groups of their own, as no fit uses them."""
     name = f"{run.generation} {run.precision}"
     return f"{name}, hybrids" if architecture_of(run) == HYBRID else name
 
@@ -304,15 +304,15 @@ def _result(
 
 
 def _offloads(row: Measurement) -> bool:
-    """Whether its recipe keeps activations in the memory of the host and nobody knows how many, so
-    that nothing follows for that of the GPU.
+    """Whether the recipe of a row offloads an unknown amount of activations to the host, so that
+    GPU memory cannot be predicted.
     """
     recipe = recomputed_of(row)
     return recipe is not None and recipe.offloads
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:
-    """What a row leaves open that decides how much memory it needs."""
+    """Return what a row leaves open about its memory."""
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return (
@@ -327,7 +327,7 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
 
 
 def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:
-    """HFU by prediction less HFU by measurement, both counted the same way (percentage points)."""
+    """Return predicted minus measured HFU in the same convention (percentage points)."""
     times = np.array([predicted_s, run.measured_s])
     _, hfu = utilisation(run.workload, run.gpu, run.gpus, np.full(2, run.split.recompute), times)
     return float(100.0 * (hfu[0] - hfu[1]))

@@ -1,4 +1,4 @@
-"""What is known about published runs beyond their rows, read from `facts.toml`."""
+"""Facts about published runs beyond their rows, read from `facts.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Words = Annotated[tuple[str, ...], one_or_many]
 
 
 class WordedRow(Protocol):
-    """What rules ask of a row."""
+    """Interface of rows that rules are matched against."""
 
     @property
     def model(self) -> str:
@@ -26,29 +26,29 @@ class WordedRow(Protocol):
 
     @property
     def text(self) -> str:
-        """All that is said in words."""
+        """All text of the row."""
 
 
 class Fact(Table):
-    """Something a row does not say; `where` is a pattern to be found in the row's words."""
+    """A fact that a row does not state; `where` is a pattern to find in the row's text."""
 
     tag: Tag
     source: str
     where: str = ""
 
     def holds_for(self, text: str) -> bool:
-        """Whether a row that says `text` is meant."""
+        """Whether the fact applies to a row with this text."""
         return re.search(self.where, text, re.IGNORECASE) is not None
 
 
 class RowFact(Fact):
-    """A fact about rows whose table prints certain values."""
+    """A fact about rows with certain values in their table."""
 
     model: str = ""
     printed: Annotated[dict[str, int], Field(default_factory=dict)]
 
     def holds_for_row(self, row: WordedRow) -> bool:
-        """Whether this row is meant."""
+        """Whether the fact applies to this row."""
         name_fits = (
             self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
         )
@@ -58,7 +58,7 @@ class RowFact(Fact):
 
 
 class Correction(RowFact):
-    """Columns that the same source, or the recipe that was run, contradicts elsewhere."""
+    """Corrected columns: the same source, or the recipe that was run, contradicts the table."""
 
     columns: dict[str, int]
 
@@ -72,9 +72,7 @@ class Release(RowFact):
 
 
 class PublishedGpu(Fact):
-    """The catalog entry of a GPU that is published under other names, and what it is usually joined
-    by.
-    """
+    """Catalog entry of a GPU with other published names, and its usual HB domain and network."""
 
     names: Words
     gpu: str
@@ -98,7 +96,7 @@ class SoftwareStack(Fact):
 
 
 class ShapeFact(Fact):
-    """Parts of a model that have no column."""
+    """Properties of a model that have no column."""
 
     model: str
     gated: bool | None = None
@@ -123,14 +121,14 @@ class ShapeFact(Fact):
 
 
 class Interleave(Fact):
-    """Model chunks of a GPU where the table itself leaves them out."""
+    """Model chunks per GPU where the table omits them."""
 
     model: str
     chunks: Count
 
 
 class RecomputeFact(Fact):
-    """What a recipe recomputes where the table itself leaves it out, or says `published`."""
+    """Recomputation of a recipe where the table omits it, or says `published`."""
 
     model: str
     published: str = ""
@@ -149,9 +147,7 @@ class RecomputeFact(Fact):
 
 
 class Recipe(Fact):
-    """What a recipe switches on, of the options of a workload and of its software; rules that fit
-    add up.
-    """
+    """Options of a workload and its software that a recipe enables; matching rules are combined."""
 
     model: str = ""
     options: Annotated[dict[str, int | float | bool | str], Field(default_factory=dict)]
@@ -159,13 +155,13 @@ class Recipe(Fact):
 
 
 class Convention(Fact):
-    """How a group counts the FLOPs it reports; `where` is looked for in the id."""
+    """FLOP convention of a group; `where` is a pattern to find in the id."""
 
     counts: str
 
 
 class Peer(Fact):
-    """What another model reaches on the same groups."""
+    """Accuracy of another model on the same groups."""
 
     name: str
     groups: Words
@@ -177,16 +173,16 @@ class Peer(Fact):
 
 
 def _pair(value: object) -> object:
-    """`hopper 16-bit` as two words."""
+    """Split `hopper 16-bit` into two words."""
     return tuple(value.split()) if isinstance(value, str) else value
 
 
 class FitSet(Table):
-    """Which parameters are fitted to which rows by default, and the values they are held to.
+    """A set of parameters fitted to rows by default, with the prior of its values.
 
-    `prior` gives these values, or `after` the generation and precision whose fitted values they
-    are; `weight` says how strongly they hold, in rows that lie a loss of 1 off when a parameter is
-    a step away.
+    `prior` gives the prior values, or `after` the generation and precision whose fitted values are
+    used. `weight` is the strength of the prior: the number of rows with a loss of 1 that equals a
+    deviation of one step.
     """
 
     generation: str = ""
@@ -220,7 +216,7 @@ class FactFile(Table):
 
 @cache
 def published_facts() -> FactFile:
-    """The facts that ship with coopt; read once."""
+    """Return the facts included in coopt; cached."""
     text = files("coopt").joinpath("validation", "facts.toml").read_text("utf-8")
     table = tomllib.loads(text)
     return FactFile.model_validate(

@@ -1,4 +1,4 @@
-"""Fit one set of parameters to its rows by Nelder and Mead's simplex, and predict every source
+"""Fits of one set of parameters by the Nelder-Mead simplex method, and predictions of every source
 without it.
 """
 
@@ -34,19 +34,20 @@ def minimise(
     high: Vector,
     evaluations: int = 200,
 ) -> Vector:
-    """Where a function of a box is smallest, by descents of Nelder and Mead's simplex.
+    """Minimise a function over a box by repeated Nelder-Mead descents.
 
-    Where a descent has settled, another starts from its end until that gains nothing.
+    Once a descent has converged, another one starts from its end until there is no further
+    improvement.
 
     Parameters
     ----------
     step
-        How far the first points lie from `start`, one number for each direction, which is the
-        unit of that direction.
+        Distance of the first points from `start` in each direction, which is the unit of that
+        direction.
     low, high
         The box.
     evaluations
-        When to stop at the latest.
+        Maximum number of function evaluations.
     """
     from scipy import optimize
 
@@ -81,12 +82,12 @@ def minimise(
 
 
 def set_name(fit_set: FitSet) -> str:
-    """The name of a set: `hopper 16-bit`, `megatron-deepspeed`."""
+    """Return the name of a set: `hopper 16-bit`, `megatron-deepspeed`."""
     return fit_set.software or f"{fit_set.generation} {fit_set.precision}"
 
 
 def acts_on(fit_set: FitSet, run: MeasuredRun) -> bool:
-    """Whether the parameters act on a run."""
+    """Whether the parameters of a set affect a run."""
     if fit_set.software:
         return run.software.name == fit_set.software
     return (run.generation, run.precision) == (fit_set.generation, fit_set.precision)
@@ -98,12 +99,12 @@ def is_used(fit_set: FitSet, run: MeasuredRun) -> bool:
 
 
 def runs_used(fit_set: FitSet, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """Runs a set is fitted to."""
+    """Return the runs that a set is fitted to."""
     return [run for run in runs if is_used(fit_set, run)]
 
 
 def errors_of(runs: Sequence[MeasuredRun], settings: Settings) -> Floats:
-    """Predicted / measured - 1 of every run."""
+    """Return predicted / measured - 1 of every run."""
     measured = np.array([run.measured_s for run in runs])
     return np.asarray(
         predicted_s(batches_of(runs), settings.gpu, settings.framework) / measured - 1.0
@@ -113,11 +114,11 @@ def errors_of(runs: Sequence[MeasuredRun], settings: Settings) -> Floats:
 def fitted_settings(
     fit_set: FitSet, rows: Sequence[MeasuredRun], settings: Settings, evaluations: int
 ) -> Settings:
-    """The settings with the values of one set that suit `rows` best, held to its prior; without
-    enough rows just that.
+    """Return the settings with the values of one set fitted to `rows`, with its prior; only the
+    prior if there are too few rows.
 
-    The search starts from the prior where there is one, so that a fit does not depend on what the
-    catalog has.
+    The search starts from the prior if there is one, so that a fit does not depend on the values in
+    the catalog.
     """
     prior = settings.prior_of(fit_set)
     if not has_enough_rows(fit_set, rows):
@@ -146,19 +147,17 @@ def fitted_settings(
 
 
 def has_enough_rows(fit_set: FitSet, rows: Sequence[MeasuredRun]) -> bool:
-    """Whether some rows can say anything about a set: one where a prior holds the rest, else one
-    per parameter.
-    """
+    """Whether rows can determine a set: one row if it has a prior, else one per parameter."""
     return len(rows) >= (1 if fit_set.weight else len(fit_set.parameters))
 
 
 def left_out_errors(
     runs: Sequence[MeasuredRun], sets: Sequence[FitSet], settings: Settings, report: Report
 ) -> dict[int, float]:
-    """Errors of the rows that some set uses, by their position among `runs`, each group by fits
-    without it.
+    """Return errors of the rows used by some set, by their index in `runs`, each group predicted by
+    fits without it.
 
-    A row is missing where without its group nothing at all says what a parameter should be.
+    Rows are left out if a parameter is undetermined without their group.
     """
     unseen: dict[int, float] = {}
     used_rows = [i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in sets)]
@@ -182,7 +181,7 @@ def _fitted_without(
     settings: Settings,
     report: Report,
 ) -> tuple[Settings, list[FitSet]]:
-    """The fits without a group, and the sets of which nothing is known without it."""
+    """Return the fits without a group, and the sets that are undetermined without it."""
     runs_of_group, other_runs = (
         [run for run in runs if (run.group == group) is in_group] for in_group in (True, False)
     )

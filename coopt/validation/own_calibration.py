@@ -1,15 +1,14 @@
-r"""What runs of one's own say, and which mapping to run next: the one whose time, once known, is
-expected to save most.
+r"""Calibration by own runs, and which mapping to run next: the one whose measured time is expected
+to save most.
 
-The logarithms of the times of mappings are taken for jointly normal with mean :math:`\mu` and
-covariance
-:math:`C = A \Sigma A^T + \sigma^2 I`: common by the parameters, and each of its own. Once that of
-mapping j is known,
+The logarithms of the times of mappings are assumed to be jointly normal with mean :math:`\mu` and
+covariance :math:`C = A \Sigma A^T + \sigma^2 I`: a common part through the parameters, and an
+independent one for each mapping. Once the time of mapping j is known,
 
 .. math:: \mu_k(n) = \mu_k + \frac{C_{kj}}{\sqrt{C_{jj}}} n, \qquad n \sim N(0, 1)
 
-and the fastest mapping by then is chosen (Frazier, Powell, Dayanik: The Knowledge-Gradient Policy
-for Correlated Normal Beliefs, INFORMS Journal on Computing 21, 2009).
+and the mapping that is then the fastest is chosen (Frazier, Powell, Dayanik: The Knowledge-Gradient
+Policy for Correlated Normal Beliefs, INFORMS Journal on Computing 21, 2009).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ SHOWN = 5
 
 
 class Proposal(Table):
-    """A mapping to run, and what its time is expected to be worth."""
+    """A mapping to run, and the expected value of measuring its time."""
 
     mapping: dict[str, int | bool | str]
     predicted_s: float
@@ -59,8 +58,8 @@ class Proposal(Table):
 
 
 class NextRun(Table):
-    """The question which mapping is fastest for one model, batch and number of GPUs, and what would
-    settle it.
+    """The question of the fastest mapping for one model, batch and number of GPUs, and the runs
+    that would help to answer it.
     """
 
     like: Annotated[str, Field(description="the run that trains it")]
@@ -74,9 +73,7 @@ class NextRun(Table):
 
 
 class OwnCalibration(Table):
-    """What runs of one's own say: parameters with intervals, and what to run next, one for each
-    posterior.
-    """
+    """Result of own runs: parameters with intervals, and what to run next for each posterior."""
 
     posteriors: tuple[Posterior, ...]
     next_runs: tuple[NextRun, ...]
@@ -85,14 +82,16 @@ class OwnCalibration(Table):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prediction:
-    """Times of the mappings in question: means (k,) and covariance (k, k) of their logarithms."""
+    """Predicted times of the candidate mappings: means (k,) and covariance (k, k) of their
+    logarithms.
+    """
 
     mean: Floats
     covariance: Floats
 
     @property
     def expected_s(self) -> Floats:
-        """Expected times; shape (k,)."""
+        """Expected times (s); shape (k,)."""
         # the mean of a number whose logarithm is normal
         return np.asarray(np.exp(self.mean + np.diag(self.covariance) / 2.0))
 
@@ -100,12 +99,13 @@ class Prediction:
 def own_calibration_of(
     rows: Sequence[Measurement], sets: Sequence[FitSet], report: Report = lambda text: None
 ) -> OwnCalibration:
-    """The posterior of every set that has rows, and what to run next for the largest run of each.
+    """Return the posterior of every set that has rows, and what to run next for the largest run of
+    each.
 
     Raises
     ------
     InstanceError
-        When no row can be predicted that a set is about, with the reasons.
+        If no row of any set can be predicted, with the reasons.
     """
     outcomes = [outcome_of(row) for row in rows]
     skipped = {outcome.id: outcome.why for outcome in outcomes if isinstance(outcome, SkippedRow)}
@@ -135,13 +135,13 @@ def own_calibration_of(
 
 
 def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) -> NextRun:
-    """What to run next for the question of `run`: its model, batch, GPUs and network with any
-    mapping.
+    """Return what to run next for the question of `run`: its model, batch, GPUs and network with
+    any mapping.
 
     Parameters
     ----------
     measured
-        Runs whose times are known; those of the same question are no longer in doubt.
+        Runs with known times; those of the same question are certain.
     """
     all_mappings, _ = mappings(run.workload, run.gpus)
     fits = all_mappings.take(memory_bytes(run.workload, all_mappings) <= run.gpu.hbm_gb * 1e9)
@@ -169,7 +169,7 @@ def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) 
 
 
 def conditioned(prediction: Prediction, place: int, log_s: float) -> Prediction:
-    """The prediction once the time of one mapping is known."""
+    """Condition the prediction on the measured time of one mapping."""
     column = prediction.covariance[:, place]
     variance = float(column[place])
     if variance <= 0.0:
@@ -181,8 +181,8 @@ def conditioned(prediction: Prediction, place: int, log_s: float) -> Prediction:
 
 
 def worth(prediction: Prediction, place: int) -> tuple[float, float]:
-    """Seconds that the time of a mapping is expected to save, and the probability that it changes
-    the choice.
+    """Return the seconds that measuring a mapping is expected to save, and the probability that it
+    changes the choice.
     """
     variance = float(prediction.covariance[place, place])
     if variance <= 0.0:
@@ -196,7 +196,7 @@ def worth(prediction: Prediction, place: int) -> tuple[float, float]:
 
 
 def _proposals(prediction: Prediction, candidates: Mappings, known_count: int) -> list[Proposal]:
-    """Mappings that were not run, by what they save."""
+    """Return mappings not yet run, ordered by what they save."""
     expected_s, spread = (
         prediction.expected_s,
         NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0)),
@@ -218,7 +218,7 @@ def _proposals(prediction: Prediction, candidates: Mappings, known_count: int) -
 
 
 def _fastest_mappings(run: MeasuredRun, fits: Mappings, known_mappings: Mappings) -> Mappings:
-    """Mappings that were run, and the fastest by the catalog of those that were not."""
+    """Return mappings that were run, and the fastest ones by the catalog of those that were not."""
     ran = {_row(known_mappings, i) for i in range(len(known_mappings))}
     unmeasured = fits.take(
         np.array([i for i in range(len(fits)) if _row(fits, i) not in ran], dtype=np.int64)
@@ -241,7 +241,7 @@ def _row(rows: Mappings, i: int) -> tuple[int, ...]:
 
 
 def _question(run: MeasuredRun) -> object:
-    """What runs share whose mappings compete."""
+    """Return everything that runs with competing mappings share."""
     workload, model = (
         run.workload,
         run.workload.model.model_copy(update={"name": "", "description": "", "sources": ()}),
@@ -251,7 +251,7 @@ def _question(run: MeasuredRun) -> object:
 
 
 def _batch(run: MeasuredRun, rows: Mappings) -> Batch:
-    """Mappings on the machine of a run."""
+    """Return a batch of mappings on the machine of a run."""
     degrees = zip(rows.tp, rows.cp, rows.dp, rows.pp, strict=True)
     inside = np.array(
         [ranks_inside((int(t), int(c), int(d), int(p)), run.hb_size) for t, c, d, p in degrees],

@@ -1,7 +1,7 @@
-"""Files of one's own runs as measurements: tables, logs, traces of Kineto, summaries of Nsight
+"""Measurements from files of own runs: tables, logs, Kineto traces, and summaries of Nsight
 Systems.
 
-docs/measurements.md says what each of them tells (Runs of your own).
+docs/measurements.md lists what each of them provides (Runs of your own).
 """
 
 from __future__ import annotations
@@ -104,19 +104,19 @@ RECOMPUTED = {
 def measurements_of(
     paths: Sequence[str], stated: Mapping[str, str], nvtx_range: str | None = None
 ) -> tuple[list[Measurement], list[Measurement]]:
-    """All rows of the files, and those among them that are read from logs and traces.
+    """Return all rows of the files, and those among them read from logs and traces.
 
     Parameters
     ----------
     stated
-        Columns that no log tells, such as the GPU; what a log itself says goes first.
+        Columns that logs do not contain, such as the GPU; values in a log take precedence.
     nvtx_range
-        The range of a summary of Nsight Systems that is an iteration, a pattern.
+        Pattern of the range that is an iteration in a summary of Nsight Systems.
 
     Raises
     ------
     InstanceError
-        With what is wrong in which file, or with columns that do not exist.
+        With the errors of each file, or for columns that do not exist.
     """
     _check_stated(stated)
     table_rows: list[Measurement] = []
@@ -136,8 +136,8 @@ def measurements_of(
 
 
 def table_of(rows: Sequence[Measurement]) -> str:
-    """The rows as a CSV table that `coopt validate` and `coopt calibrate` read, without columns
-    that are all empty.
+    """Return the rows as a CSV table for `coopt validate` and `coopt calibrate`, without empty
+    columns.
     """
     names = [name for name in COLUMNS if any(getattr(row, name) not in (None, "") for row in rows)]
     stream = io.StringIO()
@@ -180,7 +180,7 @@ def _text(file: Path) -> str:
 
 
 def _reader(text: str, nvtx_range: str | None) -> Callable[[str, str], Cells] | None:
-    """What reads a file that is no table."""
+    """Return the reader of a file that is not a table, or None."""
     if text.lstrip()[:1] == "{":
         return _cells_of_trace
     if any(all(name in line for name in SUMMARY) for line in text.splitlines()[:200]):
@@ -189,7 +189,7 @@ def _reader(text: str, nvtx_range: str | None) -> Callable[[str, str], Cells] | 
 
 
 def _cells_of_trace(text: str, name: str) -> Cells:
-    """Seconds of a step, GPU and GPU count from a trace that PyTorch's profiler (Kineto) writes."""
+    """Read step time, GPU and number of GPUs from a trace of PyTorch's profiler (Kineto)."""
     try:
         trace = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -210,7 +210,7 @@ def _cells_of_trace(text: str, name: str) -> Cells:
 
 
 def _steps(events: list[Any]) -> dict[int, tuple[float, float]]:
-    """Start and length in microseconds of every step on the host, by its number."""
+    """Return start and length (us) of every step on the host, by its number."""
     steps: dict[int, tuple[float, float]] = {}
     for event in events:
         if not isinstance(event, dict) or event.get("cat") == "gpu_user_annotation":
@@ -227,8 +227,8 @@ def _is_time(value: object) -> TypeGuard[float]:
 
 
 def _step_us(steps: Mapping[int, tuple[float, float]]) -> float:
-    """From one start to the next, so that what lies between two steps counts; the length of a
-    single step.
+    """Return the step time (us) between starts, which includes gaps; the length of a single
+    step.
     """
     numbers = sorted(steps)
     between = [steps[b][0] - steps[a][0] for a, b in pairwise(numbers) if b == a + 1]
@@ -236,8 +236,8 @@ def _step_us(steps: Mapping[int, tuple[float, float]]) -> float:
 
 
 def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
-    """A value of a table at the head of a trace, or of the first table of a list; empty where there
-    is none.
+    """Return a value of a table at the head of a trace, or of the first table of a list; empty if
+    missing.
     """
     value = trace.get(table)
     entry = value[0] if isinstance(value, list) and value else value
@@ -245,7 +245,7 @@ def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
 
 
 def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
-    """Seconds of an iteration from `nsys stats --report nvtx_sum --format csv`."""
+    """Read the iteration time from `nsys stats --report nvtx_sum --format csv`."""
     lines = text.splitlines()
     head = next(i for i, line in enumerate(lines) if all(column in line for column in SUMMARY))
     rows = [row for row in csv.DictReader(lines[head:]) if row.get("Range")]
@@ -288,25 +288,25 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def _is_log(text: str) -> bool:
-    """Whether a text holds lines that a training framework prints at iterations."""
+    """Whether a text contains iteration lines of a training framework."""
     return any(MEGATRON.search(line) or NEMO.search(line) for line in text.splitlines())
 
 
 def _cells_of_log(text: str, name: str) -> Cells:
-    """The columns that a log of Megatron-LM, Megatron Bridge or NeMo fills.
+    """Read the columns available in a log of Megatron-LM, Megatron Bridge or NeMo.
 
-    The time is the median over the iterations of the last batch size, without the first ones, which
-    warm up.
+    The time is the median over the iterations with the last batch size, without the first ones
+    (warm-up).
 
     Parameters
     ----------
     name
-        Of the file, for complaints.
+        Name of the file, for complaints.
 
     Raises
     ------
     InstanceError
-        When the log contradicts what a table can say.
+        If the log contains what a table cannot express.
     """
     lines = text.splitlines()
     arguments = _arguments(lines)
@@ -325,7 +325,7 @@ def _cells_of_log(text: str, name: str) -> Cells:
 
 
 def _iterations(lines: list[str]) -> tuple[float, str]:
-    """Seconds of an iteration, and the batch where the lines tell it."""
+    """Return the iteration time (s), and the batch if it is logged."""
     iterations = list(_timed(lines))
     last_batch = iterations[-1][1]
     last_first = takewhile(lambda iteration: iteration[1] == last_batch, reversed(iterations))
@@ -336,7 +336,7 @@ def _iterations(lines: list[str]) -> tuple[float, str]:
 
 
 def _timed(lines: list[str]) -> Iterator[tuple[float, str]]:
-    """Seconds and batch of every line about an iteration."""
+    """Yield iteration time (s) and batch of every iteration line."""
     for line in lines:
         milliseconds, seconds, batch = MEGATRON.search(line), NEMO.search(line), BATCH.search(line)
         size = batch[1] if batch else ""
@@ -347,7 +347,7 @@ def _timed(lines: list[str]) -> Iterator[tuple[float, str]]:
 
 
 def _arguments(lines: list[str]) -> dict[str, str]:
-    """The first value of every argument a column depends on; what is switched off is left out."""
+    """Return the first value of every argument that columns depend on, without disabled options."""
     arguments: dict[str, str] = {}
     for line in lines:
         match = DOTTED.search(line) or LISTED.match(line)
@@ -361,7 +361,7 @@ def _arguments(lines: list[str]) -> dict[str, str]:
 
 
 def _shape_cells(arguments: Mapping[str, str]) -> Cells:
-    """The cells of shape and batch."""
+    """Return the columns of shape and batch."""
     cells = {column: arguments[key] for key, column in COUNTS.items() if key in arguments}
     if (
         arguments.get("group_query_attention") in NOTHING
@@ -375,7 +375,7 @@ def _shape_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _split_cells(arguments: Mapping[str, str]) -> Cells:
-    """The cells that say how work and states are spread."""
+    """Return the columns of parallelism and sharding."""
     cells: Cells = {}
     devices, nodes = arguments.get("devices", ""), arguments.get("num_nodes", "")
     if devices.isdecimal() and nodes.isdecimal():
@@ -396,7 +396,7 @@ def _split_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _precision_cells(arguments: Mapping[str, str]) -> Cells:
-    """The cell of the format of matrix products."""
+    """Return the column of the format of matrix products."""
     for name in ("fp4", "fp8", "bf16", "fp16"):
         if name in arguments:
             return {"precision": name}
@@ -405,8 +405,8 @@ def _precision_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
-    """What is recomputed; a list of modules without a name here stays as it is, and its row is
-    refused by that name.
+    """Return the column of recomputation; an unknown list of modules is kept, and its row refused
+    later.
     """
     word = arguments.get("recompute_granularity") or arguments.get(
         "activations_checkpoint_granularity"
@@ -418,13 +418,15 @@ def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
 
 
 def _printed_cells(text: str) -> Cells:
-    """What Megatron-LM says in sentences before the first iteration."""
+    """Read what Megatron-LM prints in sentences before the first iteration."""
     matches = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
     return {column: match[1] for column, match in matches.items() if match}
 
 
 def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None:
-    """A table tells gated layers from plain ones by their width alone."""
+    """Refuse a log whose gating contradicts the width, by which tables tell gated from plain
+    layers.
+    """
     ffn, hidden = cells.get("ffn", ""), cells.get("hidden", "")
     if (
         "world_size" not in arguments

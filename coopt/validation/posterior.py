@@ -1,15 +1,15 @@
-r"""Parameters of hardware given a few runs of one's own: the catalog's values as a prior,
-intervals, what is left open.
+r"""Bayesian calibration of hardware parameters by a few own runs, with the values of the catalog as
+a prior.
 
-Logarithms of times and of parameters are taken for normal. With :math:`\theta` the logarithms of
-the parameters,
-:math:`f_i(\theta)` that of the predicted time of run i and :math:`y_i` that of the measured one,
+Logarithms of times and of parameters are assumed to be normal. With :math:`\theta` the logarithms
+of the parameters, :math:`f_i(\theta)` that of the predicted time of run i and :math:`y_i` that of
+the measured one,
 
 .. math::
     \theta \sim N(\theta_0, P), \qquad y_i \sim N(f_i(\theta), \sigma^2), \qquad
     \Sigma = (P^{-1} + J^T J / \sigma^2)^{-1}
 
-where :math:`J` holds the slopes of f at the most probable :math:`\theta` (Bishop, Pattern
+where :math:`J` is the Jacobian of f at the most probable :math:`\theta` (Bishop, Pattern
 Recognition and Machine Learning, 2006, section 4.4: Laplace's approximation).
 """
 
@@ -45,7 +45,7 @@ STILL = 1e-7  # a step so short ends the search
 
 
 class Interval(Table):
-    """A parameter before and after the runs; low and high hold nine of ten."""
+    """A parameter before and after the runs; low and high are the ends of its 90% interval."""
 
     name: str
     before: Annotated[float, Field(description="the catalog's value, the middle of the prior")]
@@ -57,7 +57,7 @@ class Interval(Table):
 
 
 class Posterior(Table):
-    """The parameters of one generation and precision given runs of one's own."""
+    """The parameters of one generation and precision given own runs."""
 
     name: str
     generation: str
@@ -82,10 +82,9 @@ class Posterior(Table):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Belief:
-    """What is known of the logarithms of some parameters: most probable values (p,) and covariance
-    (p, p).
+    """Normal distribution of the logarithms of parameters: mode (p,) and covariance (p, p).
 
-    `own_error` is the standard error of the logarithm of each time beside it.
+    `own_error` is the standard error of the logarithm of each time beyond the parameters.
     """
 
     fit_set: FitSet
@@ -94,8 +93,8 @@ class Belief:
     own_error: float
 
     def log_times(self, batches: Sequence[Batch], theta: Floats) -> Floats:
-        """Logarithms of the predicted times of the rows of `batches`, for logarithms of the
-        parameters.
+        """Return the logarithms of the predicted times of the rows of `batches`, given logarithms
+        of the parameters.
         """
         values = {
             name: float(x) for name, x in zip(self.fit_set.parameters, np.exp(theta), strict=True)
@@ -104,7 +103,7 @@ class Belief:
         return np.asarray(np.log(predicted_s(batches, settings.gpu, settings.framework)))
 
     def slopes(self, batches: Sequence[Batch], theta: Floats) -> Floats:
-        """Slopes of `log_times` by the parameters; shape (rows, p)."""
+        """Return the Jacobian of `log_times`; shape (rows, p)."""
         steps = np.eye(len(theta)) * SLOPE
         return np.stack(
             [
@@ -117,12 +116,12 @@ class Belief:
 
 
 def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterior, Belief]:
-    """The parameters of one set given its runs.
+    """Return the parameters of one set given its runs.
 
     Raises
     ------
     InstanceError
-        When a parameter has no logarithm in the catalog, or none acts on the runs.
+        If a parameter has no logarithm in the catalog, or none affects the runs.
     """
     prior = _prior(runs, fit_set)
     batches, measured = batches_of(runs), np.log([run.measured_s for run in runs])
@@ -151,20 +150,18 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
 
 
 def _is_surprising(off: Floats, slopes: Floats, prior: Belief) -> bool:
-    """Whether the mean error (logarithms, of every row) lies outside what nine of ten such means
-    are.
-    """
+    """Whether the mean error (in logarithms) lies outside its 90% interval."""
     spread = slopes @ prior.covariance @ slopes.T + prior.own_error**2 * np.eye(len(off))
     return bool(abs(np.mean(off)) > NINETY * np.sqrt(np.mean(spread)))
 
 
 def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
-    """The catalog's values, as wide as its errors on published runs whose source was left out of
-    the fit.
+    """Return the prior: the values of the catalog, with a variance that explains errors on sources
+    left out of the fit.
 
-    A parameter is as uncertain, beside the others, as its first step in a fit is long. All are
-    scaled together, so that they explain the share of the variance of times that runs of one source
-    have in common; none is wider than its step.
+    The standard deviations of the parameters are proportional to their first steps in a fit. They
+    are scaled to explain the share of the variance of times that runs of one source have in common,
+    up to one step.
     """
     values = Settings().values_of(fit_set, runs[0])
     without = [name for name, value in values.items() if not value > 0.0]
@@ -196,8 +193,8 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
 
 
 def _left_out_error(run: MeasuredRun) -> float:
-    """The standard error of times of runs like this one whose source was left out of the fit; of
-    all where none is.
+    """Return the standard error of the times of similar runs whose source was left out of the fit;
+    of all runs if there are none.
     """
     model_errors = entries("model_error")
     errors = [
@@ -211,8 +208,8 @@ def _left_out_error(run: MeasuredRun) -> float:
 
 
 def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:
-    """The posterior by Gauss and Newton's steps, each halved until it is one towards the more
-    probable.
+    """Return the posterior by Gauss-Newton steps, each halved until it increases the
+    probability.
     """
     weight, own_variance = np.linalg.inv(prior.covariance), prior.own_error**2
     ranges = [RANGES[name] for name in prior.fit_set.parameters]
@@ -245,7 +242,7 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
 
 
 def _variances(slopes: Floats, covariance: Floats) -> Floats:
-    """The variance of every row that a covariance of the parameters makes; shape (rows,)."""
+    """Return the variance of every row due to a covariance of the parameters; shape (rows,)."""
     return np.asarray(np.einsum("ij,jk,ik->i", slopes, covariance, slopes))
 
 

@@ -1,4 +1,4 @@
-"""Published measurements as a table, and the seconds of an iteration that a row amounts to."""
+"""Tables of published measurements, and the iteration time of a row."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ RELEASE = re.compile(r"(?:\bv|\bNeMo |-)(2\d\.(?:0[1-9]|1[0-2])(?:\.\d+)?)\b")
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One measurement as it was published; None and empty texts stand for what its source does not
-    say.
-    """
+    """One published measurement; None and empty texts stand for what its source does not state."""
 
     id: str
     source_url: str = ""
@@ -71,13 +69,13 @@ class Measurement:
 
     @property
     def group(self) -> str:
-        """The source it belongs to: its id up to the first hyphen."""
+        """The source of the row: its id up to the first hyphen."""
         return self.id.split("-")[0]
 
     @property
     def release(self) -> str:
-        """The state of software and machine that its source tells apart, or the release that its
-        words name.
+        """The state of software and machine that its source distinguishes, or the release named in
+        its text.
         """
         for fact in published_facts().release:
             if fact.holds_for_row(self):
@@ -87,13 +85,13 @@ class Measurement:
 
     @property
     def text(self) -> str:
-        """All that is said in words, for rules that look for a word."""
+        """All text of the row, for rules that match words."""
         return " | ".join((self.id, self.source_url, self.model, self.notes))
 
 
 def corrected(row: Measurement) -> Measurement:
-    """The row with what its source, or the recipe that was run, says elsewhere in place of what its
-    table prints.
+    """Apply corrections by the same source, or by the recipe that was run, to the values of the
+    table.
     """
     for correction in published_facts().correction:
         if correction.holds_for_row(row):
@@ -112,12 +110,12 @@ UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
 
 
 def read_measurements(path: str | Path) -> list[Measurement]:
-    """All rows of a CSV file; columns nobody asks for are ignored.
+    """Read all rows of a CSV file; unknown columns are ignored.
 
     Raises
     ------
     InstanceError
-        With every complaint found: file, row, column, value given, what is needed.
+        With all complaints: file, row, column, given value, requirement.
     """
     file = Path(path)
     text = read_text(
@@ -165,7 +163,7 @@ def _wrong_header(names: list[str]) -> Iterator[str]:
 
 
 def _columns_named(names: list[str], state: str) -> str:
-    """`column tp is missing`, `columns gpus, tp are missing`."""
+    """Return a sentence on columns: `column tp is missing`, `columns gpus, tp are missing`."""
     is_single = len(names) == 1
     return (
         f"{'column' if is_single else 'columns'} {', '.join(names)} {'is' if is_single else 'are'}"
@@ -174,7 +172,7 @@ def _columns_named(names: list[str], state: str) -> str:
 
 
 def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
-    """One row; what is wrong with it is added to `complaints`."""
+    """Parse one row; errors are appended to `complaints`."""
     name = cells.get("id", "").strip()
     if not name:
         complaints.append(f"row {number}: id is empty, needs a name")
@@ -198,9 +196,7 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
 
 
 def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
-    """A cell as a number, also one of `1,536` or `41.5%`; None where it says that nothing was
-    published.
-    """
+    """Parse a number, including `1,536` or `41.5%`; None if it was not published."""
     if cell.lower() in UNPUBLISHED:
         return None
     digits = cell.replace(",", "") if THOUSANDS.fullmatch(cell) else cell
@@ -218,20 +214,18 @@ def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
 
 
 class UnusableError(Exception):
-    """A row that cannot be predicted; the text says why, and the same words stand for the same
-    reason.
-    """
+    """A row that cannot be predicted; the text states why, in equal words for equal reasons."""
 
 
 def measured_seconds(
     row: Measurement, model: Transformer, peak_flop_s: float, assumptions: list[str]
 ) -> float:
-    """Measured iteration time: as published, else from tokens/s, else from TFLOP/s, else from MFU.
+    """Return the measured iteration time (s): as published, else from tokens/s, TFLOP/s or MFU.
 
     Parameters
     ----------
     peak_flop_s
-        Of the GPU in the precision of the row.
+        Peak of the GPU in the precision of the row (FLOP/s).
     """
     seconds = _seconds(row, model, peak_flop_s, assumptions)
     if not SHORTEST <= seconds <= LONGEST:
@@ -276,9 +270,7 @@ def _seconds(
 
 
 def convention_of(row: Measurement) -> str | None:
-    """How the row counts FLOPs, as its notes say or as its group does; None where neither says
-    so.
-    """
+    """Return the FLOP convention of the row, from its notes or its group; None if unknown."""
     note = NOTED.search(row.notes)
     if note and note[1] in COUNTS:
         return note[1]
@@ -289,7 +281,7 @@ def convention_of(row: Measurement) -> str | None:
 
 
 def flop_per_token(model: Transformer, counts: str) -> float:
-    """FLOPs of a token as a source counts them."""
+    """Return FLOPs per token in the convention of a source."""
     if counts == "hw-4/3-fullattn":
         return float(hardware_flop_per_token(model, FULL, flash=True))
     if counts == "model-fullattn-GQA-ignored":
@@ -300,13 +292,13 @@ def flop_per_token(model: Transformer, counts: str) -> float:
 
 
 def least_flop_per_token(model: Transformer) -> float:
-    """FLOPs no run can do without: attention only to tokens that are looked at."""
+    """Return the minimum FLOPs per token: with attention only to tokens that are attended to."""
     return model_flop_per_token(model) - (1.0 - attended_share(model)) * _attention_flop(model)
 
 
 def _attention_flop(model: Transformer) -> float:
-    """FLOPs of scores and context of a token, forward and backward, every token looking at all
-    others.
+    """Return FLOPs per token of scores and context, forward and backward, with attention to all
+    tokens.
     """
     return (
         6.0 * model.with_attention * model.heads * (model.head_dim + model.value_size) * model.seq

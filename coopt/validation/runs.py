@@ -1,4 +1,6 @@
-"""A published row as a question to the performance model, or the reason why it cannot be one."""
+"""Conversion of published rows to inputs of the performance model, or the reason why that is
+impossible.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ PrecisionClass = Literal["16-bit", "fp8", "fp4"]
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRun:
-    """One measured run with all that the performance model asks for."""
+    """A measured run with all inputs of the performance model."""
 
     id: str
     group: str
@@ -53,12 +55,12 @@ class MeasuredRun:
 
     @property
     def generation(self) -> str:
-        """Generation of the GPU; those of one generation are fitted together."""
+        """Generation of the GPU; GPUs of one generation are fitted together."""
         return self.gpu.generation
 
     @property
     def precision(self) -> PrecisionClass:
-        """Class of precision; each has fitted parameters of its own."""
+        """Class of the precision; each class has its own fitted parameters."""
         return precision_class(self.workload.precision)
 
     @property
@@ -69,7 +71,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedRow:
-    """A row that is left out, and why."""
+    """A row that is skipped, and why."""
 
     id: str
     group: str
@@ -78,12 +80,12 @@ class SkippedRow:
 
 
 def precision_class(precision: Precision) -> PrecisionClass:
-    """The class of a precision: `16-bit` for bf16 and fp16."""
+    """Return the class of a precision: `16-bit` for bf16 and fp16."""
     return precision if precision in ("fp8", "fp4") else "16-bit"
 
 
 def outcome_of(row: Measurement) -> MeasuredRun | SkippedRow:
-    """A row as a run, or why it is left out."""
+    """Return a row as a run, or the reason why it is skipped."""
     try:
         return run_of(row)
     except UnusableError as reason:
@@ -91,12 +93,12 @@ def outcome_of(row: Measurement) -> MeasuredRun | SkippedRow:
 
 
 def runs_among(rows: Iterable[Measurement]) -> list[MeasuredRun]:
-    """The rows that can be predicted."""
+    """Return the rows that can be predicted."""
     return [outcome for row in rows if isinstance(outcome := outcome_of(row), MeasuredRun)]
 
 
 def run_of(row: Measurement) -> MeasuredRun:
-    """The question a row asks, or UnusableError with the first thing that is missing."""
+    """Return a row as a run; UnusableError with the first thing that is missing."""
     # what the source corrects elsewhere comes first, and each correction is an assumption that is
     # listed
     printed_row, row = row, corrected(row)
@@ -141,9 +143,7 @@ def run_of(row: Measurement) -> MeasuredRun:
 def _fitted(
     row: Measurement, workload: Workload, gpu: Gpu, split: MeasuredSplit, assumptions: list[str]
 ) -> MeasuredSplit:
-    """The split with the micro-batch and the recomputation that memory suggests, where the row does
-    not say them.
-    """
+    """Choose micro-batch and recomputation by memory where the row omits them."""
     if row.micro_batch is None:
         split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
         assumptions.append(f"micro-batch {split.micro_batch}")
@@ -163,7 +163,7 @@ def _workload(
     measured_s: float,
     assumptions: list[str],
 ) -> Workload:
-    """What the run trained, bound by the time it took."""
+    """Return the workload of the run, bounded by its measured time."""
     options, changes = _recipe(row)
     software = software_of(stack, changes)
     if not stack.where:
@@ -190,8 +190,8 @@ def _workload(
 
 
 def _recipe(row: Measurement) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the row's recipe switches on, of options and of software; a column of the row has the
-    last word.
+    """Return the options and software settings that the row's recipe enables; columns of the row
+    take precedence.
     """
     options: dict[str, Any] = {}
     changes: dict[str, Any] = {}
@@ -206,8 +206,8 @@ def _recipe(row: Measurement) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def of_last_rank(model: Transformer, c: int) -> Transformer:
-    """The model as the last of c context ranks sees it that hold consecutive tokens: it looks back
-    at nearly all.
+    """Return the model as seen by the last of c context ranks with consecutive tokens, which
+    attends to nearly all tokens.
 
     Its tokens attend to 1 - 1/(2c) of the sequence on average.
     """
@@ -218,7 +218,7 @@ def of_last_rank(model: Transformer, c: int) -> Transformer:
 
 
 def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
-    """The catalog's framework with what the stack and the recipe change about it."""
+    """Return the catalog's framework with the changes of the stack and the recipe."""
     software, changes = find("software", stack.software), {**(stack.changes or {}), **recipe}
     assert isinstance(software, Software)
     return Software.model_validate(software.model_dump() | changes) if changes else software
@@ -236,8 +236,8 @@ def _device(row: Measurement) -> PublishedGpu:
 
 
 def plain_gpu_name(name: str) -> str:
-    """A name as `facts.toml` has it, without maker, board and kind of memory: `NVIDIA
-    A100-SXM4-80GB` is `a100-80g`.
+    """Return a GPU name as in `facts.toml`, without vendor, board and memory type: `a100-80g` for
+    `NVIDIA A100-SXM4-80GB`.
     """
     words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", name.lower()))
     return "-".join(word for word in words if not NO_NAME.fullmatch(word))

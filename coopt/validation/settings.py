@@ -1,5 +1,5 @@
-"""Parameters that may be fitted: where they stand in the catalog, their values, and what a user
-wants fitted.
+"""Parameters that can be fitted: their location in the catalog, their values, and the user's
+selection.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ MOST_PARAMETERS = 4  # more of them fit the rows better and predict others worse
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterRange:
-    """The values a parameter may take and keep its meaning, and how far apart the first guesses
-    lie.
-    """
+    """Valid range of a parameter, and the spacing of initial guesses."""
 
     low: float
     high: float
@@ -56,18 +54,18 @@ OF_HARDWARE = tuple(name for name in RANGES if name not in OF_SOFTWARE)
 
 
 def fittable_parameters(precision: str) -> tuple[str, ...]:
-    """Parameters that a precision has of its own."""
+    """Return the parameters specific to a precision."""
     return OF_HARDWARE if precision == "16-bit" else NARROW
 
 
 def hardware_values(gpu: Gpu, precision: str, names: tuple[str, ...]) -> dict[str, float]:
-    """The values that the catalog has for a GPU and precision."""
+    """Return the values in the catalog for a GPU and precision."""
     table = gpu.efficiency if precision == "16-bit" else _narrow_shares(gpu, precision)
     return {name: float(getattr(table, name)) for name in names}
 
 
 def reference_of(generation: str) -> Gpu:
-    """The GPU of the catalog whose shares are fitted for its generation."""
+    """Return the catalog GPU whose efficiencies are fitted for its generation."""
     members = [
         gpu
         for gpu in entries("gpu").values()
@@ -77,7 +75,7 @@ def reference_of(generation: str) -> Gpu:
 
 
 def _by_watts(gpu: Gpu, precision: str, values: Values) -> Values:
-    r"""What a GPU reaches where the reference of its generation reaches `values`.
+    r"""Scale `values` of the reference GPU of a generation to a GPU with another power limit.
 
     .. math:: e_g = e_{ref} \left(\frac{W / \hat F}{W_{ref} / \hat F_{ref}}\right)^{2/3}
     """
@@ -92,7 +90,7 @@ def _by_watts(gpu: Gpu, precision: str, values: Values) -> Values:
 
 
 def with_hardware(gpu: Gpu, precision: str, values: Values) -> Gpu:
-    """A GPU that reaches other shares in a precision; other precisions stay as they are."""
+    """Return the GPU with other efficiencies in a precision; other precisions are unchanged."""
     efficiency = gpu.efficiency
     if precision == "16-bit":
         updated = efficiency.model_copy(update=dict(values))
@@ -104,19 +102,21 @@ def with_hardware(gpu: Gpu, precision: str, values: Values) -> Gpu:
 
 
 def _narrow_shares(gpu: Gpu, precision: str) -> Reached:
-    """The shares of a precision below 16 bits, or those it takes over."""
+    """Return the efficiencies of a precision below 16 bits, or those it inherits."""
     return gpu.reached("fp8" if precision == "fp8" else "fp4")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Values by generation and precision, and by framework, in place of the catalog's."""
+    """Fitted values by generation and precision, and by framework, that replace those of the
+    catalog.
+    """
 
     hardware: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     software: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def gpu(self, gpu: Gpu) -> Gpu:
-        """A GPU with the values fitted to its generation."""
+        """Return a GPU with the values fitted to its generation."""
         for precision in ("16-bit", "fp8", "fp4"):
             values = self.hardware.get((gpu.generation, precision))
             if values is not None:
@@ -124,12 +124,12 @@ class Settings:
         return gpu
 
     def framework(self, software: Software) -> Software:
-        """A framework with the values fitted to it."""
+        """Return a framework with the values fitted to it."""
         values = self.software.get(software.name)
         return software if values is None else software.model_copy(update=dict(values))
 
     def replaced(self, fit_set: FitSet, values: Mapping[str, float]) -> Settings:
-        """These settings with other values for one set of parameters."""
+        """Return these settings with other values for one set of parameters."""
         if fit_set.software:
             return Settings(
                 hardware=self.hardware, software={**self.software, fit_set.software: values}
@@ -140,7 +140,7 @@ class Settings:
         )
 
     def values_of(self, fit_set: FitSet, run: MeasuredRun) -> dict[str, float]:
-        """The values a set of parameters has now, as `run` meets them."""
+        """Return the current values of a set of parameters for `run`."""
         if fit_set.software:
             table = self.framework(run.software)
             return {name: float(getattr(table, name)) for name in fit_set.parameters}
@@ -149,8 +149,8 @@ class Settings:
         )
 
     def prior_of(self, fit_set: FitSet) -> dict[str, float]:
-        """The values a set of parameters is held to: stated, or those of the generation or
-        precision before.
+        """Return the prior values of a set of parameters: given, or those of the preceding
+        generation or precision.
         """
         if fit_set.after is None:
             return {
@@ -163,12 +163,12 @@ class Settings:
 def sets_asked(
     generation: str | None, precision: str | None, parameters: str | None, rows: Sequence[str]
 ) -> tuple[FitSet, ...]:
-    """The default sets that are meant, with other parameters or rows where some are named.
+    """Return the selected default sets, with other parameters or rows if given.
 
     Raises
     ------
     InstanceError
-        When a generation or parameter is not known, or parameters are named for more than one
+        If a generation or parameter is unknown, or parameters are given for more than one
         generation.
     """
     names = _parameter_names(parameters)
@@ -200,12 +200,12 @@ def sets_asked(
 
 
 def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
-    """Refuse patterns that fit no row at all.
+    """Refuse patterns that match no row.
 
     Raises
     ------
     InstanceError
-        With a sentence for each.
+        With a sentence for each pattern.
     """
     idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in ids)]
     if idle:

@@ -1,4 +1,4 @@
-"""The model of a row: its columns, and what is known about models of its name."""
+"""The model of a row: from its columns, and from known models of its name."""
 
 from __future__ import annotations
 
@@ -44,20 +44,19 @@ LATENT = re.compile(r"\bMLA\b|latent attention")
 
 
 def unpublished_columns(row: Measurement) -> list[str]:
-    """Columns of the shape that the row leaves empty."""
+    """Return the shape columns that the row leaves empty."""
     return [name for name in SHAPE if getattr(row, name) is None]
 
 
 def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | None:
-    """The catalog's model of the row's name, with the row's vocabulary and sequence length.
+    """Return the catalog model of the row's name, with the row's vocabulary and sequence length.
 
-    None where the row says everything itself, where no model has its name, or where its columns
-    contradict that model.
+    None if the row is complete, if no model has its name, or if its columns contradict that model.
 
     Parameters
     ----------
     assumptions
-        Takes a sentence about what came from the catalog.
+        Receives a sentence about what came from the catalog.
     """
     unpublished, model = unpublished_columns(row), catalog_model(row.model)
     if not unpublished or not isinstance(model, Transformer):
@@ -71,8 +70,9 @@ def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | Non
 
 
 def catalog_model(name: str) -> Transformer | None:
-    """The catalog's model of a name, whatever its case, hyphens and what stands in brackets; Llama
-    3.1 and 3.3 have the shapes of Llama 3, and Nemotron 3 may say its size.
+    """Return the catalog model of a name, ignoring case, hyphens and brackets.
+
+    Llama 3.1 and 3.3 have the shapes of Llama 3; names of Nemotron 3 can include its size.
     """
     letters = _letters(name)
     models = (model for model in entries("model").values() if isinstance(model, Transformer))
@@ -88,17 +88,17 @@ def _letters(name: str) -> str:
 
 
 def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
-    """The model a row trained.
+    """Return the model of a row.
 
     Parameters
     ----------
     assumptions
-        Takes a sentence for each figure that was not published.
+        Receives a sentence for each figure that was not published.
 
     Raises
     ------
     UnusableError
-        When the row does not say enough.
+        If the row is insufficient.
     """
     model = shape_by_name(row, assumptions)
     if model is not None:
@@ -133,7 +133,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
 
 
 def _list_known(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> None:
-    """Name what no column says and only the name of the model tells."""
+    """Record the properties that no column states and only the name of the model implies."""
     phrases = [words for name, words in BY_NAME.items() if special.get(name)]
     if phrases:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
@@ -145,9 +145,7 @@ def _refuse_unlike(row: Measurement) -> None:
 
 
 def _vocabulary(row: Measurement, assumptions: list[str], *, gated: bool) -> int:
-    """The published vocabulary; without one, that of the family of such models that is trained
-    most.
-    """
+    """Return the published vocabulary, else that of the most common family of such models."""
     if row.vocab is not None:
         return row.vocab
     size = USUAL_VOCAB["gated" if gated else "plain"]
@@ -164,7 +162,7 @@ def _refuse_unknown(row: Measurement) -> None:
 
 
 def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> int:
-    """The published head size; without one, an even share of the hidden size."""
+    """Return the published head size, else an even share of the hidden size."""
     if row.head_dim is not None or "head_dim" in special:
         return int(row.head_dim or special["head_dim"])
     assert row.hidden is not None
@@ -178,8 +176,8 @@ def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str])
 
 
 def _special(row: Measurement) -> dict[str, Any]:
-    """What the facts say about this model beyond its columns; layers counted for this row's
-    depth.
+    """Return known properties of this model beyond its columns, with numbers of layers for this
+    row's depth.
     """
     assert row.layers is not None
     facts: dict[str, Any] = {}

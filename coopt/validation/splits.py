@@ -1,6 +1,4 @@
-"""How a row split its work over its GPUs, also as the arrays that the performance model works
-on.
-"""
+"""Parallel mapping of a row, also as arrays for the performance model."""
 
 from __future__ import annotations
 
@@ -61,8 +59,8 @@ class MeasuredSplit:
 def split_of(
     row: Measurement, model: Transformer, stack: SoftwareStack, size: int, assumptions: list[str]
 ) -> MeasuredSplit:
-    """The mapping of a row in HB domains of a size, or UnusableError with what is missing or does
-    not divide.
+    """Return the mapping of a row in HB domains of a size; UnusableError with what is missing or
+    does not divide.
     """
     t, p, c, d = _degrees(row, assumptions)
     etp = _expert_tp(row, model, t, assumptions)
@@ -88,8 +86,8 @@ def split_of(
 
 
 def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, int, int, int]:
-    """The part of TP, CP, DP, PP inside a domain of `size`: each takes as many as divide it and
-    still fit.
+    """Return the part of TP, CP, DP, PP inside a domain of `size`: each as large as divides it and
+    still fits.
     """
     inside, room, is_whole = [1, 1, 1, 1], size, True
     for place, degree in enumerate(degrees):
@@ -102,8 +100,8 @@ def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, in
 
 
 def domain_of(row: Measurement, usual: HbDomain, assumptions: list[str]) -> int:
-    """GPUs in an HB domain: from the notes (`hbd=72`), else those of a usual rack, else those of a
-    server, else 8.
+    """Return the GPUs per HB domain: from the notes (`hbd=72`), else a usual rack, else a server,
+    else 8.
     """
     note = DOMAIN.search(row.notes)
     if note:
@@ -128,7 +126,7 @@ def _degrees(row: Measurement, assumptions: list[str]) -> tuple[int, int, int, i
 
 
 def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str]) -> int:
-    """TP as published; else what the other degrees leave of the GPUs; else none where ZeRO shards
+    """Return TP as published, else the quotient of GPUs and other degrees, else 1 if ZeRO shards
     everything.
     """
     if row.tp is not None:
@@ -144,7 +142,7 @@ def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str
 
 
 def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
-    """Sequences in a micro-batch, one where it is not published, and micro-batches of a
+    """Return the micro-batch size (1 if not published) and the number of micro-batches per
     pipeline.
     """
     if row.global_batch is None:
@@ -169,7 +167,7 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
 
 
 def _chunks(row: Measurement, assumptions: list[str]) -> int:
-    """Model chunks of a GPU: as published, as known of the source, else one."""
+    """Return model chunks per GPU: as published, else as known for the source, else 1."""
     if row.interleave is not None:
         return row.interleave
     for entry in published_facts().interleave:
@@ -199,8 +197,8 @@ def _recompute(row: Measurement, assumptions: list[str]) -> int:
 
 
 def _named_kind(cell: str) -> Recompute:
-    """The kind a cell names: of several kinds or modules with a plus between them the one that
-    repeats most.
+    """Return the kind of recomputation in a cell; of several joined by a plus, the one that
+    recomputes most.
     """
     kinds = published_facts().recompute
     parts = [part.strip() for part in cell.lower().split("+")]
@@ -210,8 +208,8 @@ def _named_kind(cell: str) -> Recompute:
 
 
 def recomputed_of(row: Measurement) -> RecomputeFact | None:
-    """What is known of the recomputation of a row's recipe; None where nothing is known or the row
-    says it.
+    """Return the known recomputation of a row's recipe; None if unknown, or if the row states
+    it.
     """
     for entry in published_facts().recomputed:
         applies = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
@@ -242,7 +240,7 @@ def _zero(row: Measurement, stack: SoftwareStack, p: int, assumptions: list[str]
 
 
 def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[str]) -> bool:
-    """Whether TP splits experts: as noted, else for models of few experts."""
+    """Whether TP splits experts: as noted, else if the model has few experts."""
     if not model.experts or t == 1:
         return False
     note = EXPERT_TP.search(row.notes)
@@ -267,22 +265,22 @@ def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
 
 
 def mappings_of(splits: Sequence[MeasuredSplit]) -> Mappings:
-    """One mapping a split; where a run had its stages is not published, and no link is charged for
-    it.
+    """Return one mapping per split; the position of stages is not published and does not affect the
+    time, since links are not charged.
     """
     names = [f.name for f in fields(Mappings) if f.name != "outermost"]
     return Mappings.of(**{name: [int(getattr(split, name)) for split in splits] for name in names})
 
 
 def placements_of(splits: Sequence[MeasuredSplit]) -> Placements:
-    """One placement a split."""
+    """Return one placement per split."""
     inside = np.array([split.inside for split in splits], dtype=np.int64)
     return Placements(tp=inside[:, 0], cp=inside[:, 1], dp=inside[:, 2], pp=inside[:, 3])
 
 
 def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
-    """The split with the largest micro-batch that divides its batch and fits into memory; as it is
-    where none fits.
+    """Return the split with the largest micro-batch that divides its batch and fits into memory;
+    unchanged if none fits.
     """
     local = split.micro_batch * split.micro_batches
     choices = [
@@ -295,8 +293,8 @@ def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: MeasuredSplit)
 
 
 def with_least_recomputation(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
-    """The split with the first kind of recomputation that fits into memory; as it is where none
-    does.
+    """Return the split with the first kind of recomputation that fits into memory; unchanged if
+    none does.
     """
     choices = [replace(split, recompute=RECOMPUTE.index(kind)) for kind in BY_COST]
     fits = _fitting(workload, gpu, choices)
