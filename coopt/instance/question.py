@@ -449,7 +449,7 @@ class Question(Table):
         return self.robust.prices.worst
 
     @property
-    def outlooks(self) -> list[dict[str, float]]:
+    def price_scenarios(self) -> list[dict[str, float]]:
         """The price scenarios of a regret objective, as factors by kind; empty for other
         objectives.
 

@@ -343,7 +343,7 @@ def measures_of(instance: Instance) -> tuple[ObjectiveKind, ...]:
     kind = instance.objective.billed
     if "optics" not in instance.objective.include:
         return (kind,)
-    repriced = len({factors["optics"] for factors in instance.outlooks}) > 1
+    repriced = len({factors["optics"] for factors in instance.price_scenarios}) > 1
     moves = kind == "tco" and (
         instance.electricity_differs or repriced
     )  # a watt has no one price in USD

@@ -103,7 +103,7 @@ class Survived(Record):
     workloads: tuple[WorkloadPlan, ...] = ()
 
 
-class Turn(Record):
+class PriceScenario(Record):
     """A price scenario: factors by kind, and the objective of the plan and of the best plan at
     these prices.
     """
@@ -118,9 +118,9 @@ class Turn(Record):
         return self.value - self.best
 
 
-def largest_regret(turns: Iterable[Turn]) -> float:
+def largest_regret(turns: Iterable[PriceScenario]) -> float:
     """Return the maximum excess over the best plan, at least 0."""
-    return max(0.0, *(turn.regret for turn in turns))
+    return max(0.0, *(scenario.regret for scenario in turns))
 
 
 class WanPlan(Record):
@@ -258,7 +258,7 @@ class Outlooks(Record):
     aim: Literal["worst-case", "regret"]
     efficiency: tuple[float, float]
     list_value: float
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[PriceScenario, ...] = ()
 
     @property
     def at_worst_prices(self) -> bool:
@@ -307,10 +307,10 @@ class Couplings(Record):
     @property
     def least_costs(self) -> tuple[float, ...]:
         """Cost of the best plan in each price scenario, for a regret objective; else ()."""
-        return tuple(turn.best for turn in self.turns)
+        return tuple(scenario.best for scenario in self.turns)
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[PriceScenario, ...]:
         """All price scenarios, for a regret objective."""
         return () if self.outlooks is None else self.outlooks.turns
 

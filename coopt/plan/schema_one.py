@@ -11,9 +11,9 @@ from coopt.plan.couplings import (
     Exchange,
     Myopic,
     Part,
+    PriceScenario,
     Stored,
     Survived,
-    Turn,
     WanPlan,
 )
 from coopt.plan.parts import Cost, Design, DirectLinks, Item, Record, WorkloadPlan
@@ -51,7 +51,7 @@ class Standing(Record):
     efficiency: tuple[float, float]
     survived: tuple[Survived, ...]
     list_value: float
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[PriceScenario, ...] = ()
 
 
 class SitePlan(Record):

@@ -289,11 +289,16 @@ def _standing(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
             ("this plan", "best plan", "regret"),
             [
                 (
-                    ", ".join(f"{kind} {by:g}" for kind, by in turn.factors.items() if by != 1.0)
+                    ", ".join(
+                        f"{kind} {by:g}" for kind, by in scenario.factors.items() if by != 1.0
+                    )
                     or "as listed",
-                    *(words.amount(kind, value) for value in (turn.value, turn.best, turn.regret)),
+                    *(
+                        words.amount(kind, value)
+                        for value in (scenario.value, scenario.best, scenario.regret)
+                    ),
                 )
-                for turn in outlooks.turns
+                for scenario in outlooks.turns
             ],
         )
 

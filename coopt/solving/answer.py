@@ -167,7 +167,7 @@ def solve_measured(
     No plan may cost less in any outlook, as a search knows no regret below 0. Without them they are
     the least costs.
     """
-    assert least_costs is None or len(least_costs) == len(instance.outlooks), (
+    assert least_costs is None or len(least_costs) == len(instance.price_scenarios), (
         "regrets are measured in every outlook"
     )
     backend = backend_of(instance.solver, threading.Event())

@@ -268,7 +268,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         plan.objective.bound,
         [(turn.factors, turn.best) for turn in plan.couplings.turns],
     )
-    if bound is None or [factors for factors, _ in turns] != instance.outlooks:
+    if bound is None or [factors for factors, _ in turns] != instance.price_scenarios:
         return _unproven(plan, "the plan does not have every way that prices may turn out")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)

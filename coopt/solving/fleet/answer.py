@@ -19,7 +19,7 @@ from coopt.network.growth import grows_alone
 from coopt.network.part_bills import part_cost
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
-from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, Turn, largest_regret
+from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, PriceScenario, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.backend import backend_of
 from coopt.solving.days import fastest_on
@@ -166,16 +166,16 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
     `placed` are islands at the least efficiency, which are those at the best one where the two are
     the same. A run that was told what to measure from searches none of them.
     """
-    if not run.instance.outlooks:
+    if not run.instance.price_scenarios:
         return ()
     if run.least_costs is not None:
         hopeful = at_best_efficiency(run.instance)
-        told = zip(run.instance.outlooks, run.least_costs, strict=True)
+        told = zip(run.instance.price_scenarios, run.least_costs, strict=True)
         return tuple((factors, at_prices(hopeful, factors), least) for factors, least in told)
     hopeful, plain = at_best_efficiency(run.instance), hopeful_offers(run, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
-    for factors in run.instance.outlooks:
+    for factors in run.instance.price_scenarios:
         then, least = at_prices(hopeful, factors), math.inf
         for offer in offers_then(plain, then):
             ended = search_partition(
@@ -191,7 +191,7 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))
-        run.tell_outcomes(len(found), len(run.instance.outlooks))
+        run.tell_outcomes(len(found), len(run.instance.price_scenarios))
     return tuple(found)
 
 
@@ -228,7 +228,7 @@ def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Pla
     cost = parts[0].cost if [part.name for part in parts] == [NETWORK] else bill.cost
     assert cost is not None, "every part has a bill"
     turns = tuple(
-        Turn(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
+        PriceScenario(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
         for factors, then, best in outlooks
     )
     value = largest_regret(turns) if turns else cost.of(kind)

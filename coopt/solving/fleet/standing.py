@@ -92,7 +92,7 @@ def list_islands(
     ):
         return list_paths(instance, names, losses, measures, check, prune)
     start = min(asked)
-    factors = original.outlooks
+    factors = original.price_scenarios
     if paid := factors_paid(instance, start):
         factors = [
             {kind: by * one.get(kind, 1.0) for kind, by in of.items()}

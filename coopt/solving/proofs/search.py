@@ -130,10 +130,12 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     """
     instance = run.instance
     islands = islands_listed(run, beaten_optics=True)
-    if not instance.outlooks or plan.status == "infeasible":  # limits do not depend on the outlook
+    if (
+        not instance.price_scenarios or plan.status == "infeasible"
+    ):  # limits do not depend on the outlook
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
     turns = plan.couplings.turns
-    if [turn.factors for turn in turns] != instance.outlooks:
+    if [turn.factors for turn in turns] != instance.price_scenarios:
         raise InstanceError(
             f"{instance.name}: the plan does not have every way that prices may turn out"
         )

@@ -177,7 +177,7 @@ class Resolver:
         """
         if self._least_costs:
             return tuple(cost - self._dearest for cost in self._least_costs)
-        return ((0.0,) * len(instance.outlooks) or None) if gap == ANY_PLAN_GAP else None
+        return ((0.0,) * len(instance.price_scenarios) or None) if gap == ANY_PLAN_GAP else None
 
     def _measured(self, plan: Plan) -> Plan:
         """The plan with its regret from the costs that regrets are measured from."""

@@ -105,11 +105,11 @@ def _best_plans(instance: Instance, plan: Plan) -> list[PriceTurn]:
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
     best_values = [
         choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT)
-        for factors in instance.outlooks
+        for factors in instance.price_scenarios
     ]
     return [
         PriceTurn(factors, best_value)
-        for factors, best_value in zip(instance.outlooks, best_values, strict=True)
+        for factors, best_value in zip(instance.price_scenarios, best_values, strict=True)
     ]
 
 

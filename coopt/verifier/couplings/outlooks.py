@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
-from coopt.plan.couplings import Turn
+from coopt.plan.couplings import PriceScenario
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import (
     ROUNDING,
@@ -63,16 +63,17 @@ def price_outlooks(instance: Instance) -> list[Instance]:
     # Regret is convex in prices and so largest at corners; the better the efficiency, the less the
     # best plan costs.
     question = at_efficiency(instance, instance.efficiencies[1])
-    return [at_prices(question, factors) for factors in instance.outlooks]
+    return [at_prices(question, factors) for factors in instance.price_scenarios]
 
 
 def _check_turns(
-    ledger: Ledger, instance: Instance, turns: Sequence[Turn], values: Sequence[float]
+    ledger: Ledger, instance: Instance, turns: Sequence[PriceScenario], values: Sequence[float]
 ) -> bool:
     """Check what a plan says that it costs in every outlook; whether it holds."""
-    claims = [(str(turn.factors), turn.value) for turn in turns]
+    claims = [(str(scenario.factors), scenario.value) for scenario in turns]
     outcomes = [
-        (str(factors), value) for factors, value in zip(instance.outlooks, values, strict=True)
+        (str(factors), value)
+        for factors, value in zip(instance.price_scenarios, values, strict=True)
     ]
     holds = len(claims) == len(outcomes) and all(
         claimed_factors == factors and agree(claimed_value, value)
@@ -86,14 +87,14 @@ def _check_turns(
 
 
 def _check_regret(
-    ledger: Ledger, plan: Plan, turns: Sequence[Turn], values: Sequence[float]
+    ledger: Ledger, plan: Plan, turns: Sequence[PriceScenario], values: Sequence[float]
 ) -> None:
     """Check that the objective is the largest regret; it is a difference, so its rounding is that
     of its terms.
     """
     value, regret = (
         plan.objective.value,
-        max([0.0, *(a - turn.best for a, turn in zip(values, turns, strict=False))]),
+        max([0.0, *(a - scenario.best for a, scenario in zip(values, turns, strict=False))]),
     )
     holds = value is not None and abs(value - regret) <= TOLERANCE * regret + ROUNDING * max(values)
     ledger.holds(

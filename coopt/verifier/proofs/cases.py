@@ -364,10 +364,12 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     bound = math.inf if plan.objective.bound is None else plan.objective.bound
     if proof.bound is not None:
         bound = min(bound, float(proof.bound))
-    if not instance.outlooks or math.isinf(bound):  # limits hold at list prices
+    if not instance.price_scenarios or math.isinf(bound):  # limits hold at list prices
         return _islands_of(instance, kind).proven([], bound, proof.cases)
     turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
-    if [factors for factors, _ in turns] != instance.outlooks or len(proof.bests) != len(turns):
+    if [factors for factors, _ in turns] != instance.price_scenarios or len(proof.bests) != len(
+        turns
+    ):
         return ProvenCases(
             -math.inf, 0, 0, "plan and proof do not have every way that prices may turn out"
         )
@@ -408,7 +410,7 @@ class QuestionIslands:
         for core_question in questions_by_core_optic(question, kind):
             fleet = Fleet(core_question, kind)
             paths = IslandPaths(fleet, LENIENT, math.inf)
-            by_bill = not question.outlooks
+            by_bill = not question.price_scenarios
             menus = [
                 IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill))
                 for name in fleet.islands
