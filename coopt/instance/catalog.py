@@ -181,13 +181,13 @@ def _at_one_rate(
     """Return a catalog switch in one of its modes only, under its own name and at the same
     price.
     """
-    ways = (
+    in_each_mode = (
         way
         for entry in catalogued
         if isinstance(entry, Switch) and entry.name == box
-        for way in entry.ways
+        for way in entry.in_each_mode
     )
-    mode = next(way for way in ways if way.port_gbit_s == port_gbit_s)
+    mode = next(way for way in in_each_mode if way.port_gbit_s == port_gbit_s)
     sources = tuple(source for source in mode.sources if source.fields != ("modes",))
     return mode.model_copy(
         update={"name": name, "description": description, "modes": (), "sources": sources}

@@ -356,14 +356,14 @@ class Switch(Entry):
         return self
 
     @property
-    def ways(self) -> tuple[Self, ...]:
+    def in_each_mode(self) -> tuple[Self, ...]:
         """The switch in its default mode, then in each other mode."""
-        ways = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
+        in_each_mode = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
         return tuple(
             self.model_copy(
-                update={**dict(way), "modes": tuple(mode for mode in ways if mode != way)}
+                update={**dict(way), "modes": tuple(mode for mode in in_each_mode if mode != way)}
             )
-            for way in ways
+            for way in in_each_mode
         )
 
     @property

@@ -339,9 +339,9 @@ class Network(Table):
     ] = SpareRates()
 
     @property
-    def switch_ways(self) -> tuple[Switch, ...]:
+    def switch_modes(self) -> tuple[Switch, ...]:
         """Every switch of the list in each of its modes."""
-        return tuple(way for switch in self.switches for way in switch.ways)
+        return tuple(way for switch in self.switches for way in switch.in_each_mode)
 
     @property
     def discipline(self) -> Discipline:

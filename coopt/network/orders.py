@@ -150,7 +150,7 @@ def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Sw
     """
     mode = tier.switch or fabric.switch.name, rate
     return next(
-        (way for way in instance.network.switch_ways if (way.name, way.port_gbit_s) == mode), None
+        (way for way in instance.network.switch_modes if (way.name, way.port_gbit_s) == mode), None
     )
 
 

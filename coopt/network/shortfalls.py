@@ -70,7 +70,7 @@ def _top_switches(instance: Instance, leaf: Switch) -> Iterator[Switch]:
     """The switches that may stand above a leaf, one product on all tiers."""
     yield leaf
     if instance.network.tier_switches == "any":
-        ways = (way for way in instance.network.switch_ways if way.port_gbit_s == leaf.port_gbit_s)
+        ways = (way for way in instance.network.switch_modes if way.port_gbit_s == leaf.port_gbit_s)
         yield from (way for way in ways if way != leaf and mate(way, leaf))
 
 

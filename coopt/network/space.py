@@ -182,7 +182,7 @@ class Space:
         counts += [
             (1, gpus) for gpus in network.gpus_per_nic if gpus > 1 and 1 in network.nics_per_gpu
         ]
-        combinations = product(network.nics, counts, network.nic_planes, network.switch_ways)
+        combinations = product(network.nics, counts, network.nic_planes, network.switch_modes)
         return tuple(
             NicOption(
                 nic=nic,
@@ -442,7 +442,7 @@ def _switches_above(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:
     """
     if network.tier_switches == "same":
         return [()]
-    ways = [way for way in network.switch_ways if way.port_gbit_s == leaf.port_gbit_s]
+    ways = [way for way in network.switch_modes if way.port_gbit_s == leaf.port_gbit_s]
     pairs = (
         pair for pair in product(ways, repeat=2) if mate(pair[0], leaf) and mate(pair[1], pair[0])
     )

@@ -148,7 +148,7 @@ def test_switches_are_those_of_vendors_and_papers(name: str) -> None:
     assert (switch.radix, switch.port_gbit_s, switch.lane_gbit_s) == (radix, rate, lanes)
     assert switch.radix * switch.port_gbit_s == pytest.approx(1000 * tbit_s)
     assert (switch.usd, switch.w, switch.rack_units) == pytest.approx((usd, w, units))
-    assert {(way.radix, way.port_gbit_s) for way in switch.ways} == MODES.get(name, {(radix, rate)})
+    assert {(way.radix, way.port_gbit_s) for way in switch.in_each_mode} == MODES.get(name, {(radix, rate)})
     assert switch.cages == CAGES.get(name)
 
 

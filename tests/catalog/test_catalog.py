@@ -110,5 +110,5 @@ def test_names_of_a_box_at_one_rate_have_its_price_and_its_ports_of_that_rate() 
     for row in rows:
         box, named = find("switch", row["box"]), find("switch", row["name"])
         assert (named.usd, named.w, named.modes) == (box.usd, box.w, ())
-        assert (named.radix, named.port_gbit_s) in {(way.radix, way.port_gbit_s) for way in box.ways}
+        assert (named.radix, named.port_gbit_s) in {(way.radix, way.port_gbit_s) for way in box.in_each_mode}
         assert named.port_gbit_s == row["port_gbit_s"]

@@ -49,7 +49,7 @@ def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]
     network's, or one, or of one for each end; with lanes of both ends where these are compared."""
     network = instance.network
     own = network.link_ends != "same"
-    whole = {(way.name, way.port_gbit_s): way for way in network.switch_ways} if own else {}
+    whole = {(way.name, way.port_gbit_s): way for way in network.switch_modes} if own else {}
     carried = family.per_module or ((1, 1),) * family.tiers
     levels = []
     for level, (reach_m, links) in enumerate(zip(network.link_reach_m, carried, strict=False)):

@@ -76,7 +76,7 @@ def test_cages_are_those_of_the_box(name: str, cages: int, single: int, double: 
     box = find("switch", name)
     assert isinstance(box, Switch)
     assert [ports_of_modules(box, links) for links in (1, 2)] == [single, double]
-    for way in box.ways:
+    for way in box.in_each_mode:
         assert cage_count(way) == cages
 
 

@@ -173,7 +173,7 @@ class Market:
         for i, nic in enumerate(network.nics):
             if self.core is not None and self.core.port_gbit_s != nic.gbit_s:
                 continue
-            for s, switch in enumerate(network.switch_ways):
+            for s, switch in enumerate(network.switch_modes):
                 mates = 1 in nic.ports and nic.gbit_s == switch.port_gbit_s
                 if mates and radix in (None, switch.radix) and self.optics[i]:
                     yield i, s
@@ -227,7 +227,7 @@ class Market:
         """
         tables = [np.zeros((5, 0), dtype=np.int64)]
         for number, (nic, switch) in enumerate(self.pairs()):
-            fits = shapes.radix == self.instance.network.switch_ways[switch].radix
+            fits = shapes.radix == self.instance.network.switch_modes[switch].radix
             for c, choice in enumerate(self.optics[nic]):
                 # choices that differ only above the tiers of a network are represented by the first
                 is_distinct = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
@@ -281,7 +281,7 @@ class Market:
         upper_switches = np.where(tiers == 3, planes * u * (pods + shapes.core_group), 0)
         # one domain needs NICs for its links into the core alone
         units[at, self._places("nic", network.nics)[nic]] = np.where(tiers > 0, nics, core_links)
-        units[at, self._places("switch", network.switch_ways)[switch]] = (
+        units[at, self._places("switch", network.switch_modes)[switch]] = (
             shapes.chassis + spines + upper_switches
         )
         links = (
@@ -339,7 +339,7 @@ class Market:
             fabric=network.switched[islands.fabric[row]],
             nic=network.nics[nic],
             nics_per_gpu=int(islands.nics_per_gpu[row]),
-            switch=network.switch_ways[islands.switch[row]],
+            switch=network.switch_modes[islands.switch[row]],
             links=links_to_core(self.instance, int(islands.gpus[row])),
             outages=outages_of(self.instance, 1),
         )

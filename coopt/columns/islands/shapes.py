@@ -219,7 +219,7 @@ def _rows(
     sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings: Wirings
 ) -> Iterator[tuple[int, ...]]:
     """Yield the numbers of every shape, in the order of `COLUMNS`."""
-    radices = dict.fromkeys(switch.radix for switch in network.switch_ways)
+    radices = dict.fromkeys(switch.radix for switch in network.switch_modes)
     fabrics: dict[SwitchedKind, int] = {}
     for place, kind in enumerate(network.switched):
         # a kind that is listed twice counts once, at its first place

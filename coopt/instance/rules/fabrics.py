@@ -56,7 +56,7 @@ def _ports(instance: Question) -> Iterator[str]:
     joints = [
         (nic, switch, optic)
         for nic, planes in nic_runs
-        for switch in network.switch_ways
+        for switch in network.switch_modes
         if switch.port_gbit_s == (rate := nic.gbit_s / planes)
         for optic in optics_in_reach
         if optic.links_of(rate)
@@ -75,12 +75,12 @@ def _ports(instance: Question) -> Iterator[str]:
 
 def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: float) -> str:
     """Return the first missing component on the path from NIC over switch to optic."""
-    ports = {way.port_gbit_s for way in network.switch_ways}
+    ports = {way.port_gbit_s for way in network.switch_modes}
     served_runs = [(nic, planes) for nic, planes in nic_runs if nic.gbit_s / planes in ports]
     if not served_runs:
         rates = numbers(sorted({nic.gbit_s / planes for nic, planes in nic_runs}))
         switches = _listing(
-            f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_ways
+            f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_modes
         )
         return (
             f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there"

@@ -230,12 +230,12 @@ def _no_design(instance: Instance, part: str, choice: str) -> str:
         if planes in nic.ports
     ]
     rates = {nic.gbit_s / planes for nic, planes in nic_ways}
-    ports = {way.port_gbit_s for way in network.switch_ways if way.name == choice}
+    ports = {way.port_gbit_s for way in network.switch_modes if way.name == choice}
     if part == "network.switches" and ports.isdisjoint(rates):
         return "no NIC has the rate of its ports"
     if part == "network.nics":
         nic_rates = {nic.gbit_s / planes for nic, planes in nic_ways if nic.name == choice}
-        if nic_rates.isdisjoint(way.port_gbit_s for way in network.switch_ways):
+        if nic_rates.isdisjoint(way.port_gbit_s for way in network.switch_modes):
             return "no switch has ports of its rate"
     longest_m, reach_m = network.link_reach_m[1], max(optic.reach_m for optic in network.optics)
     if part == "network.fabrics" and network.max_tiers > 1 and reach_m < longest_m:
