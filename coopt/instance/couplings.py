@@ -339,7 +339,7 @@ def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
     """
     changes = {
         "global_batch": workload.global_batch * shares // all_shares,
-        "max_iteration_time_s": workload.asked_s,
+        "max_iteration_time_s": workload.required_s,
     }
     return workload.model_copy(
         update=changes | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))

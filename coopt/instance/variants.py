@@ -81,7 +81,7 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedBound:
+class RequiredBound:
     """A bound given in an instance: its number, by key, its workload, and the phases in which it
     holds.
     """
@@ -92,7 +92,7 @@ class AskedBound:
     phases: frozenset[int]
 
 
-def asked_bounds(instance: Question) -> Iterator[AskedBound]:
+def required_bounds(instance: Question) -> Iterator[RequiredBound]:
     """Yield the bounds of workloads that hold in some phase, then those that phases give
     instead.
     """
@@ -101,12 +101,14 @@ def asked_bounds(instance: Question) -> Iterator[AskedBound]:
             t for t, phase in enumerate(instance.phase) if _keeps_own_bound(phase, workload)
         )
         if workload.bounded and (phases or not instance.phase):
-            yield _asked_bound(f"workload[{w}]", workload, workload, phases or frozenset({0}))
+            yield _required_bound(f"workload[{w}]", workload, workload, phases or frozenset({0}))
     for t, phase in enumerate(instance.phase):
         pairs = zip(phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads))
         for place, (row, workload) in enumerate(pairs):
             if row.bound:
-                yield _asked_bound(f"phase[{t}].workloads[{place}]", row, workload, frozenset({t}))
+                yield _required_bound(
+                    f"phase[{t}].workloads[{place}]", row, workload, frozenset({t})
+                )
 
 
 def _keeps_own_bound(phase: Phase, workload: Workload) -> bool:
@@ -115,11 +117,11 @@ def _keeps_own_bound(phase: Phase, workload: Workload) -> bool:
     return not phase.workloads or any(not row.bound for row in rows)
 
 
-def _asked_bound(
+def _required_bound(
     row: str, table: Workload | PhaseWorkload, workload: Workload, phases: frozenset[int]
-) -> AskedBound:
+) -> RequiredBound:
     key = next(key for key in BOUNDS if getattr(table, key) is not None)
-    return AskedBound(
+    return RequiredBound(
         key=f"{row}.{key}", number=getattr(table, key), workload=workload, phases=phases
     )
 
@@ -274,12 +276,12 @@ def at_efficiency(instance: Q, factor: float) -> Q:
     return instance.model_copy(update={"cluster": cluster, "robust": None})
 
 
-def at_least_efficiency(instance: Q) -> Q:
+def at_min_efficiency(instance: Q) -> Q:
     """Return a single-network instance at the minimum efficiency, which a plan must work with."""
     return at_efficiency(instance, instance.efficiencies[0])
 
 
-def at_best_efficiency(instance: Q) -> Q:
+def at_max_efficiency(instance: Q) -> Q:
     """Return a single-network instance at the maximum efficiency, which regret is measured from."""
     return at_efficiency(instance, instance.efficiencies[1])
 
@@ -402,12 +404,12 @@ def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
             update={**other_bounds, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)}
         )
 
-    workloads = tuple(moved(workload, workload.asked_s) for workload in instance.workload)
+    workloads = tuple(moved(workload, workload.required_s) for workload in instance.workload)
     phases = tuple(
         phase.model_copy(
             update={
                 "workloads": tuple(
-                    moved(row, workload.asked_s) if row.bound else row
+                    moved(row, workload.required_s) if row.bound else row
                     for row, workload in zip(
                         phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads)
                     )

@@ -400,9 +400,9 @@ class Workload(Table):
                 f"train_tokens = {self.train_tokens:g} is less than an iteration has"
                 f" ({self.tokens_per_iteration:,}), needs the tokens of the whole run"
             )
-        if not 1e-9 <= self.asked_s <= LONGEST_S:
+        if not 1e-9 <= self.required_s <= LONGEST_S:
             raise ValueError(
-                f"{keys[0]} amounts to {self.asked_s:.3g} s an iteration, needs 1e-9 to 1e15 s"
+                f"{keys[0]} amounts to {self.required_s:.3g} s an iteration, needs 1e-9 to 1e15 s"
             )
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
             raise ValueError(
@@ -496,10 +496,10 @@ class Workload(Table):
         """Upper bound on the predicted iteration time (s): the required bound minus the margin;
         `LONGEST_S` without a bound.
         """
-        return self.asked_s / (1.0 + self._time_margin) if self.bounded else LONGEST_S
+        return self.required_s / (1.0 + self._time_margin) if self.bounded else LONGEST_S
 
     @property
-    def asked_s(self) -> float:
+    def required_s(self) -> float:
         """The required bound in seconds per iteration, whichever way it was given; `LONGEST_S`
         without a bound.
 

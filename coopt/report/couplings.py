@@ -90,7 +90,7 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> Iterator[RenderableType
     for workload in instance.workload:
         slowest_s = max(run.iteration_time_s for run in plan.runs if run.name == workload.name)
         if pace := workload.in_own_units(slowest_s):
-            bound = workload.in_own_units(workload.asked_s)
+            bound = workload.in_own_units(workload.required_s)
             yield f"Bound of {workload.name}, all sites together: {bound}; this plan {pace}."
 
 
@@ -241,7 +241,7 @@ def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     """What each phase of a question trains and pays."""
     for phase, question in zip(instance.phase, phases_of(instance), strict=bool(instance.phase)):
         trained = ", ".join(
-            f"{workload.name} ({words.asked_bound(workload)})" for workload in question.workload
+            f"{workload.name} ({words.required_bound(workload)})" for workload in question.workload
         )
         factors = phase.price.model_dump().items()
         changes = [f"{kind} x {factor:g}" for kind, factor in factors if factor != 1]

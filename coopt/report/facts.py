@@ -214,7 +214,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Split", split(run)),
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
         fact("Iteration", run.iteration_time_s, "s", iteration),
-        fact("Asked", workload.asked_s, "s", words.asked_bound(workload)),
+        fact("Asked", workload.required_s, "s", words.required_bound(workload)),
         *goodput,
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),
         fact("Memory", run.memory_gib, "GiB", f"{held} ({words.percent(memory)})"),

@@ -149,7 +149,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
     fabrics = words.alternatives(network.fabrics)
     rows = {
         **{
-            f"Train {workload.name}": f"{training_text(workload)}; {words.asked_bound(workload)}"
+            f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"
             for workload in instance.workload
         },
         "GPUs": f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}",

@@ -171,12 +171,12 @@ def design_text(design: Design) -> str:
     return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{blocking}"
 
 
-def asked_bound(workload: Workload) -> str:
+def required_bound(workload: Workload) -> str:
     """`at most 4.000 s an iteration (61.4 days for 1 trillion tokens)`."""
     if not workload.bounded:
         return "no bound on its time"
-    limit = f"at most {seconds(workload.asked_s)} an iteration"
-    rate = workload.in_own_units(workload.asked_s)
+    limit = f"at most {seconds(workload.required_s)} an iteration"
+    rate = workload.in_own_units(workload.required_s)
     return f"{limit} ({rate})" if rate else limit
 
 

@@ -319,7 +319,7 @@ def _workload(
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on"
                 f" {hb}), "
-                f"and the bound is {workload.asked_s:.6g} s{margin}: needs a bound of at least"
+                f"and the bound is {workload.required_s:.6g} s{margin}: needs a bound of at least"
                 f" {rounded_up(need_s)} s "
                 f"({fastest_s / workload.bound_s - 1:+.2%}){hint}"
                 f"{_defaults(instance, workload, keys)}"

@@ -17,10 +17,10 @@ from coopt.instance.schema import Instance, seconds_weight
 from coopt.instance.transformer import Transformer
 from coopt.instance.variants import (
     after_a_loss,
-    asked_bounds,
     at_efficiency,
     at_prices,
     inside_first,
+    required_bounds,
     without_margin,
     years_of,
 )
@@ -57,8 +57,8 @@ def test_days_of_a_training_are_seconds_of_an_iteration() -> None:
     """15.6 T tokens in 54 days of 86,400 s: 929,827 iterations of 5.018 s."""
     one = workload(train_days=54, train_tokens=15.6e12)
     assert one.iterations == pytest.approx(15.6e12 / 2**24)
-    assert one.asked_s == pytest.approx(54 * DAY_S * 2**24 / 15.6e12) == pytest.approx(5.0176, rel=1e-4)
-    assert one.bound_s == pytest.approx(one.asked_s)
+    assert one.required_s == pytest.approx(54 * DAY_S * 2**24 / 15.6e12) == pytest.approx(5.0176, rel=1e-4)
+    assert one.bound_s == pytest.approx(one.required_s)
     assert one.calendar
     assert not workload(max_iteration_time_s=1).calendar
     assert one.duration(5.0176) == "54 days"
@@ -70,15 +70,15 @@ def test_days_of_a_training_are_seconds_of_an_iteration() -> None:
 
 def test_tokens_a_second_are_seconds_of_an_iteration() -> None:
     one = workload(min_tokens_per_s=2**21)
-    assert one.asked_s == pytest.approx(8.0, rel=1e-12)
-    assert one.asked_s >= 8.0  # a rate that a plan attains is one it meets
+    assert one.required_s == pytest.approx(8.0, rel=1e-12)
+    assert one.required_s >= 8.0  # a rate that a plan attains is one it meets
     assert one.in_own_units(8.0) == "2,097,152 tokens/s"
-    assert workload(max_iteration_time_s=7.5).asked_s == 7.5
+    assert workload(max_iteration_time_s=7.5).required_s == 7.5
 
 
 def test_a_workload_without_a_bound_is_never_late() -> None:
     assert not workload().bounded
-    assert workload().asked_s == workload().bound_s >= 1e12
+    assert workload().required_s == workload().bound_s >= 1e12
 
 
 def test_a_margin_shortens_what_a_prediction_may_take() -> None:
@@ -99,7 +99,7 @@ def test_at_the_critical_batch_training_takes_twice_the_tokens() -> None:
 def test_a_site_trains_its_share_of_a_batch_in_the_time_of_the_whole() -> None:
     quarter = part_of(workload(train_days=54, train_tokens=15.6e12), 1, 4)
     assert quarter.global_batch == 512
-    assert quarter.asked_s == pytest.approx(5.0176, rel=1e-4)
+    assert quarter.required_s == pytest.approx(5.0176, rel=1e-4)
 
 
 def test_memory_is_kept_free_in_bytes_of_ten_to_the_ninth() -> None:
@@ -325,5 +325,5 @@ def test_a_design_of_its_own_leaves_out_one_port_and_one_plane() -> None:
 
 
 def test_a_phase_that_names_no_bound_keeps_that_of_the_workload() -> None:
-    (bound,) = asked_bounds(question())
+    (bound,) = required_bounds(question())
     assert (bound.key, bound.number, bound.phases) == ("workload[0].train_days", 54.0, frozenset({0}))

@@ -13,7 +13,7 @@ import numpy as np
 
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_best_efficiency, at_prices, phases_of
+from coopt.instance.variants import at_max_efficiency, at_prices, phases_of
 from coopt.network.core import IslandsAt, cores_of, with_core_of
 from coopt.network.growth import grows_alone
 from coopt.network.part_bills import part_cost
@@ -169,10 +169,10 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
     if not run.instance.price_scenarios:
         return ()
     if run.least_costs is not None:
-        hopeful = at_best_efficiency(run.instance)
+        hopeful = at_max_efficiency(run.instance)
         told = zip(run.instance.price_scenarios, run.least_costs, strict=True)
         return tuple((factors, at_prices(hopeful, factors), least) for factors, least in told)
-    hopeful, plain = at_best_efficiency(run.instance), hopeful_offers(run, placed)
+    hopeful, plain = at_max_efficiency(run.instance), hopeful_offers(run, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
     found = []
     for factors in run.instance.price_scenarios:
@@ -203,7 +203,7 @@ def hopeful_offers(
     listed = (
         placed
         if low == high
-        else listed_at(run, at_best_efficiency(run.instance), beaten_optics=beaten_optics)
+        else listed_at(run, at_max_efficiency(run.instance), beaten_optics=beaten_optics)
     )
     return [_offer(asked, some, ()) for asked, some in listed]
 

@@ -13,7 +13,13 @@ from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.errors import both
 from coopt.instance.schema import Instance
-from coopt.instance.variants import asked_bounds, at_least_efficiency, phases_of, with_value, within
+from coopt.instance.variants import (
+    at_min_efficiency,
+    phases_of,
+    required_bounds,
+    with_value,
+    within,
+)
 from coopt.network.core import core_switch, with_core_optics
 from coopt.network.growth import grows, grows_alone, lines
 from coopt.network.space import domain_counts, families
@@ -49,7 +55,7 @@ def _has_island(run: Run, slot: Slot, losses: Losses, asked: Instance) -> bool:
     """Whether a slot has an island that survives some losses, in an instance that differs from the
     run's in its network alone.
     """
-    billed = next(iter(with_core_optics(at_least_efficiency(asked))))
+    billed = next(iter(with_core_optics(at_min_efficiency(asked))))
     original = run.instance.surviving(losses)
     return bool(
         list_islands(
@@ -258,7 +264,7 @@ def _serves(run: Run, slot: Slot, longest: float) -> Callable[[float], bool]:
 
 def _with_longer_bounds(instance: Instance, factor: float) -> Instance:
     """The question with every bound on an iteration so many times as long."""
-    for bound in asked_bounds(instance):
+    for bound in required_bounds(instance):
         is_rate = bound.key.endswith("min_tokens_per_s")
         value = bound.number / factor if is_rate else bound.number * factor
         instance = with_value(instance, bound.key, value)

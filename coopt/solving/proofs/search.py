@@ -12,7 +12,7 @@ import numpy as np
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_best_efficiency, at_prices
+from coopt.instance.variants import at_max_efficiency, at_prices
 from coopt.network.growth import grows_alone
 from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
 from coopt.plan.schema import Plan
@@ -139,7 +139,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
         raise InstanceError(
             f"{instance.name}: the plan does not have every way that prices may turn out"
         )
-    hopeful = at_best_efficiency(instance)
+    hopeful = at_max_efficiency(instance)
     outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
     dominating = hopeful_offers(run, islands, beaten_optics=True)
     offers = [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)]

@@ -13,7 +13,7 @@ from coopt.instance.couplings import MOST_SLOWER
 from coopt.instance.network import MOST_TIERS
 from coopt.instance.rules.couplings import idle_factors
 from coopt.instance.schema import Instance
-from coopt.instance.variants import asked_bounds, with_gpu_cap, with_value
+from coopt.instance.variants import required_bounds, with_gpu_cap, with_value
 from coopt.instance.workload import Workload
 from coopt.perf.memory import GIB
 from coopt.plan import contents
@@ -110,7 +110,7 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
 def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
     """The bounds of workloads, and those that phases give in place of them."""
     availability = instance.availability
-    for bound in asked_bounds(instance):
+    for bound in required_bounds(instance):
         workload = bound.workload
         yield NumericLimit(
             key=bound.key,

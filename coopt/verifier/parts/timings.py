@@ -237,10 +237,10 @@ class Timings:
     ) -> float:
         """As `Trainer.least_s`, with bounds that are so much shorter."""
         key = (_group(family), reach, index, margin, outages)
-        time_s, asked_s = self._least_s.get(key, (math.inf, 0.0))
+        time_s, required_s = self._least_s.get(key, (math.inf, 0.0))
         # a time once found is the least of all; that there is none is known up to the bound that
         # was asked
-        if math.isinf(time_s) and asked_s < below_s:
+        if math.isinf(time_s) and required_s < below_s:
             known_s, _ = self._near_list(family, index, below_s)
             ranked = self._ranked.get((key[0], index, margin, known_s))
             if ranked is None:

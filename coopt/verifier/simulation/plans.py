@@ -14,7 +14,7 @@ from coopt.instance.couplings import part_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_least_efficiency, phases_of
+from coopt.instance.variants import at_min_efficiency, phases_of
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
 from coopt.plan.store import check_same_question
@@ -112,7 +112,7 @@ def _simulated(
     network_plan = part.design or part.links
     assert network_plan is not None, "a part has a design or direct links"
     network = network_of(instance, part.name, network_plan)
-    waits_s, gpu = plan.couplings.waits_s, at_least_efficiency(instance).cluster.gpu
+    waits_s, gpu = plan.couplings.waits_s, at_min_efficiency(instance).cluster.gpu
     runs = placed_runs(instance, part)
     return [
         _iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace)
