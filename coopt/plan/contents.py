@@ -60,7 +60,7 @@ def built(plan: Plan) -> list[Design | DirectLinks]:
     ]
 
 
-def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
+def installed(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
     """Return the networks installed in a phase, by default in the last one."""
     parts = [part for part in plan.parts if part.phase == plan.couplings.years[phase]]
     return [
@@ -70,12 +70,12 @@ def standing(plan: Plan, phase: int = -1) -> list[Design | DirectLinks]:
 
 def gpus(plan: Plan, phase: int = -1) -> float:
     """Return the number of training GPUs in a phase, by default in the last one."""
-    return float(sum(design.gpus for design in standing(plan, phase)))
+    return float(sum(design.gpus for design in installed(plan, phase)))
 
 
 def racks(plan: Plan) -> float | None:
     """Return the racks of all HB domains, or None where the racks of a domain are unknown."""
-    rack_counts = [design.racks for design in standing(plan)]
+    rack_counts = [design.racks for design in installed(plan)]
     return None if None in rack_counts else float(sum(count or 0 for count in rack_counts))
 
 

@@ -342,7 +342,7 @@ class Couplings(Record):
         """
         return {spending.year: spending.power_w for spending in self.growth} or {None: cost.power_w}
 
-    def standing_counts(self, product: tuple[str, str]) -> list[int]:
+    def installed_counts(self, product: tuple[str, str]) -> list[int]:
         """Return the installed units of a product in each phase; empty if everything is bought at
         once.
         """

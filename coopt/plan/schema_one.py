@@ -39,7 +39,7 @@ class PhasePlan(Record):
     workloads: tuple[WorkloadPlan, ...]
 
 
-class Standing(Record):
+class Robustness(Record):
     """Robustness of a plan.
 
     With the aim "worst-case", bill and objective are at the worst prices, and `list_value` is the
@@ -126,7 +126,7 @@ class Sections:
         )
 
     @property
-    def robust(self: HasParts) -> Standing | None:
+    def robust(self: HasParts) -> Robustness | None:
         """Robustness of a single network."""
         outlooks = self.couplings.outlooks
         if outlooks is None or len(self.parts) != 1:
@@ -134,7 +134,7 @@ class Sections:
         losses = [
             loss.survived for loss in self.couplings.losses if loss.part == self.parts[0].name
         ]
-        return Standing(
+        return Robustness(
             aim=outlooks.aim,
             efficiency=outlooks.efficiency,
             survived=losses[0] if losses else (),

@@ -225,7 +225,7 @@ class ProductPrice:
         }
         kind = kinds.get(self.product, self.product[0])
         worst = instance.worst_prices.get(kind, 1.0)  # what is supported is priced as it is bought
-        for t, count in enumerate(plan.couplings.standing_counts(self.product)):
+        for t, count in enumerate(plan.couplings.installed_counts(self.product)):
             yield count * worst * factor(instance, t, kind) * support_share(instance, t)
 
 
