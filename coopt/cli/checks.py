@@ -20,7 +20,7 @@ from coopt.cli.arguments import (
 from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, write_file
 
 if TYPE_CHECKING:
-    from coopt.verifier.simulation.plans import TraceRecord
+    from coopt.verifier.simulation.traces import TraceRecord
 
 REJECTED = 5
 
@@ -203,7 +203,8 @@ def simulate(
     from coopt.plan.store import decided, read_plan
     from coopt.report.tables import rendered
     from coopt.report.traffic import simulation_report
-    from coopt.verifier.simulation.plans import chrome_trace, simulate
+    from coopt.verifier.simulation.plans import simulate
+    from coopt.verifier.simulation.traces import chrome_trace
 
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
     names = parts_asked(question, decided_plan, part)

@@ -94,7 +94,8 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
     from coopt.network.graph_files import network_dot, network_graphml
     from coopt.report.csv_files import bill_csv, ranks_csv
     from coopt.report.megatron import megatron_script
-    from coopt.solving.export_files import model_lp, model_mps, routes_csv
+    from coopt.solving.export_files import model_lp, model_mps
+    from coopt.solving.route_files import routes_csv
     from coopt.traffic.files import chakra_traces, ns3_flows, ns3_topology
 
     return {

@@ -29,6 +29,7 @@ OUTSIDE_WORDS = {
     "lt": "exclusiveMaximum",
     "le": "maximum",
 }
+LENGTHS = {"minLength": "minItems", "maxLength": "maxItems"}
 CATALOG_NAMES = "names of the catalog"
 TEXT = {"type": "string"}
 ANNOTATIONS = ("title", "description", "default")
@@ -61,7 +62,7 @@ def schema_table(which: str = "instance") -> dict[str, Any]:
     answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
     files: dict[str, type[BaseModel]] = {"instance": Instance, "designs": DesignFile}
     schema = (
-        answers[which].model_json_schema(by_alias=True)
+        _in_schema_words(answers[which].model_json_schema(by_alias=True))
         if which in answers
         else file_schema(files[which])
     )
@@ -100,8 +101,10 @@ def _in_schema_words(part: Any) -> Any:
         return part
     words = dict(OUTSIDE_WORDS)
     if part.get("type") == "array":
-        words |= {"minLength": "minItems", "maxLength": "maxItems"}
-    return {words.get(key, key): _in_schema_words(value) for key, value in part.items()}
+        words |= LENGTHS
+    # of a choice each list has its own
+    kept = {key: value for key, value in part.items() if not (key in LENGTHS and "anyOf" in part)}
+    return {words.get(key, key): _in_schema_words(value) for key, value in kept.items()}
 
 
 def _with_names(part: Any) -> Any:

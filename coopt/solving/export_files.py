@@ -1,17 +1,12 @@
-"""Files that need a search: the program behind a plan for other solvers, and the path of every flow
-for controllers.
-"""
+"""The program behind a plan as a file for other solvers."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import highspy
@@ -24,8 +19,6 @@ from coopt.instance.requirements import require_billed, require_no_failures
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family
-from coopt.network.part_networks import require_workload
-from coopt.network.routing.tiers import PlaneRoutes
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, placed_as
@@ -33,13 +26,9 @@ from coopt.solving.answer import method_of
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
-from coopt.solving.flow_routes import Choice, routed_flows
 from coopt.solving.highs import QuietHighs, linear_program
-from coopt.solving.plan_traffic import trusted_part
 from coopt.solving.runs import NamedPrograms, Program, Run
 from coopt.solving.shared import subproblem
-from coopt.traffic.flows import TrafficDemand, demand
-from coopt.traffic.of_plan import LeafFlows, leaf_flows
 from formulations.network import NETWORK, build
 
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
@@ -47,28 +36,20 @@ NOTHING = (
     "{}: nothing serves every workload, so that there is no program to write, needs bounds that can"
     " be met"
 )
+SECTIONS = {
+    "min": "minimize",
+    "st": "subject to",
+    "bounds": "bounds",
+    "bin": "binary",
+    "gen": "general",
+    "semi": "semi-continuous",
+    "end": "end",
+}
+"""Sections of an LP file as HiGHS calls them, in words that all readers know."""
+OPTIONAL = {"bounds", "binary", "general", "semi-continuous"}
+CONSTANT = "constant_of_the_objective"
 LONGEST = 200  # characters of a comment; readers have limits
 
-COLUMNS = (
-    "workload",
-    "kind",
-    "collective",
-    "bytes",
-    "source_gpu",
-    "source_nic",
-    "source_leaf",
-    "source_aggregation",
-    "top",
-    "destination_aggregation",
-    "destination_leaf",
-    "destination_nic",
-    "destination_gpu",
-    "round",
-)
-
-CHOICE = Choice(
-    algorithm="best", seed=0, failed_cores=0, time_limit_s=60.0
-)  # as `coopt route` without options
 UNHURRIED_S = (
     1e9  # for what comes before a program; a number, since an answer that there is none states it
 )
@@ -245,146 +226,40 @@ def _text(program: Program, ending: str) -> str:
     lp, variables = linear_program(program.model)
     lp.model_name_ = "coopt"
     lp.col_cost_ = np.asarray(lp.col_cost_) * program.unit
-    lp.offset_ = lp.offset_ * program.unit + program.base
+    constant = lp.offset_ * program.unit + program.base
+    lp.offset_ = 0.0
     lp.col_names_ = [_plain_name(variable.name) for variable in variables]
     lp.row_names_ = [
         _plain_name(row.name)
         for row in program.model.component_data_objects(pyo.Constraint, active=True)
     ]
     h = QuietHighs()
+    assert h.passModel(lp) != highspy.HighsStatus.kError
+    if constant:
+        # readers leave a constant out or turn its sign; each reads a variable that is 1
+        h.addCol(constant, 1.0, 1.0, 0, np.array([], dtype=np.int32), np.array([]))
+        h.passColName(len(variables), CONSTANT)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"model.{ending}"
-        for status in (h.passModel(lp), h.writeModel(str(file))):
-            assert status != highspy.HighsStatus.kError, f"HiGHS wrote no {ending}"
-        return file.read_text("utf-8").replace(
-            "\nsemi\nend", "\nend"
-        )  # an empty section that not all readers know
+        assert h.writeModel(str(file)) != highspy.HighsStatus.kError, f"HiGHS wrote no {ending}"
+        text = file.read_text("utf-8")
+    return text if ending == "mps" else _in_common_words(text)
+
+
+def _in_common_words(text: str) -> str:
+    """A file in LP format with sections that all readers know, and no empty ones."""
+    sections: list[list[str]] = []
+    for line in text.splitlines():
+        if line in SECTIONS:
+            sections.append([SECTIONS[line]])
+        elif sections:
+            sections[-1].append(line)
+        else:
+            sections.append([line])
+    kept = (lines for lines in sections if len(lines) > 1 or lines[0] not in OPTIONAL)
+    return "\n".join(line for lines in kept for line in lines) + "\n"
 
 
 def _plain_name(name: str) -> str:
     """`mapping[0,3]` as `mapping_0_3`: brackets and commas mean something else in these files."""
     return re.sub(r"\W+", "_", name).strip("_")
-
-
-def routes_csv(
-    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
-) -> str:
-    """One line for each flow between domains, with the names of what it crosses in the graph that
-    is exported.
-
-    Raises
-    ------
-    InstanceError
-        When the plan has no design of this instance, no workload of that name, or one HB domain and
-        so no network.
-    """
-    network = trusted_part(instance, plan, "the format routes", part)
-    family, uplinks, pairs = network.family, network.uplinks, network.runs
-    if family.tiers == 0:
-        raise InstanceError(
-            f"{instance.name}: the plan is one HB domain and has no network, needs several domains"
-        )
-    require_workload(plan, workload, network.part)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for question, run in pairs:
-        if workload in (None, question.name):
-            for flows, routed in _routed(family, uplinks, demand(question, run)):
-                table.writerows(
-                    (question.name, *line) for line in _lines(family, uplinks, flows, routed)
-                )
-    return text.getvalue()
-
-
-def _routed(
-    family: Family, uplinks: int, traffic: TrafficDemand
-) -> Iterator[tuple[LeafFlows, PlaneRoutes | None]]:
-    """The flows with their routes; on one tier no switch lies above the leaves."""
-    if family.tiers > 1:
-        yield from routed_flows(family, uplinks, traffic, CHOICE)
-    else:
-        yield from ((flows, None) for flows in leaf_flows(family, traffic))
-
-
-def _lines(
-    family: Family, uplinks: int, flows: LeafFlows, routed: PlaneRoutes | None
-) -> Iterator[tuple[str, ...]]:
-    ports, plane_group = family.nic_planes, family.planes_together
-    apart = (
-        -(-family.planes // plane_group) * plane_group
-    )  # numbers of planes from one port of a NIC to its next
-    for port, (row, number) in product(range(ports), enumerate(flows.planes)):
-        plane = port * apart + number
-        switches = _upper_switches(family, uplinks, plane, flows, routed)
-        leaves = (
-            [f"leaf/{plane // plane_group}/{leaf}" for leaf in ends.tolist()]
-            for ends in (flows.src, flows.dst)
-        )
-        gpus = (
-            [divmod(gpu, family.active) for gpu in of[row].tolist()]
-            for of in (flows.src_gpu, flows.dst_gpu)
-        )
-        sizes = (flows.size_bytes[row] / ports).tolist()
-        records = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, switches, strict=True)
-        for (
-            (d, g),
-            (e, h),
-            nic,
-            size_bytes,
-            source_leaf,
-            destination_leaf,
-            (
-                up,
-                top,
-                down,
-            ),
-        ) in records:
-            # a NIC is named for its first GPU
-            source_nic, destination_nic = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))
-            source = (f"gpu/{d}/{g}", f"nic/{d}/{source_nic}/{nic}", source_leaf, up)
-            destination = (
-                down,
-                destination_leaf,
-                f"nic/{e}/{destination_nic}/{nic}",
-                f"gpu/{e}/{h}",
-            )
-            yield (
-                flows.kind,
-                flows.collective,
-                repr(size_bytes),
-                *source,
-                top,
-                *destination,
-                str(flows.round),
-            )
-
-
-def _upper_switches(
-    family: Family, uplinks: int, plane: int, flows: LeafFlows, routed: PlaneRoutes | None
-) -> Iterator[tuple[str, str, str]]:
-    """Aggregation switch on the way up, spine or core, aggregation switch on the way down; empty
-    where none is.
-    """
-    if routed is None:
-        yield from (("", "", "") for _ in flows.src)
-    elif family.pods is None:
-        yield from (
-            ("", f"spine/{plane}/{m}" if m >= 0 else "", "") for m in routed.middle.tolist()
-        )
-    else:
-        group = family.core_group
-        up, down = (
-            ends // family.pods.leaves * family.slices(uplinks) + routed.middle
-            for ends in (flows.src, flows.dst)
-        )
-        core = np.where(routed.core >= 0, routed.middle * group + routed.core, -1)
-        for m, *switches in zip(
-            *(of.tolist() for of in (routed.middle, up, core, down)), strict=True
-        ):
-            yield _pod_path(plane, *switches) if m >= 0 else ("", "", "")
-
-
-def _pod_path(plane: int, up: int, core: int, down: int) -> tuple[str, str, str]:
-    top = f"core/{plane}/{core}" if core >= 0 else ""
-    return f"aggregation/{plane}/{up}", top, f"aggregation/{plane}/{down}"

@@ -71,14 +71,15 @@ def test_a_viewer_can_read_the_trace(coopt, planned, tmp_path):
     assert {event["ph"] for event in events} == {"X", "M"}
     for (pid, tid), listed in lanes(shown).items():
         assert {("process_name", pid, None), ("thread_name", pid, tid)} <= named
-        open_until: list[float] = []
+        open_until: list[int] = []
         for event in listed:
-            assert event["dur"] >= 0
-            end, rounding = event["ts"] + event["dur"], 1e-6 * (event["ts"] + event["dur"])
-            while open_until and open_until[-1] <= event["ts"] + rounding:
+            # viewers count whole nanoseconds, and cut what is below one
+            start, length = int(event["ts"] * 1000), int(event["dur"] * 1000)
+            assert length >= 0
+            while open_until and open_until[-1] <= start:
                 open_until.pop()
-            assert not open_until or end <= open_until[-1] + rounding, event
-            open_until.append(end)
+            assert not open_until or start + length <= open_until[-1], event
+            open_until.append(start + length)
 
 
 def test_the_trace_tells_the_whole_iteration(coopt, planned, tmp_path):

@@ -18,7 +18,7 @@ from coopt.network.graphs import whole_graph
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Fabric, Plan
-from coopt.solving.export_files import COLUMNS, routes_csv
+from coopt.solving.route_files import COLUMNS, routes_csv
 from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
 from tests.network.even_bundles import on_gpus
 from tests.network.graph_counts import check_counts

@@ -16,7 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.network.family import levels
 from coopt.network.graphs import whole_graph
 from coopt.network.space import families
-from coopt.solving.export_files import routes_csv
+from coopt.solving.route_files import routes_csv
 from tests.conftest import accepted, ask, example_count, switch, value, value_of
 from tests.solving.plane_questions import planar
 

@@ -14,7 +14,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.perf.algorithms import HALVING, RINGS, TREES
 from coopt.plan.schema import Plan
-from coopt.solving.export_files import routes_csv
+from coopt.solving.route_files import routes_csv
 from coopt.verifier.simulation.iteration import IterationSimulation
 from coopt.verifier.simulation.networks import network_of
 from coopt.verifier.simulation.plans import placed_runs

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
 import highspy
+import pyomo.core as pyo
 import pytest
 
 import coopt
@@ -21,6 +23,7 @@ from coopt.plan.store import read_plan
 from coopt.solving import export_files
 from coopt.solving.export_files import model_lp, model_mps, programs_of
 from coopt.solving.highs import options
+from coopt.solving.runs import Program
 from tests.conftest import ONE_NETWORK, ask, on_fewer_gpus, small_model, switch
 from tests.kinds import QUESTIONS as KINDS
 
@@ -48,10 +51,25 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def check_common(text: str) -> None:
+    """Sections that every reader of LP files knows, none of them empty, and no constant to minimise."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\\")]
+    heads = [n for n, line in enumerate(lines) if not line.startswith(" ")]
+    assert [lines[n] for n in heads[:2]] == ["minimize", "subject to"]
+    assert lines[-1] == "end"
+    assert {lines[n] for n in heads[2:-1]} <= {"bounds", "binary", "general"}
+    assert all(second - first > 1 for first, second in pairwise(heads[1:]))
+    terms = " ".join(lines[1 : heads[1]]).partition(":")[2].split()
+    assert all(re.fullmatch(r"[+-][\d.e+-]+", number) for number in terms[::2])
+    assert all(re.fullmatch(r"[a-z]\w*", name) for name in terms[1::2])
+
+
 def read_again(text: str, ending: str, folder: Path) -> highspy.Highs:
     """What HiGHS makes of a file, with the options of our own searches."""
     file = folder / f"model.{ending}"
     file.write_text(text, "utf-8")
+    if ending == "lp":
+        check_common(text)
     h = highspy.Highs()
     for name, value in options(gap=0.0, threads=1).items():
         h.setOptionValue(name, value)
@@ -185,6 +203,17 @@ def programs(instance: Instance, plan: Plan) -> Iterator[str]:
     with contextlib.suppress(InstanceError):
         for number in count(1):
             yield model_mps(instance, plan, number)
+
+
+def test_a_constant_to_minimise_is_a_variable_that_is_one(tmp_path: Path) -> None:
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(within=pyo.Binary)
+    model.least = pyo.Constraint(expr=model.x >= 1)
+    model.cost = pyo.Objective(expr=2 * model.x + 3)
+    for ending in WRITERS:
+        text = export_files._text(Program(model=model, unit=10.0, base=7.0), ending)
+        assert export_files.CONSTANT in text
+        assert solved_again(text, ending, tmp_path).getInfo().objective_function_value == 57.0
 
 
 def test_one_of_several_programs_has_to_be_named() -> None:

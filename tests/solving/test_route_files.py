@@ -18,7 +18,7 @@ from coopt.instance.schema import Instance
 from coopt.network.graph_files import network_graph
 from coopt.network.part_networks import family_of_plan
 from coopt.plan.schema import Plan
-from coopt.solving.export_files import COLUMNS, routes_csv
+from coopt.solving.route_files import COLUMNS, routes_csv
 from coopt.traffic.flows import demand
 from tests.conftest import ask, small_model, switch
 

@@ -14,7 +14,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.solving.export_files import routes_csv
+from coopt.solving.route_files import routes_csv
 from tests.conftest import ask, small_model, switch
 
 QUESTIONS: dict[str, dict[str, Any]] = {

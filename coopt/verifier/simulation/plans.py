@@ -1,14 +1,9 @@
-"""Simulate the workloads of a plan, part by part.
-
-A Chrome trace, which Perfetto opens, holds what happens when: a process for each stage, a lane for
-each thing it does.
-"""
+"""Simulate the workloads of a plan, part by part."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from coopt.instance.couplings import part_of
 from coopt.instance.errors import InstanceError
@@ -29,8 +24,7 @@ from coopt.plan.traffic import (
 from coopt.verifier.checks.verdict import TOLERANCE
 from coopt.verifier.simulation.iteration import Carrier, IterationSimulation, SimulatedParts
 from coopt.verifier.simulation.networks import DirectNetwork, FabricNetwork, network_of
-from coopt.verifier.simulation.passes import PassParts
-from coopt.verifier.simulation.pipeline import Channel, StagePass
+from coopt.verifier.simulation.traces import TraceRecord
 from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping
 from coopt.verifier.training.placing import Placement, Rooms, placement_of
 from coopt.verifier.training.work import Clock
@@ -291,115 +285,3 @@ def _traffic(carrier: Carrier, *, two_way: bool) -> tuple[FlowRate, ...]:
             kind=kind, flows=rate_so_far.flows + flows, slowdown=max(rate_so_far.slowdown, slowdown)
         )
     return tuple(flow_rates.values())
-
-
-LANES = ("passes", "messages sent", "gradients and parameters")
-PASSES, MESSAGES, GRADIENTS = range(len(LANES))
-PARTS = {
-    "compute": "kernels",
-    "tp": "tensor-parallel traffic",
-    "cp": "keys and values, what is not hidden",
-    "ep": "experts' traffic",
-}
-EXCHANGES = {
-    "dp": "gradients of replicas",
-    "edp": "gradients of copies of experts",
-    "wan": "gradients of other sites",
-    "embedding": "gradients of the tied embedding",
-    "optimizer": "optimizer",
-}
-Event = dict[str, Any]
-
-
-class TraceRecord:
-    """The events of one workload; times are in microseconds, with what stragglers and software add
-    to each.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        stages: int,
-        chunks: int,
-        parts: Callable[[int, StagePass], PassParts],
-        factor: float,
-    ) -> None:
-        self.name, self.stages = name, stages
-        self._several_chunks, self._parts, self._scale = chunks > 1, parts, factor * 1e6
-        self.events: list[Event] = []
-
-    def passed(self, stage: int, stage_pass: StagePass, start_s: float) -> None:
-        """A pass with the seconds of its parts, one after the other."""
-        parts = self._parts(stage, stage_pass)
-        way = {"inputs": "gradients of inputs", "weights": "gradients of weights"}.get(
-            stage_pass.gives, "backward"
-        )
-        name = (
-            f"{way if stage_pass.is_backward else 'forward'}, micro-batch"
-            f" {stage_pass.micro_batch + 1}"
-        )
-        if self._several_chunks:
-            name += f", chunk {stage_pass.chunk + 1}"
-        self._add(stage, PASSES, name, start_s, start_s + parts.whole_s)
-        for part, seconds in parts._asdict().items():
-            if seconds:
-                self._add(stage, PASSES, PARTS[part], start_s, start_s + seconds)
-                start_s += seconds
-
-    def sent(self, channel: Channel, start_s: float, end_s: float) -> None:
-        """A message, on the lane of its sender."""
-        content = "gradients" if channel.is_backward else "activations"
-        self._add(
-            channel.sender, MESSAGES, f"{content} to stage {channel.receiver + 1}", start_s, end_s
-        )
-
-    def exchanged(self, stage: int, name: str, start_s: float, end_s: float) -> None:
-        """An exchange of gradients, or the optimizer."""
-        if end_s > start_s:
-            self._add(stage, GRADIENTS, EXCHANGES[name], start_s, end_s)
-
-    def _add(self, stage: int, lane: int, name: str, start_s: float, end_s: float) -> None:
-        self.events.append(
-            {
-                "name": name,
-                "ph": "X",
-                "ts": start_s * self._scale,
-                "dur": (end_s - start_s) * self._scale,
-                "pid": stage,
-                "tid": lane,
-            }
-        )
-
-
-def chrome_trace(records: Iterable[TraceRecord]) -> str:
-    """The trace of workloads, each after the other's processes, as a JSON array of events."""
-    return json.dumps(list(_events(list(records))))
-
-
-def _events(records: list[TraceRecord]) -> Iterator[Event]:
-    first_process = 0
-    for record in records:
-        for stage in range(record.stages):
-            name = (
-                f"{record.name}, stage {stage + 1} of {record.stages}"
-                if record.stages > 1
-                else record.name
-            )
-            yield {
-                "name": "process_name",
-                "ph": "M",
-                "pid": first_process + stage,
-                "args": {"name": name},
-            }
-            for lane, words in enumerate(LANES):
-                args = {"name": words}
-                yield {
-                    "name": "thread_name",
-                    "ph": "M",
-                    "pid": first_process + stage,
-                    "tid": lane,
-                    "args": args,
-                }
-        for event in record.events:
-            yield event | {"pid": first_process + event["pid"]}
-        first_process += record.stages
