@@ -33,9 +33,9 @@ from coopt.perf.memory import checkpoint_bytes
 
 HOURS_PER_YEAR = 8760.0
 HOUR_S, DAY_S = 3600.0, 86400.0
-NEVER = 1e-9  # share of the time below which nothing gets done
-FAR_DEVIATIONS = 20.0  # standard deviations beyond which nothing happens
-TINY = 1e-280  # of probabilities that are nothing, and would be divided by
+NEVER = 1e-9  # share of time that counts as none
+FAR_DEVIATIONS = 20.0  # standard deviations with negligible probability beyond
+TINY = 1e-280  # lower bound on probabilities used as divisors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def domain_lost(
     """
     rates, hours = availability.rates, availability.repair_hours
     rate = {name: failures.at(availability.at) for name, failures in rates.of_part.items()}
-    # a NIC that several GPUs share takes them all, and is counted by itself
+    # a shared NIC that fails disables all its GPUs, and is counted separately
     own_nics = nics_per_gpu if gpus_per_nic == 1 else 0
     gpu = _repaired_share(rate["gpu"] + rate["hbm"] + own_nics * rate["nic"], hours)
     nic = _repaired_share(rate["nic"], hours) if gpus_per_nic > 1 else 0.0
@@ -142,7 +142,7 @@ def binomial_up_to(n: int, p: float, k: int) -> float:
         return 0.0
     if k >= n:
         return 1.0
-    # the shorter tail is summed, so that a probability near 0 or 1 keeps its digits
+    # sum the shorter tail to keep precision near 0 and 1
     mean = int(n * p)
     if k <= mean:
         return math.fsum(binomial_at(n, p, i) for i in range(k + 1))
@@ -264,7 +264,7 @@ def trained_share(per_s: Any, *, interval_s: Any, checkpoint_s: float, restart_s
         return np.asarray(np.where(rate > 0, rate * interval / attempts, never))
 
 
-HOPELESS = 100.0  # failures expected in one attempt, at which nothing gets done
+HOPELESS = 100.0  # expected failures per attempt that make progress impossible
 TERMS, LARGE = 40, 4.0  # of a series, and where its closed form loses no digits
 
 

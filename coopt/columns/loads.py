@@ -37,7 +37,7 @@ from coopt.instance.numerics import REORDERED
 from coopt.perf.affine import KINDS, Flows, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
-MOST_UPLINKS = 1 << 12  # no switch has more ports
+MAX_UPLINKS = 1 << 12  # no switch has more ports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +197,7 @@ class Crossings:
         """
         routing = self.discipline.routing
         if routing == "ecmp":
-            return np.full(self.leaf.shape[1], MOST_UPLINKS)
+            return np.full(self.leaf.shape[1], MAX_UPLINKS)
         is_pinned, up = routing == "pinned", self.layout.pod_up
         paths = self._paths if is_pinned else 1
         load = (np.maximum(self.leaf, self.pod / up) * paths).max(axis=0, initial=1.0)

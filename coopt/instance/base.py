@@ -10,7 +10,7 @@ class Table(BaseModel):
     """A frozen table that refuses unknown keys and does not convert text to numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
-    __slots__ = ("_hash",)  # no copy takes it along, so that one with changes has a hash of its own
+    __slots__ = ("_hash",)  # not copied, so that a changed copy has its own hash
 
     def __hash__(self) -> int:
         """Hash of all fields, computed once, since caches are keyed by whole tables."""
@@ -41,15 +41,15 @@ def each_once(values: Iterable[Any]) -> tuple[Any, ...]:
         return entries
 
 
-LEAST = 1e-9  # of anything that divides
-MOST_OF_RANGE = 10_000
+MIN_DIVISOR = 1e-9  # of anything that divides
+MAX_OF_RANGE = 10_000
 # of anything one counts: GPUs, layers, tokens of a sequence; keeps products within 64 bits
-MOST = 10_000_000
+MAX_COUNT = 10_000_000
 
 
 def _not_vanishing(value: float) -> float:
-    if value < LEAST:
-        raise ValueError(f"too small, needs at least {LEAST:g}")
+    if value < MIN_DIVISOR:
+        raise ValueError(f"too small, needs at least {MIN_DIVISOR:g}")
     return value
 
 
@@ -58,12 +58,13 @@ class Range(Table):
     `most`.
     """
 
-    least: Annotated[int, Field(ge=1, le=MOST, description="the first of them")]
+    least: Annotated[int, Field(ge=1, le=MAX_COUNT, description="the first of them")]
     most: Annotated[
-        int, Field(ge=1, le=MOST, description="none is above it; the last where a step meets it")
+        int,
+        Field(ge=1, le=MAX_COUNT, description="none is above it; the last where a step meets it"),
     ]
     step: Annotated[
-        int, Field(ge=1, le=MOST, description="from one to the next; at most 10,000 numbers")
+        int, Field(ge=1, le=MAX_COUNT, description="from one to the next; at most 10,000 numbers")
     ]
 
     @model_validator(mode="after")
@@ -71,8 +72,8 @@ class Range(Table):
         range_text = f"least = {self.least}, most = {self.most}, step = {self.step}"
         if self.most < self.least:
             raise ValueError(f"{range_text}: needs a most that is at least as large as least")
-        if self.most - self.least > MOST_OF_RANGE * self.step:
-            raise ValueError(f"{range_text}: needs at most {MOST_OF_RANGE:,} numbers")
+        if self.most - self.least > MAX_OF_RANGE * self.step:
+            raise ValueError(f"{range_text}: needs at most {MAX_OF_RANGE:,} numbers")
         return self
 
 
@@ -110,7 +111,7 @@ Fraction = Annotated[float, Field(gt=0, le=1), AfterValidator(_not_vanishing)]
 Name = Annotated[str, Field(min_length=1, pattern=rf"^[^{UNPRINTED}]+$")]
 Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
-Count = Annotated[Whole, Field(ge=1, le=MOST)]
+Count = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]
 one_or_many = BeforeValidator(_tuple_from_one)
 one_many_or_range = BeforeValidator(
     lambda value: _tuple_from_one(of_range(value)),

@@ -170,7 +170,7 @@ def ports_of_modules(switch: Switch, links: int) -> int:
     A single-rate switch taken from a multi-rate one has the cages of the latter.
     """
     box = box_of(switch.name) or switch
-    # a number of cages that is whole but for rounding does not lose one
+    # rounding must not remove a cage
     cages = math.floor(switch.radix * switch.port_gbit_s / box.cage_gbit_s * (1.0 + REORDERED))
     return min(switch.radix, links * cages)
 
@@ -324,7 +324,7 @@ def _without(source: Provenance, base: Entry, changes: Mapping[str, Any]) -> Pro
         ):
             fields.append(field)
         elif not inner_key and isinstance(change, Mapping) and isinstance(table, BaseModel):
-            # what told a whole table still tells the figures of it that stay
+            # a source for a whole table still applies to its unchanged figures
             fields += [
                 f"{field_key}.{key}" for key in type(table).model_fields if key not in change
             ]

@@ -52,7 +52,7 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     items = _nearest_branches(faults[:MOST_FAULTS])
     more = [f"and {len(faults) - MOST_FAULTS:,} more faults"] if len(faults) > MOST_FAULTS else []
     needs: dict[str, list[str]] = {}
-    rules: set[str] = set()  # what they need is needed at once, and not one of several types
+    rules: set[str] = set()  # their requirements all apply; they are not alternative types
     for item in items:
         for sentence in _sentences(item, root):
             head, _, need = sentence.partition(": needs ")

@@ -33,7 +33,7 @@ Shares = Annotated[tuple[Fraction, ...], one_or_series]
 PriceFactor = Annotated[float, Field(ge=0, le=1000)]
 BOUND_KEYS = ("max_iteration_time_s", "min_tokens_per_s", "train_days", "train_tokens")
 
-MOST_SITES = 6  # rings through more sites are too many to try one by one
+MAX_SITES = 6  # there are too many rings through more sites to enumerate
 
 
 class Limits(Table):
@@ -349,8 +349,8 @@ def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
 Lost = Literal["nic", "leaf", "plane", "domain"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
 Interval = Annotated[tuple[Factor, Factor], series_of("least", "most")]
-MOST_SLOWER = 1000
-Longer = Annotated[float, Field(ge=1, le=MOST_SLOWER)]
+MAX_SLOWDOWN = 1000
+Longer = Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)]
 Losses = Mapping[Lost, float]
 """Parts of which any one may be lost, each with the factor by which bounds are longer then."""
 
@@ -403,9 +403,9 @@ def _slower(value: Any) -> Any:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or not 1 <= value <= MOST_SLOWER
+        or not 1 <= value <= MAX_SLOWDOWN
     ):
-        raise ValueError(f"needs a factor from 1 to {MOST_SLOWER}, or a table of factors by part")
+        raise ValueError(f"needs a factor from 1 to {MAX_SLOWDOWN}, or a table of factors by part")
     return dict.fromkeys(Slower.model_fields, float(value))
 
 

@@ -17,7 +17,7 @@ from coopt.instance.texts import check_numbers, read_toml
 
 T = TypeVar("T", bound=BaseModel)
 
-LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits that are counted with, characters that are shown
+LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits of an index, characters shown of a key
 
 
 def load(
@@ -94,7 +94,7 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
     try:
         catalog = CatalogFiles.model_validate(table["catalog"])
     except ValidationError:
-        return form.model_validate(table)  # which says what is wrong, here and elsewhere
+        return form.model_validate(table)  # raises all complaints
     tables = {key: value for key, value in table.items() if key != "catalog"}
     return form.model_validate(tables, context=own_entries(catalog.files, folder))
 

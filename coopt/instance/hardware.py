@@ -222,7 +222,7 @@ class SwitchMode(Table):
     port_gbit_s: PortRate
 
 
-LEAST_PORTS = 2
+MIN_PORTS = 2
 CAGES = 4
 """Ports that stay together on large switches, as modules that break out fill cages of theirs."""
 
@@ -319,10 +319,10 @@ class Switch(Entry):
             _ports_left(ports_of_box, share)
             for ports_of_box in (radix, *(mode.radix for mode in modes))
         ]
-        if min(ports_left) < LEAST_PORTS:
+        if min(ports_left) < MIN_PORTS:
             raise ValueError(
                 f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(ports_left)} of"
-                f" its ports, needs a share that leaves {LEAST_PORTS}"
+                f" its ports, needs a share that leaves {MIN_PORTS}"
             )
         pairs = zip(modes, ports_left[1:], strict=True)
         smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)

@@ -19,7 +19,7 @@ from coopt.instance.catalog import named
 from coopt.instance.errors import both
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
 
-MOST_TIERS = 3  # leaves, aggregation and cores: more have no count in docs/network.md
+MAX_TIERS = 3  # leaves, aggregation and cores; docs/network.md has no formulas for more
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -314,9 +314,9 @@ class Network(Table):
             )
         ),
     ] = "fewest"
-    max_tiers: Annotated[
-        Whole, Field(ge=1, le=MOST_TIERS, description="most tiers of switches")
-    ] = MOST_TIERS
+    max_tiers: Annotated[Whole, Field(ge=1, le=MAX_TIERS, description="most tiers of switches")] = (
+        MAX_TIERS
+    )
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
         series_of("NIC to leaf", "leaf to next tier", "to the core"),

@@ -236,7 +236,7 @@ def _forget(product: dict[str, Any], key: str) -> None:
 class Question(Table):
     """The tables of an instance before checks of their consistency."""
 
-    __slots__ = ("_sha256",)  # worked out once, and taken along by no copy
+    __slots__ = ("_sha256",)  # cached, and not copied
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
     name: Annotated[Name, Field(description="how the answer calls the question")]

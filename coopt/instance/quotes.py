@@ -224,7 +224,7 @@ def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
 
 
 HEAD = ("kind", "name")
-APART = (*HEAD, "source")  # columns that are no figures
+APART = (*HEAD, "source")  # columns without figures
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 COLUMNS_NEED = "needs the columns kind and name, and figures such as usd"
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`

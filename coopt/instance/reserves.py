@@ -18,7 +18,7 @@ from coopt.instance.workload import Workload
 Spares = Annotated[int, Field(ge=0, le=1_000_000)]
 SpareCounts = Annotated[tuple[Spares, ...], one_or_many, Field(min_length=1)]
 YEAR_S = 365 * 86400.0
-MOST_SPARES = 4096
+MAX_SPARES = 4096
 """Spare domains that are tried where the instance lists none."""
 
 
@@ -118,7 +118,7 @@ class Availability(Table):
     @property
     def spares(self) -> Sequence[int]:
         """Allowed numbers of spare domains, in rising order."""
-        return range(MOST_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
+        return range(MAX_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
 
 
 class Margin(Table):

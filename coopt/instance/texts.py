@@ -15,7 +15,7 @@ from coopt.instance.errors import InstanceError, shortened
 
 LONGEST_BITS = 1024
 """Of a whole number, which is what a float can hold."""
-MOST_DIGITS = 4300
+MAX_DIGITS = 4300
 """Of a whole number, which Python reads as long as nobody tells it otherwise."""
 LONGEST_LINE = 60
 """Characters of a wrong line that are shown."""
@@ -71,7 +71,7 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
 def toml_of(text: str, where: str) -> dict[str, Any]:
     """Parse a TOML text; InstanceError, which begins with `where`, states why it is invalid."""
     try:
-        if DOTTED.search(text):  # which takes `tomllib` the square of the dots
+        if DOTTED.search(text):  # `tomllib` takes quadratic time in the number of dots
             raise RecursionError
         table = tomllib.loads(text)
     except RecursionError:
@@ -140,7 +140,7 @@ def check_numbers(value: Any, where: str, depth: int = 0) -> None:
 def check_digits(text: str, where: str) -> None:
     """Refuse a number with more digits than Python parses, with a clearer message than Python's."""
     for line, content in enumerate(text.splitlines(), start=1):
-        if match := re.search(rf"\d{{{MOST_DIGITS + 1},}}", content.replace("_", "")):
+        if match := re.search(rf"\d{{{MAX_DIGITS + 1},}}", content.replace("_", "")):
             count, longest = f"{len(match[0]):,}", int(LONGEST_BITS * math.log10(2))
             raise InstanceError(
                 f"{where}: line {line}: a number of {count} digits, needs one of at most {longest}"
@@ -158,7 +158,7 @@ def write_text(path: str | Path, text: str) -> None:
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a binary file like `write_text`."""
     file = Path(os.path.realpath(path))
-    # in the same folder, since a file replaces another at once only within a file system
+    # in the same folder, since replacing a file is atomic only within a file system
     temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from coopt.instance.base import MOST, Count, Entry, Positive, Whole
+from coopt.instance.base import MAX_COUNT, Count, Entry, Positive, Whole
 
 MAMBA_SIZES = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 FLOP_PER_PARAMETER = 6.0  # of a token, forward and backward, as the laws count compute
@@ -32,24 +32,25 @@ class Transformer(Entry):
     ] = True
     causal: Annotated[bool, Field(description="a token attends to earlier ones only")] = True
     experts: Annotated[
-        Whole, Field(ge=0, le=MOST, description="experts of a layer; 0 for a dense model")
+        Whole, Field(ge=0, le=MAX_COUNT, description="experts of a layer; 0 for a dense model")
     ] = 0
     top_k: Annotated[
-        Whole, Field(ge=0, le=MOST, description="experts a token visits; 0 for a dense model")
+        Whole, Field(ge=0, le=MAX_COUNT, description="experts a token visits; 0 for a dense model")
     ] = 0
     expert_groups: Annotated[
         Whole,
         Field(
             ge=0,
-            le=MOST,
+            le=MAX_COUNT,
             description="groups that experts are routed by; 0 where a token may visit any",
         ),
     ] = 0
     top_groups: Annotated[
-        Whole, Field(ge=0, le=MOST, description="groups whose experts a token may visit")
+        Whole, Field(ge=0, le=MAX_COUNT, description="groups whose experts a token may visit")
     ] = 0
     shared_ffn: Annotated[
-        Whole, Field(ge=0, le=MOST, description="width of the experts every token visits, together")
+        Whole,
+        Field(ge=0, le=MAX_COUNT, description="width of the experts every token visits, together"),
     ] = 0
     capacity: Annotated[
         float,
@@ -61,38 +62,41 @@ class Transformer(Entry):
         Whole,
         Field(
             ge=0,
-            le=MOST,
+            le=MAX_COUNT,
             description="layers of a mixture of experts that have a plain feed-forward layer",
         ),
     ] = 0
     dense_ffn: Annotated[
-        Whole, Field(ge=0, le=MOST, description="feed-forward width of those layers")
+        Whole, Field(ge=0, le=MAX_COUNT, description="feed-forward width of those layers")
     ] = 0
     q_rank: Annotated[
-        Whole, Field(ge=0, le=MOST, description="latent attention: rank of the queries; 0 for full")
+        Whole,
+        Field(ge=0, le=MAX_COUNT, description="latent attention: rank of the queries; 0 for full"),
     ] = 0
     kv_rank: Annotated[
         Whole,
         Field(
             ge=0,
-            le=MOST,
+            le=MAX_COUNT,
             description="latent attention: rank of keys and values; 0 for ordinary attention",
         ),
     ] = 0
     rope_dim: Annotated[
         Whole,
         Field(
-            ge=0, le=MOST, description="latent attention: part of head_dim that carries positions"
+            ge=0,
+            le=MAX_COUNT,
+            description="latent attention: part of head_dim that carries positions",
         ),
     ] = 0
     value_dim: Annotated[
-        Whole, Field(ge=0, le=MOST, description="size of a value head; 0 where it is head_dim")
+        Whole, Field(ge=0, le=MAX_COUNT, description="size of a value head; 0 where it is head_dim")
     ] = 0
     window: Annotated[
-        Whole, Field(ge=0, le=MOST, description="tokens a sliding-window layer looks back")
+        Whole, Field(ge=0, le=MAX_COUNT, description="tokens a sliding-window layer looks back")
     ] = 0
     window_layers: Annotated[
-        Whole, Field(ge=0, le=MOST, description="layers with a sliding window")
+        Whole, Field(ge=0, le=MAX_COUNT, description="layers with a sliding window")
     ] = 0
     extra_predictions: Annotated[
         Whole,
@@ -104,7 +108,7 @@ class Transformer(Entry):
         Whole,
         Field(
             ge=0,
-            le=MOST,
+            le=MAX_COUNT,
             description=(
                 "width that tokens are projected to for their experts; 0 where it is hidden"
             ),
@@ -114,7 +118,7 @@ class Transformer(Entry):
         Whole,
         Field(
             ge=0,
-            le=MOST,
+            le=MAX_COUNT,
             description="layers of a hybrid with a Mamba-2 mixer, which have no attention",
         ),
     ] = 0
@@ -122,7 +126,7 @@ class Transformer(Entry):
         Whole | None,
         Field(
             ge=0,
-            le=MOST,
+            le=MAX_COUNT,
             description="layers of a hybrid with attention; all but those with Mamba-2 if left out",
         ),
     ] = None
@@ -130,16 +134,20 @@ class Transformer(Entry):
         Whole | None,
         Field(
             ge=1,
-            le=MOST,
+            le=MAX_COUNT,
             description="layers of a hybrid with a feed-forward part; all if left out",
         ),
     ] = None
-    mamba_heads: Annotated[Whole, Field(ge=0, le=MOST, description="heads of a Mamba-2 mixer")] = 0
-    mamba_head_dim: Annotated[Whole, Field(ge=0, le=MOST, description="size of such a head")] = 0
-    mamba_groups: Annotated[
-        Whole, Field(ge=0, le=MOST, description="groups of its heads that share B and C")
+    mamba_heads: Annotated[
+        Whole, Field(ge=0, le=MAX_COUNT, description="heads of a Mamba-2 mixer")
     ] = 0
-    mamba_state: Annotated[Whole, Field(ge=0, le=MOST, description="size of its state")] = 0
+    mamba_head_dim: Annotated[
+        Whole, Field(ge=0, le=MAX_COUNT, description="size of such a head")
+    ] = 0
+    mamba_groups: Annotated[
+        Whole, Field(ge=0, le=MAX_COUNT, description="groups of its heads that share B and C")
+    ] = 0
+    mamba_state: Annotated[Whole, Field(ge=0, le=MAX_COUNT, description="size of its state")] = 0
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -235,7 +235,7 @@ def _default_software() -> Software:
     return entry
 
 
-YEARS_FROM = 730.0  # days that are told as years
+YEARS_FROM = 730.0  # longer durations are shown in years
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 ONE_BOUND = "exactly one of max_iteration_time_s, min_tokens_per_s, train_days (with train_tokens)"

@@ -104,7 +104,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, Value]]:
         place = "" if part.name == NETWORK else f"parts[{part.name}]."
         yield from _of_part(place, part)
         for run in part.workloads:
-            # a workload that runs once is compared with itself, however plans call its part
+            # a workload that runs once is compared whatever the names of its parts
             yield from _of_workload(
                 f"{place if runs_of[run.name] > 1 else ''}workloads[{run.name}]", run
             )

@@ -141,7 +141,7 @@ def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(part: dict[str, Any]) -> list[dict[str, Any]]:
-    # annotations stand once, outside the choice of list or entry
+    # annotations belong outside the choice of list or entry
     content = {key: value for key, value in part.items() if key not in ANNOTATIONS}
     if content.get("type") != "array" or not isinstance(content.get("items"), dict):
         return [part]

@@ -78,7 +78,7 @@ class Plan(Answer, Sections):
     @model_validator(mode="before")
     @classmethod
     def _of_this_schema(cls, content: Any) -> Any:
-        # of another schema nothing else is worth saying
+        # report nothing else for another schema
         known = cls.model_fields["schema_"].default
         if isinstance(content, Mapping) and content.get("schema", known) != known:
             raise ValueError(f"schema = {content['schema']!r}: needs {known!r}")

@@ -144,7 +144,7 @@ def holds_better(path: str | Path, answer: Plan) -> bool:
     try:
         kept = read_plan(path)
     except InstanceError:
-        # what cannot be read may be a plan of another version
+        # an unreadable file may be a plan of another version
         return not answer.parts and Path(path).stat().st_size > 0
     if not kept.parts or not answer.parts:
         return bool(kept.parts)

@@ -17,7 +17,7 @@ from coopt.columns.table import Columns, full_bandwidth, needs
 from coopt.instance.catalog import entries
 from coopt.instance.errors import alternatives, both, counted
 from coopt.instance.hardware import HbDomain, Optic, mate
-from coopt.instance.network import MOST_TIERS
+from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -75,7 +75,7 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         (
             f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB"
             f" domains {sizes}: needs"
-            f" {alternatives(helps[: 4 if network.max_tiers < MOST_TIERS else 3])}{lacks}"
+            f" {alternatives(helps[: 4 if network.max_tiers < MAX_TIERS else 3])}{lacks}"
         ),
     )
 

@@ -53,7 +53,7 @@ def _hand_over(waiting: deque[Case], pool: WorkerPool, on_outcome: OnOutcome) ->
     at_work: dict[Future[str], Case] = {}
     suspects: list[Case] = []
     while at_work or (waiting and not suspects):
-        # no more than workers need, so that few cases are suspects where a pool breaks
+        # few at a time, so that few cases are suspect if a pool breaks
         while waiting and not suspects and len(at_work) < pool.slots:
             case = waiting.popleft()
             try:

@@ -382,7 +382,7 @@ def _case(
         instance = one_thread(validated(Instance, changed_table, place.parent))
     except ValidationError as error:
         refusal = tuple(f"{file}: {text}" for text in sentences(error, Instance))
-        # a key that leads nowhere is a slip in the suite and no case of it
+        # an unknown key is an error of the suite, not a case
         if any(item["type"] == "extra_forbidden" for item in error.errors(include_url=False)):
             raise InstanceError(refusal) from None
         identity = _identity(grid.action, json.dumps(changed_table, sort_keys=True, default=str))

@@ -170,7 +170,7 @@ class DaskPool:
             ) from None
         logging.getLogger("distributed.client").setLevel(
             logging.CRITICAL
-        )  # a lost scheduler is told by us
+        )  # we report a lost scheduler ourselves
         self._threads, self._counted = 0, -math.inf
         self._executor: Executor = self._client.get_executor(pure=False)
 

@@ -22,12 +22,12 @@ from coopt.traffic.volumes import IterationPhase, TrafficClass
 Place = Literal["domain", "leaf", "above"]
 PLACES: tuple[Place, ...] = ("domain", "leaf", "above")
 ABOVE = len(PLACES) - 1
-MOST_GPUS, MOST_CELLS = (
+MAX_GPUS, MAX_CELLS = (
     512,
     256,
-)  # GPUs drawn one by one at most, and cells along an axis beyond that
+)  # maximum number of GPUs drawn individually, and cells per axis beyond that
 HEAD = "src_gpu,dst_gpu,bytes"
-MOST_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
+MAX_PAIRS = 5_000_000  # lines of a CSV of about 100 MB
 
 
 def talking_pairs(demand: TrafficDemand) -> int:
@@ -180,7 +180,7 @@ class Cells:
 
 
 def cells_of(
-    demand: TrafficDemand, *, most_gpus: int = MOST_GPUS, most_cells: int = MOST_CELLS
+    demand: TrafficDemand, *, most_gpus: int = MAX_GPUS, most_cells: int = MAX_CELLS
 ) -> Cells:
     """Return traffic between GPUs if they are few, else between groups of domains."""
     small = demand.ranks <= most_gpus
@@ -204,7 +204,7 @@ def cells_of(
     )
 
 
-def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MOST_PAIRS) -> str:
+def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MAX_PAIRS) -> str:
     """Return source, destination and bytes per iteration of every pair with traffic, one per line,
     sorted.
 

@@ -193,7 +193,7 @@ def _groups(
     groups = [
         _RankedGroup(
             [median(runs[i].measured_s for i in repeats) for repeats in mappings.values()],
-            # a mapping that was run more than once is predicted alike each time
+            # repeated runs of a mapping have equal predictions
             [float(predicted_s[repeats[0]]) for repeats in mappings.values()],
         )
         for mappings in runs_by_mapping.values()

@@ -24,7 +24,7 @@ from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
 from coopt.validation.splits import mappings_of, recomputed_of
 
-# a row that is further off than this is one the model has no words for, and pulls at no parameter
+# errors are capped: rows further off are beyond the model and must not determine parameters
 CAPPED = 0.6
 FITTED = re.compile(r"\bfitted\b")
 NOT_FITTED = re.compile(r"\b(not|never|nothing) (been )?fitted\b")
@@ -93,7 +93,7 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
         if isinstance(gpu, Gpu) and gpu.generation == generation
         for field in _marked(gpu)
     }
-    # a source may stand for a whole table of figures
+    # a source may apply to a whole table of figures
     fitted_names = {
         name for name in names if f"{table}.{name}" in fitted_fields or table in fitted_fields
     }

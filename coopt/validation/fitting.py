@@ -19,9 +19,9 @@ from coopt.validation.settings import RANGES, Settings
 
 Vector = NDArray[np.float64]
 
-NARROW = 1e-4  # of the first step: the simplex counts as a point
-FLAT = 1e-9  # between best and worst value: nothing is left to gain
-GAIN = 1e-3  # share of the value that makes another descent worth while
+NARROW = 1e-4  # relative size at which the simplex has converged
+FLAT = 1e-9  # difference of best and worst value at convergence
+GAIN = 1e-3  # relative gain that justifies another descent
 AGAIN = 90  # evaluations of a fit that starts from the one with all groups
 Report = Callable[[str], None]
 

@@ -35,7 +35,7 @@ from coopt.validation.published import Measurement
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.splits import mappings_of, ranks_inside
 
-FASTEST = 64  # mappings that may be chosen; slower ones by the catalog are out of the question
+FASTEST = 64  # number of candidate mappings, the fastest ones by the catalog
 DRAWS = np.array(
     [NormalDist().inv_cdf((i + 0.5) / 400) for i in range(400)]
 )  # equally likely values of n
@@ -92,7 +92,7 @@ class Prediction:
     @property
     def expected_s(self) -> Floats:
         """Expected times (s); shape (k,)."""
-        # the mean of a number whose logarithm is normal
+        # mean of a log-normal distribution
         return np.asarray(np.exp(self.mean + np.diag(self.covariance) / 2.0))
 
 

@@ -27,7 +27,7 @@ Cells = dict[str, str]
 STEP = re.compile(r"ProfilerStep#(\d{1,9})$")
 GPU_NAME = re.compile(r"\b(GB300|GB200|B300|B200|H200|H100|H800|A100|MI300X)\b")
 SUMMARY = ("Med (ns)", "Range")  # columns of `nsys stats --report nvtx_sum --format csv`
-LATEST = 1e18  # microseconds or nanoseconds: later ones are no times
+LATEST = 1e18  # microseconds or nanoseconds; larger values are not times
 KIND = "a text file: a table, a log, a trace or a summary"
 REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or a trace of a run"
 

@@ -35,13 +35,13 @@ from coopt.validation.fitting import set_name
 from coopt.validation.runs import MeasuredRun
 from coopt.validation.settings import RANGES, Settings
 
-# of the variance of errors on published runs, what runs of one source, model, hardware and
-# precision have in common: variance between and within such groups of benchmarks/published.csv
+# share of the variance of errors on published runs that lies between groups of equal source,
+# model, hardware and precision in benchmarks/published.csv
 COMMON = 0.48
-NINETY = 1.645  # standard errors on either side that hold nine of ten
-SLOPE = 0.01  # of the logarithm of a parameter, on either side, to take a slope over
+NINETY = 1.645  # standard errors on either side of a 90% interval
+SLOPE = 0.01  # step of finite differences in the logarithm of a parameter
 ROUNDS = 50
-STILL = 1e-7  # a step so short ends the search
+STILL = 1e-7  # step length that ends the search
 
 
 class Interval(Table):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from coopt.instance.base import MOST
+from coopt.instance.base import MAX_COUNT
 from coopt.instance.errors import InstanceError
 from coopt.instance.quotes import THOUSANDS
 from coopt.instance.texts import read_text
@@ -105,7 +105,7 @@ NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
 MAY_BE_ZERO = ("zero", "experts", "topk", "ep", "ep_overlap")
-LEAST, LARGEST = 1e-12, 1e15
+SMALLEST, LARGEST = 1e-12, 1e15
 UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
 
 
@@ -205,11 +205,11 @@ def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
     except ValueError:
         raise ValueError("needs a number, or nothing where it is not published") from None
     if not is_whole:
-        if not LEAST <= number <= LARGEST:
+        if not SMALLEST <= number <= LARGEST:
             raise ValueError(f"needs a number above 0 and at most {LARGEST:g}")
         return number
-    if not math.isfinite(number) or number != int(number) or not minimum <= number <= MOST:
-        raise ValueError(f"needs a whole number of {minimum} to {MOST}")
+    if not math.isfinite(number) or number != int(number) or not minimum <= number <= MAX_COUNT:
+        raise ValueError(f"needs a whole number of {minimum} to {MAX_COUNT}")
     return int(number)
 
 

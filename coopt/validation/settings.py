@@ -17,7 +17,7 @@ from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import MeasuredRun
 
 Values = Mapping[str, float]
-MOST_PARAMETERS = 4  # more of them fit the rows better and predict others worse
+MAX_PARAMETERS = 4  # more parameters overfit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,9 +225,9 @@ def _parameter_names(parameters: str | None) -> tuple[str, ...]:
     if parameters is None:
         return ()
     names = tuple(dict.fromkeys(name.strip() for name in parameters.split(",") if name.strip()))
-    if not 1 <= len(names) <= MOST_PARAMETERS:
+    if not 1 <= len(names) <= MAX_PARAMETERS:
         raise InstanceError(
-            f"--parameters = {parameters!r}: needs one to {MOST_PARAMETERS} names, such as gemm,hbm"
+            f"--parameters = {parameters!r}: needs one to {MAX_PARAMETERS} names, such as gemm,hbm"
         )
     return names
 

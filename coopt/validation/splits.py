@@ -29,7 +29,7 @@ SERVER = 8
 SHARDED = 3  # ZeRO stage that shards parameters too
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
 OFFLOADED = ", and activations in the memory of the host, how many is not known"
-# kinds of recomputation, those that repeat least first
+# kinds of recomputation, in rising order of repeated work
 BY_COST: tuple[Recompute, ...] = ("none", "selective", "norm+act", "norm+ffn", "full")
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
 

@@ -12,7 +12,7 @@ from coopt.validation.facts import published_facts
 from coopt.validation.published import COLUMNS, COUNTS
 from coopt.validation.runs import software_of
 from coopt.validation.settings import (
-    MOST_PARAMETERS,
+    MAX_PARAMETERS,
     OF_SOFTWARE,
     RANGES,
     Settings,
@@ -70,7 +70,7 @@ def test_counts_are_known():
     "asked", FACTS.fit, ids=lambda asked: asked.software or f"{asked.generation}-{asked.precision}"
 )
 def test_a_fit_has_few_parameters_that_there_are(asked):
-    assert 1 <= len(asked.parameters) <= MOST_PARAMETERS
+    assert 1 <= len(asked.parameters) <= MAX_PARAMETERS
     assert set(asked.parameters) <= set(RANGES)
     assert set(asked.parameters) <= set(OF_SOFTWARE if asked.software else fittable_parameters(asked.precision))
 
@@ -78,7 +78,7 @@ def test_a_fit_has_few_parameters_that_there_are(asked):
 @pytest.mark.parametrize("precision", ["16-bit", "fp8", "fp4"])
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_at_most_four_parameters_are_fitted_for_a_generation_and_precision(generation, precision):
-    assert len(fitted_of_hardware(generation, precision)) <= MOST_PARAMETERS
+    assert len(fitted_of_hardware(generation, precision)) <= MAX_PARAMETERS
 
 
 @pytest.mark.parametrize("name", entries("software"))

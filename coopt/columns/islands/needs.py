@@ -15,7 +15,7 @@ from coopt.columns.grid import placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.layouts import NicLayout
 from coopt.columns.least_uplinks import Rows, Trials, layout_numbers
-from coopt.columns.loads import MOST_UPLINKS
+from coopt.columns.loads import MAX_UPLINKS
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network
@@ -179,7 +179,7 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     ]
     of_view, row = of_view[is_in_time], row[is_in_time]
     # one search per view covers all its shapes, which then restrict the result to their own range
-    fewest, most_uplinks = np.full(len(views), MOST_UPLINKS), np.ones(len(views), dtype=np.int64)
+    fewest, most_uplinks = np.full(len(views), MAX_UPLINKS), np.ones(len(views), dtype=np.int64)
     np.minimum.at(fewest, view, shapes.fewest_uplinks)
     # a single tier neither has nor needs uplinks
     np.maximum.at(most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1))

@@ -61,7 +61,7 @@ class ListedIslands:
     the number of products. The most recent entries are kept. Not for concurrent searches.
     """
 
-    MOST = 64
+    MAX_ENTRIES = 64
 
     def __init__(self) -> None:
         self._found: dict[Hashable, tuple[Islands, Counter[str]]] = {}
@@ -106,7 +106,7 @@ class ListedIslands:
         self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]
     ) -> Answer:
         answers[key] = answer = answers.pop(key) if key in answers else listing()
-        while len(answers) > self.MOST:
+        while len(answers) > self.MAX_ENTRIES:
             del answers[next(iter(answers))]
         return answer
 

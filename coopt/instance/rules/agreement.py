@@ -17,7 +17,7 @@ from coopt.instance.rules.couplings import (
 from coopt.instance.rules.fabrics import fabric_disagreements, numbers
 from coopt.instance.workload import ONE_BOUND
 
-TCP_GBIT_S = 25.0  # the fastest adapter for which the share that TCP reaches is taken as known
+TCP_GBIT_S = 25.0  # rate up to which the efficiency of TCP is known
 
 
 def disagreements(instance: Question) -> Iterator[str]:

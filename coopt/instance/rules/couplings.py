@@ -12,7 +12,7 @@ from itertools import pairwise, product
 
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import (
-    MOST_SITES,
+    MAX_SITES,
     Core,
     Lost,
     MostProducts,
@@ -379,8 +379,8 @@ def site_disagreements(instance: Question) -> Iterator[str]:
     else:
         yield from _shares(instance)
     yield from _links(instance)
-    if len(instance.site) > MOST_SITES:
-        yield f"site: {len(instance.site)} sites, needs at most {MOST_SITES}"
+    if len(instance.site) > MAX_SITES:
+        yield f"site: {len(instance.site)} sites, needs at most {MAX_SITES}"
     if "gpu" not in instance.objective.include:
         yield (
             "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
@@ -391,7 +391,7 @@ def _shares(instance: Question) -> Iterator[str]:
     shares = instance.cluster.shares
     if shares is None:
         if any(exclusions(instance)):
-            return  # of what excludes shares something goes, and they with it
+            return  # reported above: something that excludes shares has to be removed first
         yield (
             "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that"
             " sites take"

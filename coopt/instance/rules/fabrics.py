@@ -10,7 +10,7 @@ from coopt.instance.hardware import Nic, mate
 from coopt.instance.network import Network
 from coopt.instance.question import Question
 
-MOST_NAMED = 4  # products that a complaint names
+MAX_NAMED = 4  # maximum number of products named in a complaint
 
 
 def fabric_disagreements(instance: Question) -> Iterator[str]:
@@ -109,8 +109,8 @@ def _module_text(gbit_s: float, links: int) -> str:
 def _listing(texts: Iterable[str]) -> str:
     """Return the first text of a list and the number of further ones."""
     items = list(texts)
-    remainder = [f"{len(items) - MOST_NAMED} more"] if len(items) > MOST_NAMED else []
-    return both([*items[:MOST_NAMED], *remainder])
+    remainder = [f"{len(items) - MAX_NAMED} more"] if len(items) > MAX_NAMED else []
+    return both([*items[:MAX_NAMED], *remainder])
 
 
 def _planes(instance: Question) -> Iterator[str]:

@@ -25,7 +25,7 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.columns.times import least_times_s
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.network import MOST_TIERS
+from coopt.instance.network import MAX_TIERS
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
@@ -137,9 +137,9 @@ def drops(instance: Instance) -> dict[str, Drop]:
             else partial(with_part, part="limits", update={name: None})
         )
     drop_of["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
-    if network.max_tiers < MOST_TIERS:
+    if network.max_tiers < MAX_TIERS:
         drop_of["network.max_tiers"] = partial(
-            with_part, part="network", update={"max_tiers": MOST_TIERS}
+            with_part, part="network", update={"max_tiers": MAX_TIERS}
         )
     if network.largest_ratio < WIDEST_RATIO:
         drop_of["network.oversubscription"] = partial(

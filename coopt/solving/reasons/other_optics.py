@@ -13,7 +13,7 @@ from itertools import groupby, product
 import numpy as np
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, mate
-from coopt.instance.network import MOST_TIERS
+from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, LinkEnds, NicOption, levels
 from coopt.network.optics import OpticValues, ends_of, fits, optic_choices, values_of
@@ -72,7 +72,7 @@ class Floors:
             family = designs.families[number]
             of_family[number] = _numbered(shares, instance, family)
             links.append(_links(family))
-        base, per_uplink = np.moveaxis(np.array(links).reshape(len(families), 2, MOST_TIERS), 0, -1)
+        base, per_uplink = np.moveaxis(np.array(links).reshape(len(families), 2, MAX_TIERS), 0, -1)
         place = np.searchsorted(families, designs.family[rows])
         return cls(
             rows=rows,
@@ -134,7 +134,7 @@ def _shares(instance: Instance, family: Family) -> Floats:
     what does not fit.
     """
     network, rate = instance.network, family.link_gbit_s
-    shares = np.zeros((MOST_TIERS, 2, len(network.optics)))
+    shares = np.zeros((MAX_TIERS, 2, len(network.optics)))
     for level, upper_switch in enumerate(family.switches):
         lower_switch = family.switches[level - 1] if level else None
         for n, optic in enumerate(network.optics):
@@ -156,7 +156,7 @@ def _links(family: Family) -> tuple[list[float], list[float]]:
     """
     fewest = family.uplink_choices[0]
     counts = [float(level.links) for level in levels(family, fewest)]
-    counts = counts[: family.tiers] + [0.0] * (MOST_TIERS - family.tiers)
+    counts = counts[: family.tiers] + [0.0] * (MAX_TIERS - family.tiers)
     return [counts[0], 0.0, 0.0], [0.0, *(links / max(fewest, 1) for links in counts[1:])]
 
 

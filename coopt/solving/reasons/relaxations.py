@@ -13,7 +13,7 @@ from operator import attrgetter
 import numpy as np
 
 from coopt.instance.errors import counted
-from coopt.instance.network import MOST_TIERS
+from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Bools
 from coopt.plan.contents import built
@@ -251,7 +251,7 @@ def _ratio(instance: Instance) -> Iterator[WayOut]:
 
 def _tiers(instance: Instance) -> Iterator[WayOut]:
     tiers_now = instance.network.max_tiers
-    for tiers in range(tiers_now + 1, MOST_TIERS + 1):
+    for tiers in range(tiers_now + 1, MAX_TIERS + 1):
         question = with_part(instance, "network", {"max_tiers": tiers})
         if feasible(question):
             change = Change(

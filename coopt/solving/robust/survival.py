@@ -31,7 +31,7 @@ from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
-from coopt.instance.couplings import MOST_SLOWER, Losses, Lost
+from coopt.instance.couplings import MAX_SLOWDOWN, Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
@@ -374,4 +374,4 @@ def survived_by_none(losses: Losses, subject: Subject) -> str:
 
 def farthest(slower: float) -> float:
     """The largest factor that is tried in place of one that is not enough."""
-    return min(FARTHEST * slower, MOST_SLOWER)
+    return min(FARTHEST * slower, MAX_SLOWDOWN)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
-from coopt.instance.couplings import MOST_SLOWER
-from coopt.instance.network import MOST_TIERS
+from coopt.instance.couplings import MAX_SLOWDOWN
+from coopt.instance.network import MAX_TIERS
 from coopt.instance.rules.couplings import idle_factors
 from coopt.instance.schema import Instance
 from coopt.instance.variants import required_bounds, with_gpu_cap, with_value
@@ -244,7 +244,7 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
             key=f"robust.slower.{part}",
             unit="times the bounds",
             now=slower,
-            loosest=MOST_SLOWER,
+            loosest=MAX_SLOWDOWN,
         )
 
 
@@ -287,12 +287,12 @@ def _confidence(instance: Instance) -> Iterator[NumericLimit]:
 def _shapes(instance: Instance) -> Iterator[NumericLimit]:
     """Limits on the form of networks."""
     network = instance.network
-    if network.max_tiers < MOST_TIERS:
+    if network.max_tiers < MAX_TIERS:
         yield NumericLimit(
             key="network.max_tiers",
             unit="tiers",
             now=network.max_tiers,
-            loosest=MOST_TIERS,
+            loosest=MAX_TIERS,
             whole=True,
             structural=True,
         )
