@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 import networkx as nx
 
-from coopt.instance.base import LEAST
+from coopt.instance.base import MIN_DIVISOR
 from coopt.instance.catalog import find
 from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic, Panel, Switch
@@ -238,7 +238,7 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
                 f"edge {edge_name(tail, head)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s"
                 " gives one to all)"
             )
-        elif not _number(rate) or not LEAST <= rate <= MOST_GBIT_S:
+        elif not _number(rate) or not MIN_DIVISOR <= rate <= MOST_GBIT_S:
             yield (
                 f"edge {edge_name(tail, head)}: gbit_s = {rate!r}, needs a finite rate above 0"
                 " (Gbit/s, not GB/s)"
