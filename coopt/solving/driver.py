@@ -20,7 +20,7 @@ import pyomo.core as pyo
 
 from coopt.solving.backend import Backend
 from coopt.solving.highs import Outcome
-from coopt.solving.runs import Effort, Toll
+from coopt.solving.runs import RunningStatistics, SearchStatistics
 from coopt.solving.watching import OnStanding, SearchStanding, rescaled
 
 Choice = TypeVar("Choice")
@@ -59,7 +59,7 @@ class Subproblem(Generic[Choice]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Drive(Effort, Generic[Choice]):
+class Drive(SearchStatistics, Generic[Choice]):
     """How a search ended: the best choice, None without one, its value, and how many subproblems
     were handed over.
     """
@@ -115,7 +115,7 @@ def drive(
 
 
 @dataclass(kw_only=True, eq=False)
-class _Search(Toll, Generic[Choice]):
+class _Search(RunningStatistics, Generic[Choice]):
     """The search so far; `queue` are the subproblems whose turn has not come, `proven` bounds the
     others.
     """

@@ -26,7 +26,7 @@ from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, Objectiv
 from coopt.solving.arrays import SharedProblem, fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.highs import Outcome
-from coopt.solving.runs import Effort, Run, Why
+from coopt.solving.runs import Run, SearchStatistics, Why
 
 NOTHING_TIED = Couplings()
 
@@ -68,7 +68,9 @@ def answered(
     )
 
 
-def alternative_of(run: Run, result: Effort, candidate: Candidate, table: Columns) -> Alternative:
+def alternative_of(
+    run: Run, result: SearchStatistics, candidate: Candidate, table: Columns
+) -> Alternative:
     """A network that was found, written out with what is proven about it."""
     return written_out(run.instance, candidate, result.bound, table)
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effort:
-    """One search: its proven bound in objective units, cuts added after recomputation, nodes, wall
-    seconds.
+class SearchStatistics:
+    """Statistics of one search: proven bound (in the unit of the objective), cuts added after
+    recomputation, nodes, and wall-clock seconds.
     """
 
     bound: float
@@ -44,8 +44,8 @@ class Effort:
 
 
 @dataclass(kw_only=True)
-class Toll:
-    """What a search that goes on has taken so far, with the words of `Effort`."""
+class RunningStatistics:
+    """Statistics of a search in progress, with the fields of `SearchStatistics`."""
 
     cuts: int = 0
     nodes: int = 0
@@ -54,19 +54,19 @@ class Toll:
     solve_s: float = 0.0
 
     def add(self, answer: SolverAnswer) -> None:
-        """Count what the solver took for an answer."""
+        """Add the nodes and times of a solver's answer."""
         self.nodes += answer.nodes
         self.handover_s += answer.handover_s
         self.solve_s += answer.solve_s
 
     def taken(self) -> dict[str, Any]:
-        """All of it, for the `Effort` of a search that has ended."""
-        return {field.name: getattr(self, field.name) for field in fields(Toll)}
+        """Return all fields, for the `SearchStatistics` of a finished search."""
+        return {field.name: getattr(self, field.name) for field in fields(RunningStatistics)}
 
 
-class Tally(Protocol):
-    """What was listed for a search: how many columns or options, how many dropped by cause, how
-    many kept.
+class ListingStatistics(Protocol):
+    """Statistics of an enumeration: numbers of listed, dropped (by cause) and kept columns or
+    options.
     """
 
     @property
@@ -81,7 +81,7 @@ class Tally(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """A tally by numbers alone: what was listed was dropped or kept."""
+    """Statistics of an enumeration given as numbers: everything listed was dropped or kept."""
 
     gated: dict[str, int]
     kept: int
@@ -109,8 +109,8 @@ class RunLog:
     model_s: float = 0.0
     columns_s: float = 0.0
     families: int = 0
-    table: Tally | None = None
-    searches: list[Effort] = field(default_factory=list)
+    table: ListingStatistics | None = None
+    searches: list[SearchStatistics] = field(default_factory=list)
 
 
 @dataclass(kw_only=True)

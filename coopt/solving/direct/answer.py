@@ -27,7 +27,7 @@ from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import Programs
 from coopt.solving.direct.rows import Row, every_place, worthwhile
 from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
-from coopt.solving.runs import Counted, Effort, Method, NamedPrograms, Program, Run
+from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, SearchStatistics
 from coopt.solving.shared import shared_plan
 from formulations.links import FORMULATIONS, build
 
@@ -57,7 +57,7 @@ class LinkedMapping:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectSearch(Effort):
+class DirectSearch(SearchStatistics):
     """How the search ended; `searched` of the mappings needed links, and `lengths` prove the
     bound.
     """
@@ -202,7 +202,7 @@ def search_links(
 def _ended(
     incumbent: LinkedMapping | None,
     bound: float,
-    efforts: Collection[LinkProgress],
+    statistics: Collection[LinkProgress],
     lengths: tuple[LinkLengths, ...],
     *,
     interrupted: bool,
@@ -210,20 +210,20 @@ def _ended(
     """A search that ended, with what all mappings took together."""
     return DirectSearch(
         incumbent=incumbent,
-        interrupted=interrupted or any(progress.interrupted for progress in efforts),
-        searched=len(efforts),
+        interrupted=interrupted or any(progress.interrupted for progress in statistics),
+        searched=len(statistics),
         lengths=lengths,
         bound=bound,
-        cuts=sum(progress.cuts for progress in efforts),
-        nodes=sum(progress.nodes for progress in efforts),
-        build_s=sum(progress.build_s for progress in efforts),
-        handover_s=sum(progress.handover_s for progress in efforts),
-        solve_s=sum(progress.solve_s for progress in efforts),
+        cuts=sum(progress.cuts for progress in statistics),
+        nodes=sum(progress.nodes for progress in statistics),
+        build_s=sum(progress.build_s for progress in statistics),
+        handover_s=sum(progress.handover_s for progress in statistics),
+        solve_s=sum(progress.solve_s for progress in statistics),
     )
 
 
-def _over(efforts: Iterable[LinkProgress], deadline: float) -> bool:
-    return time.perf_counter() >= deadline or any(progress.interrupted for progress in efforts)
+def _over(statistics: Iterable[LinkProgress], deadline: float) -> bool:
+    return time.perf_counter() >= deadline or any(progress.interrupted for progress in statistics)
 
 
 def _value_bound(row: Row, progress: LinkProgress) -> float:

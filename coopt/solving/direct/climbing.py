@@ -27,7 +27,7 @@ from coopt.solving.direct.grid import (
 )
 from coopt.solving.direct.lengths import LATE, FlowProgram, round_up
 from coopt.solving.highs import SolverAnswer
-from coopt.solving.runs import Toll
+from coopt.solving.runs import RunningStatistics
 from formulations.links import FORMULATIONS, add_tangent, build
 from formulations.links_data import LinksData
 
@@ -61,7 +61,7 @@ class LinkStep(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class LinkProgress(Toll):
+class LinkProgress(RunningStatistics):
     """What is known of one problem: the best links so far, a bound below all, what it took, and the
     steps left to try, the next one apart.
     """

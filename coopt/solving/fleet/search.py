@@ -50,7 +50,7 @@ from coopt.solving.fleet.parts import (
     useful,
 )
 from coopt.solving.highs import COARSE, Outcome, solved
-from coopt.solving.runs import Effort
+from coopt.solving.runs import SearchStatistics
 from coopt.solving.watching import OnStanding
 from formulations.choice import FORMULATIONS, REGRET, Equation, add_choice_cut, build
 from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, Product
@@ -65,7 +65,7 @@ LEEWAY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Partition(Effort):
+class Partition(SearchStatistics):
     """How a search ended: the option of each workload, None without a solution, and what they
     amount to.
 
@@ -126,15 +126,15 @@ def search_partition(
         merge=(MAX_PARTS, pieces.merge),
     )
     rows = None if ending.found is None else useful_rows[ending.found]
-    effort = {field.name: getattr(ending, field.name) for field in fields(Effort)}
-    effort["build_s"] += pieces.build_s
+    statistics = {field.name: getattr(ending, field.name) for field in fields(SearchStatistics)}
+    statistics["build_s"] += pieces.build_s
     return Partition(
         outcome=ending.outcome,
         rows=rows,
         worth=None if rows is None else worth(data, rows),
         options=len(useful_rows),
         filter_s=filter_s,
-        **effort,
+        **statistics,
     )
 
 

@@ -76,7 +76,7 @@ class IslandBranch:
 
 
 Node = OpenCase | ProductBranch | PurchaseBranch | IslandBranch
-Tally = frozenset[int]
+CountedProducts = frozenset[int]
 Frontier = list[tuple[float, float]]
 """Units of a limit, ascending, and what they cost, falling."""
 
@@ -84,17 +84,17 @@ Cut = Callable[[Node, Node], Node]
 """A node of what has become of both sides of a cut."""
 
 
-class TalliedCase(NamedTuple):
+class CountedCase(NamedTuple):
     """A case with the products that are counted in it."""
 
     case: ProofCase
-    tally: Tally
+    counted_products: CountedProducts
 
 
 class _Place:
     """A place in the tree: a case and what its program says, and once it is cut both sides."""
 
-    def __init__(self, tallied: TalliedCase, proof: CaseProof) -> None:
+    def __init__(self, tallied: CountedCase, proof: CaseProof) -> None:
         self.tallied, self.proof = tallied, proof
         self.cut: Cut | None = None
         self.sides: tuple[_Place, ...] = ()
@@ -174,10 +174,12 @@ class Prover:
             root, cores, [p for p in range(products) if len(data.products[p].usd) > 1]
         )
 
-    def _ranged(self, case: ProofCase, tally: Tally, products: list[int]) -> Node:
+    def _ranged(
+        self, case: ProofCase, counted_products: CountedProducts, products: list[int]
+    ) -> Node:
         """Set aside first that more of a product is bought than all islands could have."""
         if not products:
-            return self._node(case, tally)
+            return self._node(case, counted_products)
         p, further = products[0], products[1:]
         max_units = math.ceil(
             sum(
@@ -191,17 +193,17 @@ class Prover:
         # With a range that ends, bills have finite corners. Where this side stays open, the range
         # is left as it is.
         if not self._is_closed(proof):
-            return self._ranged(case, tally, further)
+            return self._ranged(case, counted_products, further)
         up_to = self._ranged(
-            replace(case, max_units=_at(case.max_units, p, max_units)), tally, further
+            replace(case, max_units=_at(case.max_units, p, max_units)), counted_products, further
         )
         return PurchaseBranch(
             product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof)
         )
 
-    def _node(self, case: ProofCase, tally: Tally) -> Node:
+    def _node(self, case: ProofCase, counted_products: CountedProducts) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
-        root = self._place(TalliedCase(case, tally))
+        root = self._place(CountedCase(case, counted_products))
         queue = [root]
         # The lowest bound is the one that all cases prove together, so it is raised first.
         while queue:
@@ -219,28 +221,32 @@ class Prover:
                     heappush(queue, side)
         return root.node()
 
-    def _place(self, tallied: TalliedCase) -> _Place:
+    def _place(self, tallied: CountedCase) -> _Place:
         self._cases += 1
         return _Place(tallied, self._relaxation.solve(tallied.case, self._target))
 
-    def _cut_of(self, place: _Place) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
+    def _cut_of(self, place: _Place) -> tuple[Cut, tuple[CountedCase, CountedCase]] | None:
         """Both sides of a cut of a case; None where it leaves few choices open, or nothing can be
         cut.
         """
-        (case, tally), proof = place.tallied, place.proof
+        (case, counted_products), proof = place.tallied, place.proof
         # The linear program knows no limit on products in use, so these cuts come first: before,
         # its bounds are weak.
-        product = self._uncounted(case, tally, proof)
+        product = self._uncounted(case, counted_products, proof)
         if product is not None:
-            return self._by_product(case, tally, product)
+            return self._by_product(case, counted_products, product)
         if self._left_open(proof) >= self._target:
             return None
-        return self._by_purchase(case, tally, proof) or self._by_island(case, tally, proof)
+        return self._by_purchase(case, counted_products, proof) or self._by_island(
+            case, counted_products, proof
+        )
 
     def _is_closed(self, proof: CaseProof) -> bool:
         return proof.bound >= self._target if proof.multipliers.costs else proof.bound > 0
 
-    def _uncounted(self, case: ProofCase, tally: Tally, proof: CaseProof) -> int | None:
+    def _uncounted(
+        self, case: ProofCase, counted_products: CountedProducts, proof: CaseProof
+    ) -> int | None:
         """Of the products of which more might be used than may be, the one that the cheapest
         options have most of.
         """
@@ -248,28 +254,28 @@ class Prover:
         for kind in self._data.kinds:
             products_used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
             if len(products_used) > kind.max_products:
-                candidates += [p for p in products_used if p not in tally]
+                candidates += [p for p in products_used if p not in counted_products]
         min_prices = self._relaxation.cheapest(proof.prices)
         is_cheapest = np.isfinite(proof.prices) & (proof.prices <= min_prices[self._data.workload])
         units = self._relaxation.stock[is_cheapest].sum(axis=0)
         return max(candidates, key=lambda p: float(units[p]), default=None)
 
     def _by_product(
-        self, case: ProofCase, tally: Tally, p: int
-    ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]]:
-        without = TalliedCase(replace(case, rows=case.rows & ~self._uses[:, p]), tally)
-        among = TalliedCase(self._among(case, tally | {p}), tally | {p})
+        self, case: ProofCase, counted_products: CountedProducts, p: int
+    ) -> tuple[Cut, tuple[CountedCase, CountedCase]]:
+        without = CountedCase(replace(case, rows=case.rows & ~self._uses[:, p]), counted_products)
+        among = CountedCase(self._among(case, counted_products | {p}), counted_products | {p})
         return lambda a, b: ProductBranch(product=p, without=a, among=b), (without, among)
 
-    def _among(self, case: ProofCase, tally: Tally) -> ProofCase:
+    def _among(self, case: ProofCase, counted_products: CountedProducts) -> ProofCase:
         """The case without the other products of a kind of which as many are counted as may be
         used.
         """
         rows = case.rows
         for kind in self._data.kinds:
             of_kind = {int(p) for p in kind.products}
-            if len(of_kind & tally) >= kind.max_products:
-                rows = rows & ~self._uses[:, sorted(of_kind - tally)].any(axis=1)
+            if len(of_kind & counted_products) >= kind.max_products:
+                rows = rows & ~self._uses[:, sorted(of_kind - counted_products)].any(axis=1)
         return replace(case, rows=rows)
 
     def _left_open(self, proof: CaseProof) -> float:
@@ -349,8 +355,8 @@ class Prover:
         )
 
     def _by_purchase(
-        self, case: ProofCase, tally: Tally, proof: CaseProof
-    ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
+        self, case: ProofCase, counted_products: CountedProducts, proof: CaseProof
+    ) -> tuple[Cut, tuple[CountedCase, CountedCase]] | None:
         """Cut where the straight lines are furthest below a bill, if that is far enough."""
         gaps = [(self._gap(case, proof, p, at), p, at) for p, at in proof.purchases.items()]
         far_gaps = [gap for gap in gaps if gap[0] > WORTH_A_CUT * (self._target - proof.bound)]
@@ -361,8 +367,12 @@ class Prover:
         max_units = max(
             min(math.floor(at), int(min(case.max_units[p], 1e15)) - 1), int(case.min_units[p])
         )
-        up_to = TalliedCase(replace(case, max_units=_at(case.max_units, p, max_units)), tally)
-        beyond = TalliedCase(replace(case, min_units=_at(case.min_units, p, max_units + 1)), tally)
+        up_to = CountedCase(
+            replace(case, max_units=_at(case.max_units, p, max_units)), counted_products
+        )
+        beyond = CountedCase(
+            replace(case, min_units=_at(case.min_units, p, max_units + 1)), counted_products
+        )
         return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (
             up_to,
             beyond,
@@ -386,8 +396,8 @@ class Prover:
         return float(excess[0] - lines.min())
 
     def _by_island(
-        self, case: ProofCase, tally: Tally, proof: CaseProof
-    ) -> tuple[Cut, tuple[TalliedCase, TalliedCase]] | None:
+        self, case: ProofCase, counted_products: CountedProducts, proof: CaseProof
+    ) -> tuple[Cut, tuple[CountedCase, CountedCase]] | None:
         """Cut where the linear program divides a workload most evenly between few and many units of
         a product.
         """
@@ -407,8 +417,12 @@ class Prover:
             return None
         _, w, p, max_units = split
         in_workload, has_few = self._data.workload == w, units_of[:, p] <= max_units
-        up_to = TalliedCase(replace(case, rows=case.rows & (has_few | ~in_workload)), tally)
-        beyond = TalliedCase(replace(case, rows=case.rows & ~(has_few & in_workload)), tally)
+        up_to = CountedCase(
+            replace(case, rows=case.rows & (has_few | ~in_workload)), counted_products
+        )
+        beyond = CountedCase(
+            replace(case, rows=case.rows & ~(has_few & in_workload)), counted_products
+        )
         return lambda a, b: IslandBranch(
             workload=w, product=p, max_units=max_units, up_to=a, beyond=b
         ), (up_to, beyond)

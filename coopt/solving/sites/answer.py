@@ -32,7 +32,15 @@ from coopt.solving.arrays import workload_plan
 from coopt.solving.backend import Backend
 from coopt.solving.driver import Decided, Drive, Subproblem, drive
 from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
-from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, StoppedError, Toll
+from coopt.solving.runs import (
+    Counted,
+    Method,
+    NamedPrograms,
+    Program,
+    Run,
+    RunningStatistics,
+    StoppedError,
+)
 from coopt.solving.sites.arrays import (
     RingDesign,
     RingProblem,
@@ -332,26 +340,28 @@ def search_rings(
     instance: Instance, problems: Sequence[RingProblem], backend: Backend, *, deadline: float
 ) -> Drive[RingDesign]:
     """The cheapest choice over all rings, by rising bound of their relaxations."""
-    toll = Toll()
+    statistics = RunningStatistics()
     rings = [
-        _subproblem(instance, problem, _relaxed(problem, backend, deadline, toll))
+        _subproblem(instance, problem, _relaxed(problem, backend, deadline, statistics))
         for problem in problems
     ]
     result = drive(rings, backend, gap=instance.solver.gap, deadline=deadline)
-    counts = {name: value + getattr(result, name) for name, value in toll.taken().items()}
+    counts = {name: value + getattr(result, name) for name, value in statistics.taken().items()}
     return replace(result, **counts)
 
 
-def _relaxed(problem: RingProblem, backend: Backend, deadline: float, toll: Toll) -> float:
+def _relaxed(
+    problem: RingProblem, backend: Backend, deadline: float, statistics: RunningStatistics
+) -> float:
     """A lower bound of a ring in objective units, by fractions of options and channels; inf where
     not even those do.
     """
     started = time.perf_counter()
     model = build(problem.data, MODEL)
     RelaxIntegerVars().apply_to(model)
-    toll.build_s += time.perf_counter() - started
+    statistics.build_s += time.perf_counter() - started
     answer = backend.solve(model, max(deadline - time.perf_counter(), 0.0))
-    toll.add(answer)
+    statistics.add(answer)
     if answer.outcome == "infeasible":
         return math.inf
     return answer.bound * problem.scale if answer.outcome == "optimal" else -math.inf
