@@ -75,7 +75,7 @@ def _rows(case: Case) -> Iterator[dict[str, object]]:
         total_s,
         **said,
     )
-    if instance.problem == "shared" and plan.status == "optimal":
+    if not instance.beyond_one_network and plan.status == "optimal":
         for row in _searches(case, instance):
             wrong = row["outcome"] == "optimal" and not _close(row["value"], plan.objective.value)
             yield row | ({"outcome": "wrong"} if wrong else {})

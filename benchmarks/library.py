@@ -120,7 +120,7 @@ def check() -> int:
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
     return (
         coopt.prove(instance, plan)
-        if instance.problem in ("partition", "fleet", "direct")
+        if instance.sharing.mode == "partition" or plan.parts[0].links is not None
         else None
     )
 

@@ -21,7 +21,7 @@ from coopt.instance.texts import write_text
 
 HERE = Path(__file__).parent
 RECORD = HERE / "lp_bounds.csv"
-COLUMNS = ("instance", "kind", "formulation", "objective", "lp_bound", "bound", "optimum", "lp_gap")
+COLUMNS = ("instance", "formulation", "objective", "lp_bound", "bound", "optimum", "lp_gap")
 TOLERANCE = 1e-7
 LIMIT_S = 600.0  # for a solve
 
@@ -49,7 +49,6 @@ def rows_of(name: str) -> list[dict[str, str]]:
     rows = [
         {
             "instance": name,
-            "kind": instance.problem,
             "formulation": formulation,
             "objective": instance.objective.minimize,
             "lp_bound": _text(bound),
@@ -86,7 +85,7 @@ def same(rows: list[dict[str, str]], others: list[dict[str, str]]) -> bool:
 
 
 def _alike(one: dict[str, str], other: dict[str, str]) -> bool:
-    same = ("instance", "kind", "formulation", "objective")
+    same = ("instance", "formulation", "objective")
     return all(one[name] == other[name] for name in same) and all(
         _near(one[name], other[name]) for name in ("lp_bound", "optimum")
     )

@@ -78,7 +78,7 @@ def example_count(campaign: int, usual: int | None = None) -> int:
 
 
 SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))
-ONE_NETWORK = [file for file in SHIPPED if coopt.load(file).problem == "shared"]
+ONE_NETWORK = [file for file in SHIPPED if not coopt.load(file).beyond_one_network]
 
 
 @pytest.fixture(scope="session")

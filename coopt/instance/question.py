@@ -59,7 +59,6 @@ LISTS = (
 )
 """Keys of a network whose entries are chosen from."""
 TableKind = Literal["ring", "losses", "failures", "direct", "phases", "core"]
-Problem = Literal["shared", "partition", "phased", "sites", "robust", "direct", "fleet", "choice"]
 
 
 class Cluster(Table):
@@ -488,32 +487,6 @@ class Question(Table):
         links = ["the fabric 'direct'"] if "direct" in self.network.fabrics else []
         lists = [f"lists in {both(self.open_keys)}"] if self.open_keys else []
         return [*self.parted_by, *islands, *links, *lists]
-
-    @property
-    def problem(self) -> Problem:
-        """The kind of the question."""
-        many_sided, partition = self.network.many_sided, self.sharing.mode == "partition"
-        couplings = self.site or self.phase or self.robust or self.availability or many_sided
-        grows_otherwise = self.phase and (self.robust or many_sided)
-        interrupted = self.availability and (self.phase or self.robust)
-        # the first that is asked for: choices are made before any other search, and a fleet
-        # combines those after it
-        kinds: dict[Problem, object] = {
-            "choice": (
-                self.cluster.generations
-                or any(
-                    workload.batches or workload.options.allowed.listed
-                    for workload in self.workload
-                )
-            ),
-            "fleet": (partition and couplings) or grows_otherwise or interrupted,
-            "sites": self.site,
-            "robust": self.robust,
-            "partition": partition,
-            "phased": self.phase,
-            "direct": "direct" in self.network.fabrics,
-        }
-        return next((kind for kind, content in kinds.items() if content), "shared")
 
     @property
     def sha256(self) -> str:

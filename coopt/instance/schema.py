@@ -24,7 +24,6 @@ from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
 from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
-from coopt.instance.question import Problem as Problem
 from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
 from coopt.instance.rules.agreement import disagreements, open_disagreements

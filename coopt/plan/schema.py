@@ -34,7 +34,6 @@ from coopt.plan.parts import Record as Record
 from coopt.plan.parts import SwitchChoice as SwitchChoice
 from coopt.plan.parts import Tier as Tier
 from coopt.plan.parts import WorkloadPlan as WorkloadPlan
-from coopt.plan.schema_one import Sections
 
 VALUES = {
     **{"capex": (",.0f", "USD"), "power": (",.0f", "W"), "tco": (",.0f", "USD")},
@@ -58,7 +57,7 @@ SHOWN = (
 """Columns of the mappings that a notebook shows."""
 
 
-class Plan(Answer, Sections):
+class Plan(Answer):
     """The answer to an instance.
 
     `parts` are the networks to build and `couplings` what connects them; `cost` is the total bill.

@@ -72,7 +72,7 @@ def test_a_choice_that_is_picked_is_a_question_of_its_own_no_cheaper_than_the_be
     values = {}
     for one in answer["plan"]["picks"]:
         question = question_of(edited(OPEN, one["changes"]), OwnCatalog())
-        assert question.problem == "shared"
+        assert not question.beyond_one_network
         assert len(question.network.hb_domains) == 1
         values[one["name"]] = coopt.solve(question).objective.value
     best = coopt.solve(question_of(OPEN, OwnCatalog()))

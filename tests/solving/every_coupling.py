@@ -29,7 +29,7 @@ def couplings(instance: Instance) -> Iterator[str]:
     sharing, robust = instance.sharing, instance.robust
     parted = sharing.mode == "partition"
     said = {
-        "one network": instance.problem == "shared",
+        "one network": not instance.beyond_one_network,
         "GPUs": parted,
         "power": instance.limits.power_mw is not None or bool(instance.site),
         "budget": instance.limits.capex_usd is not None,
@@ -38,7 +38,7 @@ def couplings(instance: Instance) -> Iterator[str]:
         "volume prices": parted and bool(sharing.discount),
         "core": sharing.core is not None,
         "sites of islands": parted and len(instance.site) > 1,
-        "ring of sites": instance.problem == "sites",
+        "ring of sites": bool(instance.site) and not parted,
         "growth": bool(instance.phase),
         "worst case": robust is not None and robust.aim == "worst-case",
         "regret": robust is not None and robust.aim == "regret",

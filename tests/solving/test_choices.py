@@ -56,7 +56,7 @@ def test_lists_are_read_and_written_out_again() -> None:
     assert Instance.model_validate(instance.model_dump(by_alias=True)) == instance
     assert len(list(choices_of(instance))) == 6
     alone = left_open(cluster__gpu=["h100-sxm"], workload__0__global_batch=[64])
-    assert (alone.problem, alone.cluster.generations, alone.workload[0].batches) == ("shared", (), ())
+    assert (alone.beyond_one_network, alone.cluster.generations, alone.workload[0].batches) == ([], (), ())
     assert ask(cluster__gpus={"least": 16, "most": 70, "step": 16}).cluster.gpus == (16, 32, 48, 64)
 
 
@@ -236,7 +236,7 @@ def test_regrets_of_several_choices_are_not_compared(aim: str) -> None:
     """Each choice has its own best plans to measure regret from, so that none would lose anything at any price."""
     asked = {"robust": {"aim": aim, "efficiency": [0.9, 1.1]}, "workload__0__global_batch": [64, 128]}
     if aim == "worst-case":
-        assert ask(**asked).problem == "choice"
+        assert ask(**asked).open_keys
         return
     with pytest.raises(ValueError, match=r"robust\.aim = 'regret'.*needs 'worst-case', or one value each"):
         ask(**asked)

@@ -76,7 +76,7 @@ def test_a_phase_has_its_own_workloads_and_bounds() -> None:
         None,
     )
     assert question_last.workload[0].max_iteration_time_s == 1.0
-    assert question_then.problem == "shared"
+    assert not question_then.beyond_one_network
 
 
 def told(instance: Instance) -> str:

@@ -40,7 +40,7 @@ def wide(draw: st.DrawFn, questions: st.SearchStrategy[Instance]) -> Instance:
         for one in asked.workload
     )
     domains = asked.network.hb_domains
-    if asked.problem == "shared":
+    if not asked.beyond_one_network:
         domains = tuple(one for one in domains if one.size <= 4) or (domains[0].model_copy(update={"size": 4}),)
     network = asked.network.model_copy(update={"hb_domains": domains})
     changed = {"workload": tuple(workloads), "network": network, "limits": Limits()}

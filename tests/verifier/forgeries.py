@@ -166,7 +166,7 @@ def _random_islands(chance: random.Random) -> Answered | None:
     if instance is None:
         return None
     plan = solve(instance, time_limit_s=20.0)
-    if plan.status != "optimal" or not plan.objective.bound or instance.problem not in ("partition", "fleet"):
+    if plan.status != "optimal" or not plan.objective.bound or instance.sharing.mode != "partition":
         return None
     return instance, plan, prove(instance, plan)
 

@@ -91,7 +91,7 @@ def varied(instance: Instance, rng: random.Random) -> Instance:
     if not (instance.phase or instance.robust):
         table["objective"]["minimize"] = rng.choice(["capex", "power", "tco"])
     asked = Instance.model_validate(table)
-    if rng.random() < 0.3 and asked.problem in ("shared", "robust"):
+    if rng.random() < 0.3 and set(asked.beyond_one_network) <= {"[robust]"}:
         plan = solve(asked)
         for workload, run in zip(table["workload"], plan.workloads, strict=False):
             workload["max_iteration_time_s"] = run.iteration_time_s
@@ -221,7 +221,7 @@ def dressed(instance: Instance, truth: Plan, answer: Instance, plan: Plan) -> Pl
 
 def _chosen(instance: Instance, answer: Instance, plan: Plan) -> Chosen:
     """What a plan of another question chooses of the lists of this one."""
-    if instance.problem != "choice":
+    if not instance.open_keys:
         return Chosen()
     said, cluster = plan.chosen, instance.cluster
     options = {}
@@ -299,7 +299,7 @@ def lies(rng: random.Random, honest: list[tuple[Instance, Plan]]) -> Iterator[Li
             if answer.status in ("optimal", "infeasible"):
                 told = dressed(instance, truth, other, answer)
                 if _differs(instance, truth, told):
-                    yield Lie(instance, told, truth, f"{instance.problem}, {change.__name__}")
+                    yield Lie(instance, told, truth, change.__name__)
 
 
 def _differs(instance: Instance, truth: Plan, claim: Plan) -> bool:

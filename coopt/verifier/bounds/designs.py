@@ -129,7 +129,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         ledger.turn_to(subject)
         check_gap(ledger, plan.model_copy(update={"objective": claim}))
     ledger.turn_to()
-    winner = rivals.direct if plan.direct is not None else rivals.switched
+    winner = rivals.direct if plan.parts and plan.parts[0].links is not None else rivals.switched
     values = [claim.value for claim in claims if claim.value is not None]
     consistent = winner.value == objective.value == min(values, default=None) and all(
         claim.kind == objective.kind for claim in claims

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site, Wan, part_of
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.plan.couplings import Exchange, SitePower
+from coopt.plan.couplings import Exchange, Part, Ring, SitePower
+from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.plan.schema_one import SitePlan, Together
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.sites import check_facility, objective_at
@@ -55,32 +55,58 @@ class BuiltSite(NamedTuple):
     racks: int
 
 
+class SiteClaim(NamedTuple):
+    """What a plan claims of a site: the part built there with its design, shares and power."""
+
+    part: Part
+    design: Design
+    shares: int
+    power: SitePower
+
+
+def claims_of(plan: Plan, ring: Ring) -> list[SiteClaim] | None:
+    """The claims on the sites of a ring in its order; None where parts or powers are others."""
+    parts, powers = plan.parts, plan.couplings.sites
+    if not ring.sites == tuple(part.site for part in parts) == tuple(fed.site for fed in powers):
+        return None
+    if len(ring.site_shares) != len(parts):
+        return None
+    return [
+        SiteClaim(part, part.design, shares, power)
+        for part, shares, power in zip(parts, ring.site_shares, powers, strict=True)
+        if part.design is not None
+    ]
+
+
 def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check shares, links, exchanges, every site, and the bill of everything."""
-    claim_of_sites = plan.together
-    if claim_of_sites is None:
+    ring = plan.couplings.ring
+    claims = None if ring is None else claims_of(plan, ring)
+    if ring is None or claims is None:
         return
-    sites = _sites(ledger, instance, claim_of_sites)
-    links = None if sites is None else check_links(ledger, instance, sites, claim_of_sites)
+    sites = _sites(ledger, instance, ring, claims)
+    links = None if sites is None else check_links(ledger, instance, sites, ring)
     if sites is None or links is None:
         return
-    waits_s = check_exchanges(ledger, instance, claim_of_sites, links)
+    waits_s = check_exchanges(ledger, instance, ring, links, len(sites))
     built_sites = []
-    for site, claim, fed in zip(sites, claim_of_sites.sites, plan.couplings.sites, strict=True):
+    for site, claim in zip(sites, claims, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
         built_site = _site(ledger, instance, plan, site, claim, waits_s)
         if built_site is not None:
             built_sites.append(built_site)
-            check_site_power(ledger, instance, claim_of_sites, site, built_site.power_w, fed)
+            check_site_power(ledger, instance, ring, site, built_site.power_w, claim.power)
     ledger.turn_to()
     if len(built_sites) == len(sites) and plan.cost is not None:
-        _check_totals(ledger, instance, plan, claim_of_sites, built_sites, links)
+        _check_totals(ledger, instance, plan, ring, built_sites, links)
 
 
-def _sites(ledger: Ledger, instance: Instance, claim_of_sites: Together) -> list[Site] | None:
+def _sites(
+    ledger: Ledger, instance: Instance, ring: Ring, claims: Sequence[SiteClaim]
+) -> list[Site] | None:
     """The sites of the instance that the plan names; each once, with all shares between them."""
     sites_by_name = {site.name: site for site in instance.site}
-    names = tuple(claim.name for claim in claim_of_sites.sites)
+    names = tuple(claim.part.name for claim in claims)
     holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
     fault = (
         f"The plan builds at {', '.join(names) or 'no site'}, the instance has"
@@ -88,13 +114,8 @@ def _sites(ledger: Ledger, instance: Instance, claim_of_sites: Together) -> list
     )
     if not ledger.holds("sites", holds, names, tuple(sites_by_name), fault):
         return None
-    all_shares, shares_taken = (
-        instance.cluster.shares,
-        sum(claim.shares for claim in claim_of_sites.sites),
-    )
-    holds = claim_of_sites.shares == all_shares == shares_taken and all(
-        claim.shares >= 1 for claim in claim_of_sites.sites
-    )
+    all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in claims)
+    holds = ring.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in claims)
     fault = (
         f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each."
     )
@@ -108,7 +129,7 @@ def _site(
     instance: Instance,
     plan: Plan,
     site: Site,
-    claim: SitePlan,
+    claim: SiteClaim,
     waits_s: Mapping[str, float],
 ) -> BuiltSite | None:
     """Check one site as a cluster of its own; None where it cannot be built."""
@@ -116,7 +137,7 @@ def _site(
     family = check_design(ledger, question, design)
     if family is None:
         return None
-    workloads = match_workloads(ledger, question.workload, claim.workloads)
+    workloads = match_workloads(ledger, question.workload, claim.part.workloads)
     part = (
         check_part(ledger, question, family, design, workloads, plan.objective.kind)
         if workloads
@@ -125,7 +146,7 @@ def _site(
     if part is None:
         return None
     check_part_runs(ledger, part, question.cluster.gpu, waits_s)
-    sums = check_part_bill(ledger, question, part, claim.cost, objective_at(instance, site))
+    sums = check_part_bill(ledger, question, part, claim.part.cost, objective_at(instance, site))
     if sums is None or part.optics is None:
         return None
     return BuiltSite(
@@ -137,19 +158,19 @@ def _check_totals(
     ledger: Ledger,
     instance: Instance,
     plan: Plan,
-    claim_of_sites: Together,
+    ring: Ring,
     sites: Sequence[BuiltSite],
     links: Sequence[Wan],
 ) -> None:
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
     lines = [line for site in sites for line in site.lines]
-    for link, claim in zip(links, claim_of_sites.wan, strict=True):
+    for link, claim in zip(links, ring.wan, strict=True):
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
     # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
         electricity_usd(
-            objective_at(instance, site.site), site.power_w + channels_w(claim_of_sites, site.site)
+            objective_at(instance, site.site), site.power_w + channels_w(ring, site.site)
         )
         for site in sites
     )
@@ -162,26 +183,26 @@ def _check_totals(
     check_objective(ledger, plan, sums)
 
 
-def channels_w(claim_of_sites: Together, site: Site) -> float:
+def channels_w(ring: Ring, site: Site) -> float:
     """Power of the channels that end at a site: half of each."""
-    return sum(claim.w / 2 for claim in claim_of_sites.wan if site.name in claim.between)
+    return sum(claim.w / 2 for claim in ring.wan if site.name in claim.between)
 
 
 def check_site_power(
     ledger: Ledger,
     instance: Instance,
-    claim_of_sites: Together,
+    ring: Ring,
     site: Site,
     power_w: float,
     claim: SitePower,
 ) -> None:
     """Check the facility power of a site whose network and GPUs draw `power_w`."""
-    facility_w = (power_w + channels_w(claim_of_sites, site)) * objective_at(instance, site).pue
+    facility_w = (power_w + channels_w(ring, site)) * objective_at(instance, site).pue
     check_facility(ledger, site, facility_w, claim)
 
 
 def check_links(
-    ledger: Ledger, instance: Instance, sites: Sequence[Site], claim_of_sites: Together
+    ledger: Ledger, instance: Instance, sites: Sequence[Site], ring: Ring
 ) -> list[Wan] | None:
     """Check links and channels; the links of the instance between neighbours of the ring, None
     where they differ.
@@ -191,7 +212,7 @@ def check_links(
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
     links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
-    claimed_ends = [frozenset(claim.between) for claim in claim_of_sites.wan]
+    claimed_ends = [frozenset(claim.between) for claim in ring.wan]
     fault = (
         "The links of the plan are not those between neighbours of its ring, or the instance lacks"
         " one."
@@ -203,7 +224,7 @@ def check_links(
     if not ledger.holds("ring", holds, claimed_texts, expected_texts, fault):
         return None
     links, all_sound = [links_by_ends[pair] for pair in claimed_ends], True
-    for link, claim in zip(links, claim_of_sites.wan, strict=True):
+    for link, claim in zip(links, ring.wan, strict=True):
         figures = (
             link.gbit_s,
             link.latency_ms / 1e3,
@@ -226,30 +247,27 @@ def check_links(
 
 
 def check_exchanges(
-    ledger: Ledger, instance: Instance, claim_of_sites: Together, links: Sequence[Wan]
+    ledger: Ledger, instance: Instance, ring: Ring, links: Sequence[Wan], count: int
 ) -> dict[str, float]:
     """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1)
     steps round the ring.
     """
     names = tuple(workload.name for workload in instance.workload)
-    claimed_names = tuple(claim.workload for claim in claim_of_sites.exchanges)
+    claimed_names = tuple(claim.workload for claim in ring.exchanges)
     ledger.same(
         "exchange",
         claimed_names,
         names,
         f"The plan has exchanges of {claimed_names}, the instance workloads {names}.",
     )
-    count, waits_s = len(claim_of_sites.sites), dict[str, float]()
+    waits_s = dict[str, float]()
     # Every step of the exchange waits for the slowest link and the largest latency of the ring.
     rate = min(
-        (
-            claim.channels * link.gbit_s
-            for claim, link in zip(claim_of_sites.wan, links, strict=True)
-        ),
+        (claim.channels * link.gbit_s for claim, link in zip(ring.wan, links, strict=True)),
         default=1.0,
     )
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
-    claims = {claim.workload: claim for claim in claim_of_sites.exchanges}
+    claims = {claim.workload: claim for claim in ring.exchanges}
     for workload in instance.workload:
         sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
         claim = claims.get(
