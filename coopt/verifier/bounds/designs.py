@@ -17,7 +17,12 @@ from coopt.verifier.bounds.timed import (
     timed_designs,
 )
 from coopt.verifier.checks.claims import check_gap, gap_target
-from coopt.verifier.checks.rivals import Rival, check_claims, check_no_rival, note_undecided
+from coopt.verifier.checks.rivals import (
+    Counterexample,
+    check_claims,
+    check_no_rival,
+    note_undecided,
+)
 from coopt.verifier.checks.verdict import (
     LENIENT,
     ROUNDING,
@@ -60,10 +65,10 @@ def check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _rival(
     instance: Instance, kind: ObjectiveKind, stands: StandsWithin, bound: float, margin: float
-) -> Rival | None:
+) -> Counterexample | None:
     """The cheapest feasible design worth less than a bound."""
     design = _cheapest_design(instance, kind, bound, stands, margin)
-    return None if design is None else Rival(design_text(design), float(design.value))
+    return None if design is None else Counterexample(design_text(design), float(design.value))
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.rivals import Rival, check_claims, note_source, note_undecided
+from coopt.verifier.checks.rivals import Counterexample, check_claims, note_source, note_undecided
 from coopt.verifier.checks.verdict import (
     LENIENT,
     ROUNDING,
@@ -76,12 +76,12 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         turns = _best_plans(instance, plan)
     choices = FleetChoices(certain_question(instance), plan.objective.kind)
 
-    def find(bound: float, margin: float) -> Rival | None:
+    def find(bound: float, margin: float) -> Counterexample | None:
         # a regret is rounded as the values are that it is the difference of
         size = max([abs(bound), *(turn.best for turn in turns)])
         floor = bound - ROUNDING * size if math.isfinite(bound) else bound
         value = choices.least_value(turns, floor, margin)
-        return Rival(f"{value:,.10g}", value) if value < floor else None
+        return Counterexample(f"{value:,.10g}", value) if value < floor else None
 
     check_claims(ledger, plan, find, "choice of islands")
 

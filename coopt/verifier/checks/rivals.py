@@ -10,14 +10,14 @@ from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
 
 
-class Rival(NamedTuple):
+class Counterexample(NamedTuple):
     """What is feasible and worth less than a bound, in words, and its value."""
 
     text: str
     value: float
 
 
-FindRival = Callable[[float, float], Rival | None]
+FindRival = Callable[[float, float], Counterexample | None]
 """The best rival below a bound, with bounds on time taken short by a share."""
 
 

@@ -17,7 +17,7 @@ from coopt.instance.couplings import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of, years_of
 from coopt.plan.schema import Design, Plan
-from coopt.verifier.checks.rivals import Rival, check_claims
+from coopt.verifier.checks.rivals import Counterexample, check_claims
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.stages import (
     GrowthStage,
@@ -186,9 +186,9 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """
     growths = growths_of(instance, plan.objective.kind)
 
-    def find(bound: float, margin: float) -> Rival | None:
+    def find(bound: float, margin: float) -> Counterexample | None:
         value = least_growth_below(growths, bound, margin)
-        return None if value is None else Rival(f"{float(value):,.10g}", float(value))
+        return None if value is None else Counterexample(f"{float(value):,.10g}", float(value))
 
     check_claims(ledger, plan, find, "network that grows")
 
