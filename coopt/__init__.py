@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from coopt._version import __version__
 
 if TYPE_CHECKING:
+    from coopt.explain.answer import explain
     from coopt.instance.catalog import listed as catalog
     from coopt.instance.errors import InstanceError
     from coopt.instance.files import load
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from coopt.solving.plan_routes import route_plan as route
     from coopt.solving.plan_traffic import traffic
     from coopt.solving.proofs.search import prove
-    from coopt.solving.reasons.why import explain
     from coopt.solving.reproduction import reproduce
     from coopt.solving.without_parts import plan_faults as faults
     from coopt.verifier.audit import evaluate_plan, verify
@@ -124,7 +124,7 @@ _HOMES = {
     "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "evaluate_plan": ("coopt.verifier.audit", "evaluate_plan"),
-    "explain": ("coopt.solving.reasons.why", "explain"),
+    "explain": ("coopt.explain.answer", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
     "load": ("coopt.instance.files", "load"),
     "mappings": ("coopt.solving.evaluate", "mappings"),

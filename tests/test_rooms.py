@@ -23,14 +23,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "columns": {"instance", "plan", "perf", "network"},
     "availability": {"instance", "perf"},
     "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "availability", "formulations"},
+    "explain": {"instance", "plan", "perf", "network", "columns", "solving"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf", "columns"},
     "suite": {"instance", "plan", "network", "solving", "verifier"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
-    "serve": {"instance", "plan", "network", "columns", "solving", "report", "verifier"},
-    "cli": {*STAIRS, "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
-    "coopt": {*STAIRS, "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
+    "serve": {"instance", "plan", "network", "columns", "solving", "explain", "report", "verifier"},
+    "cli": {*STAIRS, "explain", "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
+    "coopt": {*STAIRS, "explain", "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
 ONLY_IN_ROOMS = {

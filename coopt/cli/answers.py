@@ -257,18 +257,18 @@ def explain(
     differs, the range of each price within which the plan stays optimal, and the runner-up. Where
     nothing meets the bounds: the limits that conflict, and the least that lets a plan in, one limit
     at a time and jointly, each confirmed by solving again; where many numbers of GPUs are possible,
-    the least multiple of a step that is told. Questions of more than one network are solved again
-    for each of these, within the time limit for all together (150 s where neither --time-limit nor
-    the instance gives one, 60 s for what has to give); what is left is named.
+    the least multiple of a step that is told. INSTANCE is solved again for each of these, within
+    the time limit for all together (150 s where neither --time-limit nor the instance gives one,
+    60 s for what has to give); what is left is named.
 
     Exit codes: 0 explained, 4 stopped before proof, or with something left that is named.
     """
+    from coopt.explain.answer import explain
+    from coopt.explain.gpus import settings_to_compare
     from coopt.instance.files import load
     from coopt.plan.store import read_plan
     from coopt.report.explanation import explanation_report
     from coopt.report.tables import progress_shown, rendered
-    from coopt.solving.reasons.other_gpus import settings_to_compare
-    from coopt.solving.reasons.why import explain
 
     question, given_plan = load(instance, dict(settings)), None if plan is None else read_plan(plan)
     with progress_shown(note) as on_progress:
@@ -329,7 +329,7 @@ def evaluate(
     from coopt.report.plan import evaluation_report, given_plan_report, ranking_report
     from coopt.report.tables import rendered
     from coopt.solving.evaluate import evaluate_instance, mappings
-    from coopt.solving.sensitivity.resolves import only_plan
+    from coopt.solving.resolves import only_plan
     from coopt.verifier.audit import evaluate_plan
 
     question = load(instance, dict(settings))

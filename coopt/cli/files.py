@@ -227,13 +227,13 @@ def report(
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
+    from coopt.explain.answer import explain
     from coopt.instance.files import load
     from coopt.plan.store import decided, read_plan
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
     from coopt.report.tables import progress_shown, rendered
     from coopt.solving.fronts.sweep import has_front, pareto
-    from coopt.solving.reasons.why import explain
     from coopt.solving.runs import overridden
     from coopt.verifier.audit import verify
 

@@ -32,11 +32,10 @@ class Bound(Record):
     """A bound on the plan; it binds if relaxing it admits a cheaper plan.
 
     `used` is the value of the plan, and thus the tightest bound that admits the plan; None if the
-    plan has no such number. `tighter` is the cheapest plan with a smaller value, and `looser` the
-    first plan that a relaxation admits. With a `step` the bound was moved by that share (or by one,
-    for counts) and the question solved again: `tighter` starts from the value of the plan, `looser`
-    from the bound. `without` is then the cheapest plan without the bound, or with the bound
-    `loosest`, if it is cheaper.
+    plan has no such number. `tighter` is the cheapest plan with a smaller value, `looser` the first
+    plan that a relaxation admits, and `without` the cheapest one without the bound, or with the
+    bound `loosest`, if it is cheaper. `step` is the share by which the bound was tightened from the
+    value of the plan: 0 just beyond it, more if the plan has no such number; None if not asked.
     """
 
     limit: str
@@ -82,9 +81,8 @@ class PriceRange(Record):
     """Price range in which the plan stays optimal at otherwise equal prices; no `high` means any
     higher price.
 
-    `below` and `above` are the optimal designs just outside the range. If prices were only `tried`
-    within an interval, an end of the range there means that the plan is still optimal at it, and no
-    `high` that it is optimal at the highest price tried.
+    `below` and `above` are the optimal designs just outside the range, if there is a single one.
+    Prices were `tried` from 0 to the highest that an instance may hold.
     """
 
     item: str
@@ -110,10 +108,10 @@ class Change(Record):
     """A limit and its required new value; `to` is the text to enter, `least` the exact threshold of
     a number.
 
-    If the threshold was found by bisection, no number closer to `now` than `within`, as a share of
-    `to`, suffices. If numbers were tried in steps, `to` is the smallest sufficient multiple of
-    `step`, or the largest one without `least`. With step 1, no other number suffices, either below
-    it or up to the one required.
+    If plans have no such number, the threshold was found by bisection, and no number closer to
+    `now` than `within`, as a share of `to`, suffices. If numbers were tried in steps, `to` is the
+    smallest sufficient multiple of `step`, or the largest one without `least`. With step 1, no
+    other number suffices, either below it or up to the one required.
     """
 
     limit: str

@@ -92,13 +92,10 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
 
 def bounds_table(explanation: Explanation) -> FigureTable:
     """Every bound with its slack, and what a tighter or a looser one costs."""
-    # Where nothing was asked without a bound, its column would be empty.
-    whole = any(bound.loosest is not None for bound in explanation.bounds)
-    ways = [_costs(explanation, way) for way in ("tighter", "looser", "without")[: 2 + whole]]
-    explained = ": 1% tighter than what the plan takes, 1% looser than now, and without it"
-    rows = [_bound_row(explanation, bound, whole=whole) for bound in explanation.bounds]
+    ways = [_costs(explanation, way) for way in ("tighter", "looser", "without")]
+    rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
     numbers = ("plan", "bound", "slack", *ways)
-    title = f"What each bound costs{explained if whole else ''}"
+    title = "What each bound costs: tighter than what the plan takes, looser, and without it"
     return figures(title, ("bound", BINDS), numbers, rows)
 
 
@@ -121,12 +118,7 @@ def rivals_table(explanation: Explanation) -> FigureTable:
 
 def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
     """The range of every price within which the design stays optimal, and what comes outside."""
-    moved = [
-        f" from {price.tried[0] / price.now:g} to {price.tried[1] / price.now:g} times"
-        for price in prices
-        if price.tried is not None
-    ]
-    title = f"Prices that keep the plan, each moved alone{''.join(moved[:1])}"
+    title = "Prices that keep the plan, each moved alone"
     rows = [_price_row(design, price) for price in prices]
     return figures(title, ("price of", "outside the range"), ("unit", "from", "now", "to"), rows)
 
@@ -139,11 +131,10 @@ def _costs(explanation: Explanation, way: str) -> str:
     return f"{way}{chr(10) if len(unit) > len('USD') else ' '}{unit}"
 
 
-def _bound_row(explanation: Explanation, bound: Bound, *, whole: bool) -> tuple[Cell, ...]:
-    is_asked = bound.loosest is None or bound.step is not None
+def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
+    is_asked = bound.step is not None
     extra = partial(_extra, explanation)
     none_tighter = bound.tighter is None and is_asked
-    without = (extra(bound.without, asked=not bound.binds),) if whole else ()
     return (
         f"{with_names(bound.limit, explanation.rows)}, {bound.unit}",
         words.yes_no(bound.binds),
@@ -152,7 +143,7 @@ def _bound_row(explanation: Explanation, bound: Bound, *, whole: bool) -> tuple[
         "-" if bound.slack is None else words.percent(bound.slack),
         "no plan" if none_tighter else extra(bound.tighter, asked=is_asked),
         extra(bound.looser, asked=not bound.binds),
-        *without,
+        extra(bound.without, asked=not bound.binds),
     )
 
 
@@ -181,12 +172,10 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
         for way, neighbour in (("below", price.below), ("above", price.above))
         if neighbour is not None and design is not None
     ]
-    lowest, highest = price.tried or (0.0, None)
-    ends = price.low > lowest or price.high is not None
-    effect = "another plan" if price.tried and design is None else "a limit missed"
+    effect = "another plan" if design is None else "a limit missed"
+    ends = price.low > 0 or price.high is not None
     outside = "; ".join(neighbours) or (effect if ends else "no change")
-    high_price = highest if price.high is None else price.high
-    high_text = "any" if high_price is None else f"{high_price:,.6g}"
+    high_text = "any" if price.high is None else f"{price.high:,.6g}"
     return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", high_text
 
 

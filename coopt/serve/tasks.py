@@ -18,6 +18,7 @@ from typing import Any
 
 from coopt._interpreter import collect_rarely
 from coopt.columns.islands.options import ListedIslands
+from coopt.explain.answer import explain
 from coopt.instance.errors import InstanceError, names_in
 from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_of
@@ -44,7 +45,6 @@ from coopt.serve.questions import (
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import mappings
 from coopt.solving.fronts.sweep import has_front, pareto
-from coopt.solving.reasons.why import explain
 from coopt.verifier.audit import verify
 
 Send = Callable[[str, Any], None]
@@ -67,7 +67,7 @@ POINTS, MAPPINGS = 16, 8
 
 PRELOADED = (
     *(f"coopt.solving.{name}.answer" for name in ("fleet", "sites", "direct")),
-    "coopt.solving.sensitivity.explanations",
+    "coopt.explain.answer",
     "coopt.serve.tasks",
     "tomlkit",
 )

@@ -15,6 +15,7 @@ from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mapp
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
 from coopt.instance.catalog import entries
+from coopt.instance.changes import text_of, typed, with_part
 from coopt.instance.errors import alternatives, both, counted
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
@@ -27,7 +28,6 @@ from coopt.network.shortfalls import nearest_shortfall
 from coopt.network.space import Space, families
 from coopt.perf.memory import GIB
 from coopt.solving.days import interrupted_paces
-from coopt.solving.reasons.limits import text_of, typed, with_part
 from coopt.solving.runs import StoppedError
 
 LINK_ENDS = (

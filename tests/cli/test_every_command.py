@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from coopt.explain.inquiry import Inquiry
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
 from coopt.solving.answer import solve
-from coopt.solving.sensitivity.explanations import _Study
 from tests.cli.conftest import Coopt
 from tests.conftest import example_count, question
 from tests.kinds import ALIKE, ISLANDS, PRICES, QUESTIONS, solved
@@ -233,15 +233,15 @@ def one_in_four(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Campaigns ask them all.
     """
-    answers, turns, every = _Study.answers, itertools.count(), example_count(1, usual=4)
+    answers, turns, every = Inquiry.answers, itertools.count(), example_count(1, usual=4)
 
-    def some(study: _Study, key: str, ask: Callable[[], Any]) -> Iterable[Any]:
+    def some(study: Inquiry, key: str, ask: Callable[[], Any]) -> Iterable[Any]:
         if next(turns) % every:
             study.untried.append(key)
             return ()
         return answers(study, key, ask)
 
-    monkeypatch.setattr(_Study, "answers", some)
+    monkeypatch.setattr(Inquiry, "answers", some)
 
 
 @pytest.mark.usefixtures("one_in_four")

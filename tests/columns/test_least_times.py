@@ -16,11 +16,11 @@ from coopt.columns.pools import in_orders, in_time, place
 from coopt.columns.table import full_bandwidth
 from coopt.columns.times import FEW, table_times_s, unbounded, uplinks_by_context
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
 from coopt.instance.workload import Workload
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
-from coopt.solving.reasons.designs import _seconds
 from tests.columns.test_pools import EXPERTS, flat, questions
 from tests.conftest import ask, example_count, small_model, switch
 from tests.perf.training import gpu, training
@@ -157,11 +157,17 @@ def test_times_that_are_kept_are_those_worked_out_anew() -> None:
     changes = [{"network__oversubscription": 6.0}, {"network__oversubscription": 2.0}, wires]
     questions = [ask(**tapered | change) for change in changes]
     questions.append(ask(**tapered, workload__0__model=small_model(layers=4)))
-    kept = [_seconds(one, tuple(families(one)))[0].tolist() for one in (*questions, *questions)]
+
+    def times(instance: Instance) -> list[list[float]]:
+        every = tuple(families(instance))
+        table = unbounded(instance, every, lambda site: None)
+        return [one.tolist() for one in table_times_s(table, 0, uplinks_by_context(every)).values()]
+
+    kept = [times(one) for one in (*questions, *questions)]
     assert kept[:4] == kept[4:]
     for one, seconds in zip(questions, kept, strict=False):
         _feasible_mappings.cache_clear()
-        assert _seconds(one, tuple(families(one)))[0].tolist() == seconds
+        assert times(one) == seconds
 
 
 def test_mappings_are_listed_once_for_all_prices_and_anew_where_memory_is_kept_free() -> None:

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from coopt.explain.limits import numeric_limits
 from coopt.plan.explanation import Bound, Explanation, NextPlan
 from coopt.plan.schema import InstanceId
 from coopt.report.explanation import bounds_table
 from coopt.report.plan import plan_report
 from coopt.report.tables import FigureTable, figures, rendered
-from coopt.solving.sensitivity.limits import numeric_limits
 from tests.changes import with_part
 from tests.kinds import solved
 

@@ -11,14 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.explain.prices import prices_of
 from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.parts import usd_per_w
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.tables import rendered
-from coopt.solving.sensitivity.explanations import explained
-from coopt.solving.sensitivity.rivals import prices_of
 from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count, value_of
 from tests.solving.fleet_oracle import TooManyError
@@ -58,18 +57,6 @@ def test_the_optimum_is_that_of_electricity_at_a_price_divided_by_what_a_purchas
     plan, expected = accepted(asked), enumerated(bare)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected * owned, rel=1e-12))
-
-
-def test_a_price_weighs_with_labour_and_support_where_questions_are_solved_again() -> None:
-    instance = ask(objective=OWNED, network__hb_domains="hgx-h100-8")
-    known, found = coopt.explain(instance), explained(instance, None)
-    ranges = {one.item: one for one in known.prices}
-    assert any(one.high is not None or one.low > 0 for one in known.prices)
-    for one in (one for one in found.prices if one.item in ranges):
-        assert one.tried is not None
-        assert one.low == pytest.approx(max(ranges[one.item].low, one.tried[0]), rel=1e-6)
-        high = ranges[one.item].high
-        assert one.high == (None if high is None or high > one.tried[1] else pytest.approx(high, rel=1e-6))
 
 
 def test_they_count_in_the_total_cost_alone() -> None:
@@ -229,7 +216,7 @@ def test_each_phase_has_its_labour_and_support() -> None:
 def test_a_price_weighs_with_the_support_of_all_phases_where_questions_are_solved_again(doubt: dict[str, Any]) -> None:
     """Within its range the plan stays, and its cost follows the price by the slope that the range was found with."""
     instance = ask(**GROWING | doubt | {"network__hb_domains": "hgx-h100-8"})
-    plan, found = coopt.solve(instance), explained(instance, None)
+    plan, found = coopt.solve(instance), coopt.explain(instance)
     (price,) = [one for one in found.prices if one.item == "400g-199"]
     assert price.high is None or price.high > price.now * 1.01
     dearer = price.now * 1.01

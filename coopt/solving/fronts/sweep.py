@@ -29,9 +29,8 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import PATIENCE, Tracing, days_taken, evenly, knees, most_telling
 from coopt.solving.outcome import identity, recomputed, written_out
-from coopt.solving.reasons.again import UnprovenError
+from coopt.solving.resolves import Resolver, UnprovenError
 from coopt.solving.runs import Run, StoppedError, overridden
-from coopt.solving.sensitivity.resolves import Resolver
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 Reading = Literal["days", "budget"]

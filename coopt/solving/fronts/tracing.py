@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from coopt.instance.changes import ample_s, own_time
 from coopt.instance.numerics import REORDERED, SEARCHED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace
@@ -27,9 +28,7 @@ from coopt.plan.contents import running
 from coopt.plan.front import FrontPoint, FrontStop
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
-from coopt.solving.reasons.limits import own_time
-from coopt.solving.sensitivity.limits import ample_s
-from coopt.solving.sensitivity.resolves import Resolver, cheaper
+from coopt.solving.resolves import Resolver, cheaper
 
 DEPTH = 0.05
 PATIENCE = 10.0

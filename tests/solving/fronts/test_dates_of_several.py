@@ -19,7 +19,7 @@ from coopt.plan.schema import Plan
 from coopt.report.fronts.text import front_report
 from coopt.report.tables import rendered
 from coopt.solving.fronts.tracing import PATIENCE, TOLERANCE, Step, Tracing
-from coopt.solving.sensitivity.resolves import Resolver
+from coopt.solving.resolves import Resolver
 from tests.conftest import example_count, question
 from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import fleets

@@ -23,8 +23,8 @@ from coopt.plan.store import plan_json
 from coopt.report.fronts.text import front_notes
 from tests.availability.test_outages import RATES
 from tests.conftest import accepted, ask, example_count, value_of
+from tests.explain.changed import only
 from tests.solving.oracle import FEW_TIMED, every_design, fastest_s, instances
-from tests.solving.reasons.changed import only
 from tests.solving.test_days import days, interrupted
 
 KINDS = ("time", "usd_per_token", "carbon")

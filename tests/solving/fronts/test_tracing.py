@@ -19,7 +19,7 @@ from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
 from coopt.report.tables import rendered
 from coopt.solving.fronts.tracing import Tracing
-from coopt.solving.sensitivity.resolves import Resolver
+from coopt.solving.resolves import Resolver
 from tests.conftest import example_count
 from tests.kinds import QUESTIONS
 from tests.solving.oracle import enumerated_front, with_few_mappings

@@ -55,6 +55,14 @@ def only(instance: Instance, part: str, choice: str) -> Instance:
     return instance.model_copy(update={table: getattr(instance, table).model_copy(update={key: left})})
 
 
+def without(instance: Instance, part: str, choice: str) -> Instance:
+    """A list of parts without one entry."""
+    table, key = part.split(".")
+    every = getattr(getattr(instance, table), key)
+    left = tuple(entry for entry in every if str(getattr(entry, "name", entry)) != choice)
+    return instance.model_copy(update={table: getattr(instance, table).model_copy(update={key: left})})
+
+
 def at_price(instance: Instance, item: str, unit: str, price: float) -> Instance:
     """One price moved, under whatever list it stands."""
     if item == "electricity":

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.explain import gpus as other_gpus
+from coopt.explain.gpus import other_number, possible_counts, with_gpus
+from coopt.instance.changes import with_part
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_pace, with_value
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.again import UnprovenError, feasible
-from coopt.solving.reasons.limits import with_part
-from coopt.solving.reasons.other_gpus import Steps, _sought, fewer, more_or_fewer, possible_counts, with_gpus
+from coopt.solving.resolves import Resolver, UnprovenError
 from tests.conftest import ask, example_count
 from tests.solving.interrupted import ITERATIONS
 from tests.solving.test_days import days, enumerated, interrupted
@@ -31,8 +32,8 @@ def tight(draw: st.DrawFn) -> Instance:
 
 @settings(max_examples=example_count(60, usual=5))
 @given(tight())
-def test_whether_a_design_trains_in_time_is_seen_without_solving(instance: Instance) -> None:
-    assert feasible(instance) == math.isfinite(enumerated(instance))
+def test_whether_a_design_trains_in_time_is_that_of_enumeration(instance: Instance) -> None:
+    assert Resolver(instance).has_plan(instance) == math.isfinite(enumerated(instance))
 
 
 def serves(instance: Instance, gpus: int) -> bool:
@@ -43,9 +44,9 @@ def serves(instance: Instance, gpus: int) -> bool:
 @given(tight())
 def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
     """The fewest that are enough, and the most below those asked for, of all numbers there are."""
-    top = max(instance.cluster.gpus)
-    more, _ = more_or_fewer(instance, feasible, tries=3 * top)
-    less, _ = fewer(instance, feasible, tries=3 * top)
+    top, is_enough = max(instance.cluster.gpus), Resolver(instance).has_plan
+    more, _ = other_number(instance, is_enough, fewer=False, tries=3 * top)
+    less, _ = other_number(instance, is_enough, fewer=True, tries=3 * top)
     least, most = (None if found is None else found[1].cluster.gpus[0] for found in (more, less))
     assert most is None or serves(instance, most)
     assert least is None or serves(instance, least)
@@ -64,13 +65,16 @@ def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
 def test_no_multiple_of_the_step_that_is_told_would_be_better(
     counts: set[int], enough: set[int], tries: int, is_least: bool
 ) -> None:
-    instance, asked = ask(), []
+    instance, asked = with_gpus(ask(), 4000), []
 
     def is_enough(changed: Instance) -> bool:
         asked.append(changed.cluster.gpus[0])
         return asked[-1] in enough
 
-    changed, in_vain = _sought(instance, is_enough, sorted(counts), Steps(4, tries), is_least=is_least)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(other_gpus, "possible_counts", lambda _: (sorted(counts), 4))
+        patch.setattr(other_gpus, "_quick", lambda _, listed: listed)
+        changed, in_vain = other_number(instance, is_enough, fewer=not is_least, tries=tries)
     assert len(asked) == len(set(asked)), "each is tried once"
     if changed is None:
         tried = [count for count in counts if count in asked]
@@ -86,13 +90,15 @@ def test_no_multiple_of_the_step_that_is_told_would_be_better(
     assert tries < 100 or not better
 
 
-def test_what_was_found_stands_where_time_is_up_before_something_better() -> None:
+def test_what_was_found_stands_where_time_is_up_before_something_better(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_enough(changed: Instance) -> bool:
         if changed.cluster.gpus[0] % 32:
             raise UnprovenError("time limit")
         return changed.cluster.gpus[0] >= 96
 
-    changed, _ = _sought(ask(), is_enough, list(range(16, 1024, 16)), Steps(16, 20), is_least=True)
+    monkeypatch.setattr(other_gpus, "possible_counts", lambda _: (list(range(16, 1024, 16)), 16))
+    monkeypatch.setattr(other_gpus, "_quick", lambda _, listed: listed)
+    changed, _ = other_number(ask(), is_enough, fewer=False, tries=20)
     assert changed is not None
     ((change,), _) = changed
     assert (change.to, change.step) == ("128", 64)

@@ -5,26 +5,25 @@ for either.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
 from coopt.columns.grid import degrees_up_to
+from coopt.columns.islands.shapes import quick_degrees
+from coopt.explain.lists import FABRICS
 from coopt.instance.catalog import entries
+from coopt.instance.changes import text_of, with_part
 from coopt.instance.errors import alternatives
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.schema import Instance, Network
-from coopt.instance.workload import Workload
+from coopt.instance.schema import Instance
 from coopt.network.space import Space, domain_counts
 from coopt.plan.explanation import Change
-from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.reasons.limits import FABRICS, text_of, with_part
+from coopt.solving.resolves import UnprovenError
 
-MOST_GPUS, MOST_TIMES = (
-    2**18,
-    16,
-)  # numbers of GPUs, and times those asked for, up to which more are tried
+MOST_GPUS, MOST_TIMES = 2**18, 16
+"""Numbers of GPUs, and times those asked for, up to which more are tried."""
 TRIES, FEW_TRIES = 32, 8  # numbers tried before a step gets finer; few where a try takes long
 MOST_KINDS = 4  # kinds of GPU that are tried
 WayOut = tuple[tuple[Change, ...], Instance]
@@ -33,22 +32,39 @@ Attempt = tuple[WayOut | None, str]
 IsEnough = Callable[[Instance], bool]
 
 
-class Steps(NamedTuple):
-    """The unit of numbers that may be tried, and how many tries are few."""
+def other_number(
+    instance: Instance, is_enough: IsEnough, *, fewer: bool, tries: int = TRIES
+) -> Attempt:
+    """The least number of GPUs that is enough, up to 16 times as many as are asked for; or the most
+    below that.
 
-    unit: int
-    tries: int
-
-    def of(self, counts: Sequence[int]) -> int:
-        """The least multiple of the unit, by a power of two, of which few of some numbers, yet one,
-        are multiples.
-        """
-        step = self.unit
-        while sum(count % step == 0 for count in counts) > self.tries and any(
-            n % (2 * step) == 0 for n in counts
-        ):
-            step *= 2
-        return step
+    Multiples of a step are tried, few at a time, which gets finer as long as a better number is
+    found: until every number counts, or none of a step is better.
+    """
+    counts, unit = possible_counts(instance)
+    counts = [n for n in counts if n < instance.cluster.most_gpus] if fewer else counts
+    candidates, answer, step = _quick(instance, counts), None, unit
+    while candidates:
+        finer = _step(candidates, unit, tries)
+        tried = sorted((n for n in candidates if n % finer == 0), reverse=fewer)
+        try:
+            better = next((n for n in tried if is_enough(with_gpus(instance, n))), None)
+        except UnprovenError:
+            if answer is None:
+                raise
+            break  # a number that is enough is known, though not that a finer step has no better
+        step = finer
+        if better is None:
+            break
+        answer = better
+        candidates = [n for n in candidates if n % step and (n > better if fewer else n < better)]
+    if answer is not None:
+        way_out = _number(instance, answer, step if candidates else unit, is_least=not fewer)
+        return way_out, ""
+    if not counts:
+        return None, ""
+    range_text = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"
+    return None, range_text if step == unit == 1 else f"{range_text} in steps of {step:,}"
 
 
 def with_gpus(instance: Instance, gpus: int) -> Instance:
@@ -56,28 +72,41 @@ def with_gpus(instance: Instance, gpus: int) -> Instance:
     return with_part(instance, "cluster", {"gpus": (gpus,)})
 
 
-def more_or_fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Attempt:
-    """The least number of GPUs that is enough, up to 16 times as many as are asked for."""
-    counts, unit = possible_counts(instance)
-    return _sought(instance, is_enough, counts, Steps(unit, tries), is_least=True)
+def _step(counts: list[int], unit: int, tries: int) -> int:
+    """The least multiple of the unit, by a power of two, of which few of some numbers, yet one, are
+    multiples.
+    """
+    step = unit
+    while sum(n % step == 0 for n in counts) > tries and any(n % (2 * step) == 0 for n in counts):
+        step *= 2
+    return step
 
 
-def fewer(instance: Instance, is_enough: IsEnough, *, tries: int = TRIES) -> Attempt:
-    """The largest number of GPUs that is enough and below what is asked for."""
-    counts, unit = possible_counts(instance)
-    smaller_counts = [count for count in counts if count < instance.cluster.most_gpus]
-    return _sought(instance, is_enough, smaller_counts, Steps(unit, tries), is_least=False)
+def _quick(instance: Instance, counts: list[int]) -> list[int]:
+    """The numbers on which the compute of some mapping of each workload alone is in time."""
+    if instance.asks("ring") or not counts:
+        return counts
+    tables = (quick_degrees(one, instance.cluster.gpu, counts[-1]) for one in instance.workload)
+    quick = set.intersection(*(set(table.prod(axis=1).tolist()) for table in tables))
+    return [gpus for gpus in counts if gpus in quick]
 
 
 def nearby(instance: Instance) -> Iterator[WayOut]:
-    """Numbers of GPUs that fill whole HB domains in place of those asked for, nearest first."""
-    counts = instance.cluster.gpus
-    for gpus in Space(instance=instance).nearby_counts():
-        share = gpus / counts[0] - 1
-        change = Change(
-            limit="cluster.gpus", now=text_of(counts), to=text_of((gpus,)), least=gpus, share=share
-        )
-        yield (change,), with_gpus(instance, gpus)
+    """Numbers of GPUs that fill whole HB domains in place of those asked for, nearest first, where
+    those do not.
+    """
+    space = Space(instance=instance)
+    if next(space.all_sites(), None) is None:
+        counts = instance.cluster.gpus
+        for gpus in space.nearby_counts():
+            change = Change(
+                limit="cluster.gpus",
+                now=text_of(counts),
+                to=text_of((gpus,)),
+                least=gpus,
+                share=gpus / counts[0] - 1,
+            )
+            yield (change,), with_gpus(instance, gpus)
 
 
 def possible_counts(instance: Instance) -> tuple[list[int], int]:
@@ -94,74 +123,24 @@ def possible_counts(instance: Instance) -> tuple[list[int], int]:
         unit = math.gcd(min(domain.size for domain in network.hb_domains), *requests)
         counts = set(range(unit, ceiling + 1, unit))
     else:
-        counts = set.intersection(*(_divided(workload, ceiling) for workload in instance.workload))
-    return sorted(count for count in counts - {*requests} if _is_held(network, count)), unit
-
-
-def _divided(workload: Workload, ceiling: int) -> set[int]:
-    return set(degrees_up_to(workload, ceiling).prod(axis=1).tolist())
-
-
-def _is_held(network: Network, gpus: int) -> bool:
-    return any(domain_counts(gpus, domain, network.domain_fill) for domain in network.hb_domains)
-
-
-def _sought(
-    instance: Instance, is_enough: IsEnough, counts: list[int], steps: Steps, *, is_least: bool
-) -> Attempt:
-    """The least of some numbers that is enough, or else the largest, of the multiples of a step;
-    and the step.
-
-    Once a number is known to do, fewer are left that would be better, so that the next step is
-    finer; until every number counts, or none of a step is better.
-    """
-    answer, candidates, step = None, counts, steps.unit
-    while candidates:
-        finer = steps.of(candidates)
-        multiples = [count for count in candidates if count % finer == 0]
-        in_turn = multiples if is_least else reversed(multiples)
-        try:
-            enough = next(
-                (count for count in in_turn if is_enough(with_gpus(instance, count))), None
-            )
-        except UnprovenError:
-            if answer is None:
-                raise
-            # a number that is enough is known, though not that it is the best in a finer step
-            break
-        step = finer
-        if enough is None:
-            break
-        answer = enough
-        candidates = [
-            count
-            for count in candidates
-            if count % step and (count < answer if is_least else count > answer)
-        ]
-    if answer is not None:
-        return _number(instance, answer, step if candidates else steps.unit, is_least=is_least), ""
-    return None, _in_vain(multiples, step, steps.unit) if counts else ""
-
-
-def _in_vain(counts: Sequence[int], step: int, unit: int) -> str:
-    range_text = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"
-    return range_text if step == unit == 1 else f"{range_text} in steps of {step:,}"
+        tables = (degrees_up_to(workload, ceiling) for workload in instance.workload)
+        counts = set.intersection(*(set(table.prod(axis=1).tolist()) for table in tables))
+    return [
+        gpus
+        for gpus in sorted(counts - {*requests})
+        if any(domain_counts(gpus, domain, network.domain_fill) for domain in network.hb_domains)
+    ], unit
 
 
 def _number(instance: Instance, gpus: int, step: int, *, is_least: bool) -> WayOut:
     requests = instance.cluster.gpus
-    request, share = (
-        (requests, None)
-        if instance.cluster.has_several_counts
-        else (requests[0], gpus / requests[0] - 1)
-    )
-    minimum = gpus if is_least else None
+    several = instance.cluster.has_several_counts
     change = Change(
         limit="cluster.gpus",
-        now=text_of(request),
+        now=text_of(requests if several else requests[0]),
         to=text_of(gpus),
-        least=minimum,
-        share=share,
+        least=gpus if is_least else None,
+        share=None if several else gpus / requests[0] - 1,
         step=step,
     )
     return (change,), with_gpus(instance, gpus)
@@ -201,18 +180,12 @@ def faster_gpus(instance: Instance) -> Iterator[tuple[Gpu, tuple[HbDomain, ...]]
     Those of the same maker, by the first word of what the catalog says of them, come first; then
     the slowest.
     """
-    reference = instance.cluster.gpu
+    ours = instance.cluster.gpu
     hb_domains = [entry for entry in entries("hb_domain").values() if isinstance(entry, HbDomain)]
-    gpus = [
-        entry
-        for entry in entries("gpu").values()
-        if isinstance(entry, Gpu) and entry.bf16_tflop_s > reference.bf16_tflop_s
-    ]
-    for gpu in sorted(
-        gpus, key=lambda entry: (_maker(entry) != _maker(reference), entry.bf16_tflop_s)
-    ):
+    gpus = [entry for entry in entries("gpu").values() if isinstance(entry, Gpu)]
+    for gpu in sorted(gpus, key=lambda entry: (_maker(entry) != _maker(ours), entry.bf16_tflop_s)):
         domains = tuple(entry for entry in hb_domains if gpu.name in entry.gpus)
-        if domains:
+        if domains and gpu.bf16_tflop_s > ours.bf16_tflop_s:
             yield gpu, domains
 
 
@@ -221,14 +194,13 @@ def _maker(gpu: Gpu) -> str:
 
 
 def _kinds(instance: Instance, gpu: Gpu, domains: tuple[HbDomain, ...]) -> tuple[Change, ...]:
-    values: dict[str, Any] = {
-        "cluster.gpu": instance.cluster.gpu,
-        "network.hb_domains": instance.network.hb_domains,
+    moves: dict[str, tuple[Any, Any]] = {
+        "cluster.gpu": (instance.cluster.gpu, gpu),
+        "network.hb_domains": (instance.network.hb_domains, domains),
     }
-    after: dict[str, Any] = {"cluster.gpu": gpu, "network.hb_domains": domains}
     return tuple(
-        Change(limit=key, now=text_of(value), to=text_of(after[key]), least=None, share=None)
-        for key, value in values.items()
+        Change(limit=key, now=text_of(now), to=text_of(to), least=None, share=None)
+        for key, (now, to) in moves.items()
     )
 
 
@@ -245,12 +217,17 @@ def _with_gpu(instance: Instance, gpu: Gpu, domains: tuple[HbDomain, ...]) -> In
         return None
 
 
+def has_one_number(instance: Instance) -> bool:
+    """Whether all workloads have the same GPUs throughout, so that these are a number to move."""
+    return not instance.phase and instance.sharing.mode == "time"
+
+
 def settings_to_compare(instance: Instance) -> Iterator[tuple[str, dict[str, Any]]]:
     """What a question of one network left out about its fabric and its GPUs, with values that would
     compare it.
     """
     gpus, cluster = instance.cluster.gpus, instance.cluster
-    if instance.beyond_one_network:
+    if instance.beyond_one_network or instance.availability:
         return
     if kinds := [entry for entry in FABRICS if entry not in instance.network.fabrics]:
         yield (

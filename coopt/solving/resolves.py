@@ -8,24 +8,30 @@ import time
 from collections.abc import Iterator
 
 from coopt.columns.islands.options import ListedIslands
+from coopt.columns.islands.shapes import quick_degrees
+from coopt.instance.changes import NO_LIMIT, ample_s, own_time, with_part
 from coopt.instance.errors import InstanceError
 from coopt.instance.numerics import PROVEN
 from coopt.instance.requirements import require_decided
 from coopt.instance.schema import Instance
+from coopt.instance.variants import inside_first, required_bounds, with_value
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve_measured
 from coopt.solving.evaluate import open_mapping, with_one_cp
+from coopt.solving.feasibility import feasible
 from coopt.solving.given_design import open_design
-from coopt.solving.reasons.again import UnprovenError
-from coopt.solving.reasons.limits import UNITS, with_part
-from coopt.solving.sensitivity.limits import numeric_limits
 
 ANY_PLAN_GAP = 0.99
 """A gap with which the first plan that is found ends the search."""
+MORE_POWER = 4  # times as much power of a site is worth a try
 SHARE, AS_LONG = 4, 3
 """A question may take one part in `SHARE` of the time left, or `AS_LONG` times as long as the first
 one did.
 """
+
+
+class UnprovenError(Exception):
+    """A solve ended without proof; the reason is its text."""
 
 
 def only_plan(instance: Instance) -> Plan:
@@ -42,9 +48,13 @@ def only_plan(instance: Instance) -> Plan:
     if complaints := [*open_design(instance), *_open_workloads(instance)]:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)
     question = instance
-    for limit in numeric_limits(instance):
-        if limit.key.rpartition(".")[2] in UNITS:
-            question = limit.within(question, limit.loosest)
+    for bound in required_bounds(instance):
+        ample = own_time(bound.workload, ample_s(bound.workload))
+        question = with_value(question, bound.key, ample)
+    for key in instance.limits.given:
+        question = with_value(question, f"limits.{key}", NO_LIMIT)
+    for i, site in enumerate(instance.site):
+        question = with_value(question, f"site[{i}].power_mw", site.power_mw * MORE_POWER)
     plan = Resolver(instance, shared_out=False).plan(question)
     if plan.cost is None:
         raise InstanceError(f"{instance.name}: {text}" for text in plan.explanation)
@@ -87,7 +97,7 @@ class Resolver:
         self._deadline = time.perf_counter() + instance.solver.time_limit_s
         self._solver = instance.solver.model_copy(update={"top": 1})
         self._listed = ListedIslands()
-        self._known: dict[tuple[str, str, float], tuple[Plan, bool]] = {}
+        self._known: dict[tuple[str, str, float, int], tuple[Plan, bool]] = {}
         self._first_s: float | None = None
         self._least_costs: tuple[float, ...] = ()
         self.solves = 0
@@ -112,8 +122,11 @@ class Resolver:
         """The largest of the costs that regrets are measured from; 0 where none are."""
         return max(self._least_costs, default=0.0)
 
-    def plan(self, instance: Instance, *, gap: float | None = None, reasons: bool = True) -> Plan:
-        """The optimum of an instance within the gap, or that there is none, on request without why.
+    def plan(
+        self, instance: Instance, *, gap: float | None = None, reasons: bool = True, top: int = 1
+    ) -> Plan:
+        """The optimum of an instance within the gap, or that there is none, on request without why
+        and with so many best designs.
 
         Raises
         ------
@@ -123,10 +136,10 @@ class Resolver:
             When the search was interrupted.
         """
         target_gap = self._solver.gap if gap is None else gap
-        key = (instance.sha256, instance.objective.minimize, target_gap)
+        key = (instance.sha256, instance.objective.minimize, target_gap, top)
         plan, with_reasons = self._known.get(key, (None, False))
         if plan is None or (reasons and plan.cost is None and not with_reasons):
-            plan = self._solved(instance, target_gap, reasons)
+            plan = self._solved(instance, target_gap, reasons, top)
             self._known[key] = plan, reasons
         return plan
 
@@ -134,8 +147,17 @@ class Resolver:
         """The first plan that answers an instance, None where there is none; raises as `plan`
         does.
         """
+        if _takes_too_long(instance):
+            return None
         plan = self.plan(instance, gap=ANY_PLAN_GAP, reasons=False)
         return None if plan.cost is None else plan
+
+    def has_plan(self, instance: Instance) -> bool:
+        """Whether an instance has a plan; raises as `plan` does."""
+        self.check_clock()
+        if instance.beyond_one_network:
+            return self.any_plan(instance) is not None
+        return inside_first(instance, feasible, bool)[0]
 
     def end_within(self, seconds: float) -> None:
         """Answer questions no longer than so many seconds from now."""
@@ -146,7 +168,7 @@ class Resolver:
         if time.perf_counter() >= self._deadline:
             raise UnprovenError("time limit")
 
-    def _solved(self, instance: Instance, gap: float, reasons: bool) -> Plan:
+    def _solved(self, instance: Instance, gap: float, reasons: bool, top: int) -> Plan:
         self.check_clock()
         started = time.perf_counter()
         left_s = max(self._deadline - started, 1e-9)
@@ -154,7 +176,7 @@ class Resolver:
         # all the time
         if self._first_s is not None and self._shared_out:
             left_s = min(left_s, max(left_s / SHARE, AS_LONG * self._first_s))
-        solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s})
+        solver = self._solver.model_copy(update={"gap": gap, "time_limit_s": left_s, "top": top})
         self.solves += 1
         question = with_part(instance, "solver", solver.model_dump())
         least_costs = self._measured_from(instance, gap)
@@ -186,6 +208,15 @@ class Resolver:
             return plan
         nearer = {"value": claim.value - self._dearest, "bound": claim.bound - self._dearest}
         return plan.model_copy(update={"objective": claim.model_copy(update=nearer)})
+
+
+def _takes_too_long(instance: Instance) -> bool:
+    """Whether compute alone breaks the bound of some workload, whatever the network and memory."""
+    gpu, most = instance.cluster.gpu, instance.cluster.most_gpus
+    elsewhere = instance.asks("phases", "ring") or instance.open_keys  # other bounds, or batches
+    return not elsewhere and any(
+        not len(quick_degrees(workload, gpu, most)) for workload in instance.workload
+    )
 
 
 def value_of(plan: Plan) -> float | None:

@@ -1,19 +1,10 @@
-"""Solve a changed instance, or see only whether it has an answer; stop everything where a solve
-stops.
-
-Leaving out limits so finds irreducible sets that no design keeps together.
-
-A limit whose absence lets no design in stays out; what is left at the end conflicts, and without
-any one of it some design does. Where several such sets keep every design out, each is found once
-the caps of those before it are gone.
-"""
+"""See whether one network answers a question, without a search for the cheapest."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -25,7 +16,6 @@ from coopt.columns.layouts import NicLayout
 from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.columns.times import least_times_s
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.network import MAX_TIERS
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
@@ -40,148 +30,13 @@ from coopt.network.parts import (
     total,
     within_limits,
 )
-from coopt.network.space import Space, families
+from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.parts import line
-from coopt.plan.schema import Plan
-from coopt.solving.answer import solve
 from coopt.solving.days import demand, family_domain_lost, fewest_spares
-from coopt.solving.reasons.limits import limits_of, lists_of, with_gpu, with_part, without_bound
 
-WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
-NO_MEMORY_LIMIT_GB = 1e15
 FEW_MAPPINGS = 64
 """Mappings that are looked at first, in all their placements."""
-Drop = Callable[[Instance], Instance]
-
-
-def conflicts_of(instance: Instance) -> tuple[tuple[str, ...], ...]:
-    """Keys of limits that conflict, a tuple for each reason that lets no design in; bounds on time
-    first.
-
-    Where no network joins the GPUs there is one reason; nothing else counts before there are
-    networks.
-    """
-    conflicts = [conflict_of(instance)]
-    if next(families(instance), None) is None:
-        return tuple(filter(None, conflicts))
-    without = instance
-    while conflicts[-1]:
-        without = dropped(without, _given_up(conflicts[-1]))
-        if feasible(without):
-            break
-        conflicts.append(conflict_of(without))
-    order = list(drops(instance))
-    return tuple(sorted(filter(None, conflicts), key=lambda keys: order.index(keys[0])))
-
-
-def _given_up(conflict: tuple[str, ...]) -> tuple[str, ...]:
-    """What has to go of a conflict before another shows: its caps, or else its bounds on time, or
-    else all of it.
-    """
-    for begin in ("limits.", "workload["):
-        keys = tuple(key for key in conflict if key.startswith(begin) and ".mapping." not in key)
-        if keys:
-            return keys
-    return conflict
-
-
-def conflict_of(instance: Instance) -> tuple[str, ...]:
-    """Keys of limits that conflict in an infeasible instance; empty where it is so without any of
-    them.
-
-    Bounds on time and caps are left out one by one. Few of all others conflict: they are left out
-    together, and halves of them where that lets a design in, which tells of each key what leaving
-    out one after the other does.
-    """
-    drop_of, without, conflict = drops(instance), instance, list[str]()
-    bounds = {limit.key for limit in limits_of(instance)}
-    waiting = [
-        *((key,) for key in drop_of if key in bounds),
-        tuple(key for key in drop_of if key not in bounds),
-    ]
-    while waiting:
-        group = waiting.pop(0)
-        remainder = _without(without, group, drop_of)
-        if not feasible(remainder):
-            without = remainder
-        elif len(group) == 1:
-            # without it and all that was dropped so far some design gets in: every conflict of what
-            # is left has it
-            conflict += group
-        else:
-            middle = len(group) // 2
-            waiting[:0] = group[:middle], group[middle:]
-    return tuple(conflict)
-
-
-def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
-    """The instance without some of its limits."""
-    return _without(instance, keys, drops(instance))
-
-
-def _without(instance: Instance, keys: Iterable[str], drop_of: dict[str, Drop]) -> Instance:
-    for key in keys:
-        instance = drop_of[key](instance)
-    return instance
-
-
-def drops(instance: Instance) -> dict[str, Drop]:
-    """Every limit by its key, with the instance free of it."""
-    network, drop_of = instance.network, dict[str, Drop]()
-    for w, limit in enumerate(limits_of(instance)):
-        name = limit.key.rpartition(".")[2]
-        drop_of[limit.key] = (
-            partial(without_bound, w=w)
-            if w < len(instance.workload)
-            else partial(with_part, part="limits", update={name: None})
-        )
-    drop_of["cluster.gpu.hbm_gb"] = partial(with_gpu, hbm_gb=NO_MEMORY_LIMIT_GB)
-    if network.max_tiers < MAX_TIERS:
-        drop_of["network.max_tiers"] = partial(
-            with_part, part="network", update={"max_tiers": MAX_TIERS}
-        )
-    if network.largest_ratio < WIDEST_RATIO:
-        drop_of["network.oversubscription"] = partial(
-            with_part, part="network", update={"oversubscription": WIDEST_RATIO}
-        )
-    if any(network.link_reach_m) and _ends_short(instance):
-        no_length = (0.0,) * len(network.link_reach_m)
-        drop_of["network.link_reach_m"] = partial(
-            with_part, part="network", update={"link_reach_m": no_length}
-        )
-    return drop_of | {entry.key: entry.dropped for entry in lists_of(instance)}
-
-
-def _ends_short(instance: Instance) -> bool:
-    """Whether links of some level that networks may have are longer than every optic that fits them
-    reaches.
-    """
-    space = Space(instance=instance)
-    return (
-        max((len(space.optics(nic_option)) for nic_option in space.nic_options), default=0)
-        < instance.network.max_tiers
-    )
-
-
-class UnprovenError(Exception):
-    """A solve ended without proof; the reason is its text."""
-
-
-def solved(instance: Instance, *, reasons: bool = False) -> Plan:
-    """The optimum of an instance, or that there is none, on request with why.
-
-    Raises
-    ------
-    UnprovenError
-        When the solver's time limit passed first.
-    """
-    plan = solve(with_part(instance, "solver", {"gap": 0.0, "top": 1}), reasons=reasons)
-    if plan.stop_reason == "interrupted":
-        raise KeyboardInterrupt
-    if plan.status not in ("optimal", "infeasible"):
-        raise UnprovenError(plan.stop_reason)
-    return plan
 
 
 def feasible(instance: Instance) -> bool:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from coopt.explain.answer import explain
+from coopt.explain.conflicts import conflict_of, conflicts_of, dropped, drops
+from coopt.explain.lists import lists_of
 from coopt.instance.catalog import find
 from coopt.instance.files import load
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.again import conflict_of, conflicts_of, dropped, drops, feasible
-from coopt.solving.reasons.limits import lists_of
-from coopt.solving.reasons.why import explain
-from coopt.solving.sensitivity.explanations import explained
+from coopt.solving.resolves import Resolver
 from tests.conftest import ask, example_count, question, small_model
+from tests.explain.changed import bounded, kept_free, limits, memory, moved, network
 from tests.solving.oracle import with_few_mappings
-from tests.solving.own_ends import twin_ported
-from tests.solving.reasons.changed import bounded, kept_free, limits, memory, moved, network
 
 HAIR = 1e-9
 ALL = ["gpu", "host", "hb", "nic", "switch", "optics"]
+
+
+def feasible(instance: Instance) -> bool:
+    """Whether a question has a plan, whatever it costs."""
+    return Resolver(instance).has_plan(instance)
 
 
 @st.composite
@@ -98,31 +101,10 @@ def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Inst
                 assert solve(changed).status == "infeasible", one.changes
 
 
-@settings(max_examples=example_count(30))
-@given(with_few_mappings())
-def test_whether_a_design_exists_is_seen_without_solving(instance: Instance) -> None:
-    assert feasible(instance) == (solve(instance, reasons=False).status == "optimal")
-
-
-@settings(max_examples=example_count(30))
-@given(st.one_of(with_few_mappings(), twin_ported()), st.sampled_from(["capex_usd", "power_mw"]))
-def test_a_design_exists_from_what_the_one_that_takes_least_takes(instance: Instance, cap: str) -> None:
-    """Neither the least that joins domains to leaves nor the choice of optics hides or invents a design."""
-    kind = {"capex_usd": "capex", "power_mw": "power"}[cap]
-    objective = instance.objective.model_copy(update={"minimize": kind})
-    cost = solve(instance.model_copy(update={"objective": objective})).cost
-    assume(cost is not None)
-    assert cost is not None
-    least = cost.capex_usd if cap == "capex_usd" else cost.power_w / 1e6
-    assume(least > 0)
-    assert feasible(limits(instance, **{cap: least}))
-    assert not feasible(limits(instance, **{cap: least * (1 - 1e-6)}))
-
-
 @settings(max_examples=example_count(20, usual=2))
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
-    conflict = conflict_of(instance)
+    conflict = conflict_of(instance, feasible)
     alone = dropped(instance, [key for key in drops(instance) if key not in conflict])
     assert not feasible(alone)
     for key in conflict:
@@ -153,7 +135,7 @@ def left_out_in_turn(instance: Instance) -> tuple[str, ...]:
 )
 def test_a_conflict_is_what_leaving_out_one_limit_after_the_other_keeps(changes: dict[str, Any]) -> None:
     instance = ask(**changes)
-    assert conflict_of(instance) == left_out_in_turn(instance) != ()
+    assert conflict_of(instance, feasible) == left_out_in_turn(instance) != ()
 
 
 CAPS = ("limits.capex_usd", "limits.power_mw", "limits.racks")
@@ -162,7 +144,7 @@ CAPS = ("limits.capex_usd", "limits.power_mw", "limits.racks")
 @settings(max_examples=example_count(20))
 @given(hopeless())
 def test_solve_names_the_limits_that_explain_names(instance: Instance) -> None:
-    said, conflicts = " ".join(solve(instance).explanation), conflicts_of(instance)
+    said, conflicts = " ".join(solve(instance).explanation), conflicts_of(instance, feasible)
     named = {key for key in CAPS if key in said}
     assert named <= set().union(*conflicts), (said, conflicts)
     assert {keys[0] for keys in conflicts if len(keys) == 1 and keys[0] in CAPS} <= named, (said, conflicts)
@@ -277,14 +259,11 @@ def test_a_larger_domain_of_the_catalog_is_named() -> None:
     assert single(found)["network.hb_domains"].changes[0].to.startswith('["hgx-h100-8", "')
 
 
-@pytest.mark.parametrize("find_ways", [explain, lambda asked: explained(asked, None)], ids=["designs", "solves"])
-def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_it(
-    find_ways: Callable[[Instance], Explanation],
-) -> None:
+def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_it() -> None:
     """What is typed as it is told costs what it is told to cost, servers included."""
     table = question(network__hb_domains="hgx-h100-8", workload__0__max_iteration_time_s=0.0715)
     table |= {"objective": {"include": ALL}}
-    (way,) = (one for one in find_ways(load(table)).relaxations if one.changes[0].limit == "network.hb_domains")
+    (way,) = (one for one in explain(load(table)).relaxations if one.changes[0].limit == "network.hb_domains")
     plan = solve(load(table, {one.limit: tomllib.loads(f"x = {one.to}")["x"] for one in way.changes}))
     assert plan.design is not None
     assert (way.value, way.design) == (plan.objective.value, plan.design)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import coopt
+from coopt.explain.bounds import limits_on_use
+from coopt.explain.rivals import lists_of_choices
+from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
-from coopt.solving.sensitivity.explanations import limits_on_use
-from coopt.solving.sensitivity.rivals import lists_of_choices
-from coopt.solving.sensitivity.sentences import REGRETS, REGRETS_OF_WAYS_OUT
 from tests.kinds import QUESTIONS
 from tests.solving.robust_oracle import least_costs, least_excess
 

@@ -5,10 +5,11 @@ instance with another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 
+from coopt.instance.changes import NO_LIMIT, UNITS, ample_s, own_time, text_of, typed
 from coopt.instance.couplings import MAX_SLOWDOWN
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.rules.couplings import idle_factors
@@ -19,16 +20,10 @@ from coopt.perf.memory import GIB
 from coopt.plan import contents
 from coopt.plan.explanation import Change
 from coopt.plan.schema import Plan
-from coopt.solving.reasons.again import NO_MEMORY_LIMIT_GB, WIDEST_RATIO
-from coopt.solving.reasons.limits import UNITS, own_time, text_of, typed
+from coopt.solving.resolves import MORE_POWER
 
-NO_LIMIT = 1e15  # the largest number that an instance may set
-AMPLE = 1e6  # seconds of an iteration, or times its bound
-MORE_CHANNELS, MORE_GPUS, MORE_POWER = (
-    100,
-    2,
-    4,
-)  # times as many channels, GPUs or MW of a site are worth a try
+MORE_CHANNELS, MORE_GPUS = 100, 2  # times as many channels, or GPUs, are worth a try
+WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
 LEAST_RATE_GBIT_S = 1e-6  # a core has to carry something: a rate of 0 is refused
 Setting = Callable[[Instance, float], Instance]
 Use = Callable[[Plan], float | None]
@@ -60,6 +55,10 @@ class NumericLimit:
         """Whether a smaller number is the looser one."""
         return self.loosest < self.now
 
+    def exceeded_by(self, use: float) -> bool:
+        """Whether a plan may not take so much of it."""
+        return use < self.now if self.falling else use > self.now
+
     def moved(self, by: float, start: float | None = None) -> float:
         """The number a share tighter (negative) or looser, from where it is now; by one at least
         where it counts.
@@ -84,13 +83,6 @@ class NumericLimit:
         return number if self.whole else typed(number, up=not self.falling)
 
 
-def ample_s(workload: Workload) -> float:
-    """An iteration time that rules out no plan; no longer, since searches for direct links fail at
-    far longer ones.
-    """
-    return min(AMPLE * max(workload.bound_s, 1.0), NO_LIMIT)
-
-
 def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
     """Time bounds first, then caps of all parts together, of sites and channels, memory, losses and
     the core.
@@ -105,6 +97,23 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
         *_confidence(instance),
         *_shapes(instance),
     )
+
+
+def of_any_site(limit: NumericLimit) -> NumericLimit:
+    """The limit, which on the power of a site may give as much as it takes: how little there is now
+    says nothing.
+    """
+    return replace(limit, loosest=NO_LIMIT) if limit.key.startswith("site[") else limit
+
+
+def shorter_links(instance: Instance) -> tuple[float, ...] | None:
+    """Lengths of links that the optics of the instance reach, in place of its own; None where all
+    are reached.
+    """
+    reached_m = max(optic.reach_m for optic in instance.network.optics)
+    lengths_m = instance.network.link_reach_m
+    shorter_m = tuple(min(length_m, reached_m) for length_m in lengths_m)
+    return None if shorter_m == lengths_m else shorter_m
 
 
 def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
@@ -230,7 +239,7 @@ def _memory(instance: Instance) -> NumericLimit:
         key="cluster.gpu.hbm_gb",
         unit="GB",
         now=instance.cluster.gpu.hbm_gb,
-        loosest=NO_MEMORY_LIMIT_GB,
+        loosest=NO_LIMIT,
         used=lambda plan: instance.cluster.gpu.whole_gb(
             max(training.run.memory_gib for training in contents.running(plan)) * GIB
         ),

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from coopt.explain.answer import explain
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import families_of_design, family_of_plan
+from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
-from coopt.solving.reasons.designs import designs_of, with_design
-from coopt.solving.reasons.price_ranges import in_time, ranges_among, ranges_of, with_optics_of
-from coopt.solving.reasons.why import explain
 from tests.conftest import ask, example_count
+from tests.explain.changed import at_price, kept_free, moved, only, without
 from tests.solving.oracle import with_few_mappings
 from tests.solving.own_ends import twin_ported
-from tests.solving.reasons.changed import at_price, kept_free, moved, only
 
 HAIR, STEP = 1e-7, 1e-3
 
@@ -42,12 +40,13 @@ def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_ch
     else:
         assert found.runner_up is not None
         assert found.runner_up.value == plan.alternatives[0].objective.value
-        assert found.runner_up.regret == found.runner_up.value - found.value
+        assert found.runner_up.regret == pytest.approx(found.runner_up.value - found.value, abs=1e-8 * found.value)
     for rival in found.rivals:
-        plan = solve(only(instance, rival.part, rival.choice))
+        shorter = (without if rival.excluded else only)(instance, rival.part, rival.choice)
+        plan = solve(shorter)
         assert (rival.value, rival.design is None) == (plan.objective.value, plan.status == "infeasible")
         assert rival.why
-        assert rival.extra is None or rival.extra == rival.value - found.value
+        assert rival.extra is None or rival.extra == pytest.approx(rival.value - found.value, abs=1e-8 * found.value)
 
 
 @settings(max_examples=example_count(20, usual=2))
@@ -89,17 +88,6 @@ def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance:
             assert not _stays(at_price(instance, one.item, one.unit, one.low * (1 - STEP)), found)
         if one.high is not None:
             assert not _stays(at_price(instance, one.item, one.unit, one.high * (1 + STEP) + STEP), found)
-
-
-@settings(max_examples=example_count(150, usual=7))
-@given(st.one_of(with_few_mappings(), twin_ported(), twin_ported(planes=(1, 2))))
-def test_ranges_are_the_same_with_the_optics_of_every_network_listed(instance: Instance) -> None:
-    plan = solve(instance)
-    assume(plan.status == "optimal")
-    designs, chosen = with_design(designs_of(instance), *family_of_plan(instance, plan))
-    assert len(designs) == len(designs_of(instance))
-    everywhere = with_optics_of(designs, np.unique(designs.family[in_time(designs)]).tolist())
-    assert list(ranges_of(designs, chosen)) == list(ranges_among(everywhere, chosen))
 
 
 def test_a_plan_with_optics_that_are_not_worth_having_is_explained() -> None:

@@ -1,0 +1,305 @@
+"""An explanation in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from coopt.explain.labels import (
+    SAYINGS,
+    amount,
+    changes_of,
+    costs,
+    costs_more,
+    dearer_by,
+    label,
+    limit_name,
+    sentence,
+    uses,
+    with_unit,
+)
+from coopt.instance.errors import alternatives, counted
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.plan.explanation import (
+    Bound,
+    Explanation,
+    NextPlan,
+    PriceRange,
+    Relaxation,
+    Rival,
+    RunnerUp,
+)
+from coopt.plan.schema import Design, Plan
+
+SAME = "the same network"
+NO_BOUND = 1e4  # a bound so many times as loose is taken for none
+REGRETS = (
+    "Costs below are regrets: what a plan costs more than the best one, whatever prices come. Each"
+    " is measured from the best plans of the question as asked; where a bound is looser a plan may"
+    " cost less than they do."
+)
+REGRETS_OF_WAYS_OUT = (
+    "These costs are regrets, each measured from the best plans with the same change, so that they"
+    " do not compare."
+)
+
+
+def of_plan(instance: Instance, plan: Plan, value: float) -> str:
+    """What the plan is and what it is worth, without a full stop."""
+    kind = instance.objective.minimize
+    if instance.minimizes_regret:
+        return f"{REGRETS} The plan costs {amount(kind, value)}"
+    named = f", {label(plan.design)}," if plan.design else ""
+    return f"The plan{named} {costs(kind, value)}"
+
+
+def of_margins(instance: Instance) -> Iterator[str]:
+    """That what is kept free counts as taken."""
+    shares = {
+        workload.name: workload.time_margin
+        for workload in instance.workload
+        if workload.time_margin
+    }
+    if shares:
+        is_single = len(instance.workload) == 1
+        margins = [
+            f"{share:.1%}" + ("" if is_single else f" for {name}") for name, share in shares.items()
+        ]
+        yield f"Iteration times count with their margin on top: {', '.join(margins)}."
+    if instance.cluster.gpu.memory_margin:
+        yield (
+            f"Memory counts with the {instance.cluster.gpu.memory_margin:.1%} of a GPU's that stays"
+            " free."
+        )
+
+
+def with_tp_said(explanation: Explanation, plan: Plan) -> Explanation:
+    """The explanation, which says after its first sentence that TP groups may extend over several
+    HB domains.
+    """
+    opening, *remainder = explanation.sentences
+    addition = (
+        "No plan that keeps TP groups inside HB domains meets all bounds, so that here they may"
+        " extend over several."
+    )
+    return (
+        explanation.model_copy(update={"sentences": (opening, addition, *remainder)})
+        if plan.tp_across
+        else explanation
+    )
+
+
+def of_another_question(instance: Instance, plan: Plan) -> Iterator[str]:
+    """That a plan was made for another question than the one that it is explained for."""
+    if plan.instance.sha256 != instance.sha256:
+        replaced = plan.overrides.replaced
+        solved = f", solved with values replaced by --set: {replaced}" if replaced else ""
+        yield (
+            f"The plan answers another question, {plan.instance.name!r}{solved}; what follows holds"
+            " for the question as it stands here."
+        )
+
+
+def of_bound(
+    kind: ObjectiveKind,
+    share_of: float | None,
+    bound: Bound,
+    design: Design | None = None,
+    *,
+    optimal: bool = True,
+) -> Iterator[str]:
+    """Whether it binds, and what comes on either side; also as a share of such a value where there
+    is one.
+    """
+    saying, name = SAYINGS[kind], sentence(limit_name(bound.limit))
+    usage = "" if bound.used is None else f": the plan {_takes(bound)}"
+    if bound.without is None:
+        than = "" if optimal else f" than the {saying.best} within all bounds"
+        yield f"{name} does not bind{usage}, and no plan {saying.better}{than} {_gone(bound)}."
+    else:
+        price = dearer_by(kind, bound.without.extra, share_of)
+        yield f"{name} binds{usage}; {_gone(bound)} the {saying.best} plan {saying.does} {price}."
+        if bound.looser is not None:
+            at = with_unit(bound.looser.bound, bound.unit)
+            yield f"As it is loosened, at {at} {_next(kind, share_of, bound.looser, design)}."
+    if bound.tighter is not None:
+        at = with_unit(bound.tighter.bound, bound.unit)
+        yield f"Tighter, with {at}, {_next(kind, share_of, bound.tighter, design)}."
+    elif bound.step is not None and (bound.used or bound.step):
+        yield "No plan that keeps the other limits keeps a tighter one."
+
+
+def _next(
+    kind: ObjectiveKind, share_of: float | None, plan: NextPlan, design: Design | None
+) -> str:
+    """What the plan that takes over is, and what it costs."""
+    saying = SAYINGS[kind]
+    if design is not None and plan.design is not None:
+        subject = f"the {saying.best} design is {seen_from(design, plan.design)}: it"
+    else:
+        subject = f"the {saying.best} plan"
+    is_same = abs(plan.extra) <= abs(share_of or 0.0) * 1e-8
+    return f"{subject} {saying.same if is_same else costs_more(kind, plan.extra, share_of)}"
+
+
+def _gone(bound: Bound) -> str:
+    """How loose the bound was made at most; a core stays, however slow."""
+    assert bound.loosest is not None
+    if bound.unit == "Gbit/s":
+        return "at a rate near 0"
+    wide = max(bound.loosest, bound.bound) / max(min(bound.loosest, bound.bound), 1e-9)
+    return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
+
+
+def _takes(bound: Bound) -> str:
+    assert bound.used is not None
+    used, at = with_unit(bound.used, bound.unit), with_unit(bound.bound, bound.unit)
+    if bound.unit == "tokens/s":
+        return f"makes {used} and has to make {at}"
+    return f"{uses(bound.unit)} {used} of {at}"
+
+
+def seen_from(ours: Design, rival: Design) -> str:
+    """The other design, or what alone sets it apart."""
+    if rival == ours:
+        return f"{SAME} with another mapping"
+    if label(rival) != label(ours):
+        return label(rival)
+    if [tier.ends for tier in rival.fabric.tier] != [tier.ends for tier in ours.fabric.tier]:
+        return f"{SAME} with other optics"
+    if rival.fabric.nic != ours.fabric.nic:
+        return f"{label(rival)}, with {rival.fabric.nic.per_gpu} x {rival.fabric.nic.name} a GPU"
+    uplinks = "".join(
+        f", with {tier.uplinks_per_switch} uplinks a leaf" for tier in rival.fabric.tier[:1]
+    )
+    return f"{label(rival)}{uplinks}"
+
+
+def of_rival(kind: ObjectiveKind, share_of: float | None, rival: Rival) -> str:
+    """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
+    choice = (
+        f"{rival.part} without {rival.choice}"
+        if rival.excluded
+        else f"{rival.part} = {rival.choice} alone"
+    )
+    if rival.extra is None:
+        return f"{choice}: no plan keeps every limit; {rival.why}."
+    if not rival.extra:
+        return f"{choice}: the {SAYINGS[kind].best} plan {rival.told}."
+    return (
+        f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, share_of)}:"
+        f" {rival.told}."
+    )
+
+
+def of_runner_up(
+    kind: ObjectiveKind, share_of: float | None, design: Design | None, second: RunnerUp
+) -> str:
+    """What the next best plan costs more."""
+    both_known = design is not None and second.design is not None
+    named = f", {seen_from(design, second.design)}," if both_known else ""  # type: ignore[arg-type]
+    if not second.regret:
+        return f"The runner-up{named} {second.why}."
+    return f"The runner-up{named} {costs_more(kind, second.regret, share_of)}: {second.why}."
+
+
+def of_choices(explanations: Mapping[str, Explanation]) -> list[str]:
+    """What has to give at every choice first, then what is said of some, with these."""
+    choices_by_sentence: dict[str, list[str]] = {}
+    for choice, explanation in explanations.items():
+        for phrase in explanation.sentences[1:]:
+            choices_by_sentence.setdefault(phrase, []).append(choice)
+    everywhere = [
+        phrase
+        for phrase, choices in choices_by_sentence.items()
+        if len(choices) == len(explanations)
+    ]
+    of_some = [
+        f"With {alternatives(choices)}: {phrase[0].lower()}{phrase[1:]}"
+        for phrase, choices in choices_by_sentence.items()
+        if len(choices) < len(explanations)
+    ]
+    return everywhere + of_some
+
+
+def of_rest(untried: Sequence[str]) -> Iterator[str]:
+    """The choices of which it is not said what has to give."""
+    if untried:
+        names = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
+        yield (
+            f"What has to give was not sought for {counted(len(untried), 'other choice')}: {names}."
+        )
+
+
+def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
+    """What time did not suffice for; `within_s` where nobody set a limit."""
+    limit = "the time limit" if within_s is None else f"{within_s:g} s, which --time-limit replaces"
+    return f"Not answered within {limit}: {', '.join(untried)}."
+
+
+def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
+    """Which other GPUs do not help alone."""
+    if names:
+        yield f"None of these is enough alone, with all else as it is: {'; '.join(names)}."
+
+
+def of_no_prices(kind: ObjectiveKind) -> str:
+    """That prices have no ranges where they are weighed by time."""
+    return (
+        f"Ranges of prices are not worked out for objective.minimize = {kind!r}: with the plan's"
+        " time as the bound of its workload, objective.minimize = 'capex' finds within which"
+        " prices it stays the cheapest."
+    )
+
+
+def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bool = True) -> str:
+    """The price that has to move least to change the plan, of those answered where these are not
+    all.
+    """
+    ends = [
+        (price, end)
+        for price in ranges
+        for end in (price.low, price.high)
+        if end is not None and end > 0 and price.now > 0
+    ]
+    if not ends:
+        items = ", ".join(price.item for price in ranges)
+        return f"The plan stays the best whatever the price of {items}, one at a time."
+    price, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
+    taker = price.above if end >= price.now and end == price.high else price.below
+    best = f"the best plan is {seen_from(design, taker)}" if design and taker else ""
+    instead = best or ("the plan misses its limit" if design else "another plan is cheaper")
+    if end == price.now:
+        way = "rises" if end == price.high else "falls"
+        return (
+            f"Another plan costs the same: as soon as the price of {price.item} {way}, {instead}."
+        )
+    nearest = "The nearest price that" if is_all else "The nearest of the prices tried that"
+    way = "above" if end > price.now else "below"
+    return (
+        f"{nearest} changes the plan is that of {price.item}: {way} {end:,.6g} {price.unit}"
+        f" (now {price.now:,.6g}, {end / price.now - 1:+.1%}) {instead}."
+    )
+
+
+def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Which limits cannot be met together; a sentence for each reason, as each keeps every plan
+    out.
+    """
+    for conflict in conflicts:
+        if len(conflict) == 1:
+            yield (
+                f"{sentence(limit_name(conflict[0]))} alone rules out every plan, whatever the"
+                " other limits are."
+            )
+        else:
+            yield (
+                "No plan meets these limits together, whatever the others are:"
+                f" {', '.join(map(limit_name, conflict))}."
+            )
+
+
+def of_relaxation(kind: ObjectiveKind, way: Relaxation) -> str:
+    """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
+    subject = label(way.design) if way.design else f"the {SAYINGS[kind].best} plan"
+    outcome = f"{subject} then {costs(kind, way.value)}."
+    return " ".join([f"It is enough to set {changes_of(way)}: {outcome}", *way.notes])

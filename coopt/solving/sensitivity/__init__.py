@@ -1,1 +1,0 @@
-"""What would change a plan, whatever was asked: the changed question is solved again."""
