@@ -20,7 +20,7 @@ from typing import Any
 from rows import csv_text
 
 import coopt
-from coopt.columns.times import paces, unbounded
+from coopt.columns.times import bound_shares, unbounded
 from coopt.instance.schema import Instance
 from coopt.instance.texts import write_text
 from coopt.network.family import Family
@@ -203,7 +203,7 @@ def llama_s(gpus: int, taper: int, keys: dict[str, Any]) -> float:
         },
     )
     family = next(one for one in families(instance) if is_tapered(one, taper))
-    (pace,) = paces(instance, (family,), unbounded(instance, (family,), lambda site: None))
+    (pace,) = bound_shares(instance, (family,), unbounded(instance, (family,), lambda site: None))
     return float(pace[family.uplink_choices.index(family.down)]) * instance.workload[0].bound_s
 
 

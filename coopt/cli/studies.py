@@ -228,9 +228,9 @@ def calibrate(
     printed.
     """
     from coopt.validation.own_runs import measurements_of, table_of
-    from coopt.validation.settings import check_globs, sets_asked
+    from coopt.validation.settings import check_globs, sets_selected
 
-    sets = sets_asked(generation, precision, parameters, rows)
+    sets = sets_selected(generation, precision, parameters, rows)
     measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)

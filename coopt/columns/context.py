@@ -36,7 +36,7 @@ class DomainSet(FilledDomains):
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Families of networks that differ only in uplinks and in what mappings cannot see.
+    """Families of networks between which mappings differ only by the number of uplinks.
 
     `bundle` is that of `Family`, or 0 where it excludes no number of uplinks; `slow_times`
     likewise.
@@ -87,7 +87,7 @@ def context_left(family: Family, site: DomainSet) -> Context:
 def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     """Return how the NICs of a job are distributed over the leaves and pods of a family.
 
-    Layouts that no mapping can distinguish are represented by one of them.
+    Layouts that are equivalent for all mappings are represented by one of them.
 
     Parameters
     ----------

@@ -209,8 +209,9 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
 
 
 def degrees_up_to(workload: Workload, gpus: int) -> Ints:
-    """Return the (t, c, p, d) of `degrees` for all numbers of GPUs up to `gpus` that admit chunks
-    of layers; shape (n, 4).
+    """Return the (t, c, p, d) of `degrees` for every number of GPUs up to `gpus`; shape (n, 4).
+
+    Numbers of stages into which the layers cannot be divided are left out.
     """
     model, limits = workload.model, workload.mapping
     batches = np.array(_allowed(divisors(workload.global_batch), limits.dp), dtype=np.int64)

@@ -63,7 +63,7 @@ class NicLayout:
 
     @property
     def is_flat(self) -> bool:
-        """Whether nothing leaves a leaf, for a layout of numbers."""
+        """Whether no traffic leaves a leaf; for a layout of numbers only."""
         return bool(self.span >= self.domains + (self.room >= 0) and not self.pods)
 
     def take(self, rows: Any) -> NicLayout:

@@ -25,7 +25,7 @@ from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.perf.affine import AffineSeconds
@@ -45,7 +45,7 @@ def unbounded(
     Rows are dropped only where others are at least as fast at every number of uplinks, so that
     these pools are valid for every bound.
     """
-    without_bound = at_pace(instance, math.inf)
+    without_bound = with_scaled_bounds(instance, math.inf)
     choices = uplinks_by_context(families)
     feasible = feasible_by_size(without_bound, tuple(choices))
     domains = {domain.name: domain for domain in instance.network.hb_domains}
@@ -118,14 +118,14 @@ def _fastest_rows(
     return survivors, gated
 
 
-def paces(
+def bound_shares(
     instance: Instance,
     families: tuple[Family, ...],
     table: Columns,
     over: Collection[str] | None = None,
 ) -> tuple[Floats, ...]:
-    """For every family, the largest share of its bound that any workload takes, at each number of
-    uplinks.
+    """For every family and number of uplinks, the maximum over workloads of iteration time divided
+    by bound.
 
     Each workload runs its fastest mapping; the share is infinite where it has none. Shares never
     rise with uplinks. If `over` names workloads, only theirs count, and the share is infinite where

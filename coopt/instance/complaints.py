@@ -128,7 +128,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
 
 
 def _need(item: Mapping[str, Any]) -> str:
-    """Return what a value has to be."""
+    """Return the requirement that a value violates, in words."""
     kind, context = item["type"], item.get("ctx", {})
     if kind == "literal_error" and " or " not in context["expected"]:
         return f"needs {context['expected']}"

@@ -329,7 +329,7 @@ class Wan(Table):
 
     @property
     def name(self) -> str:
-        """`east - west`."""
+        """Name of the channels between two sites: `east - west`."""
         return " - ".join(self.between)
 
 

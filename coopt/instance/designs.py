@@ -57,8 +57,8 @@ class TierForm(Table):
 
 
 class Hall(NetworkHallRows):
-    """A hall with domains in order; switches stand amid what is connected below them, or in racks
-    of their own.
+    """A hall with domains in order; switches are placed in the middle of the equipment below them,
+    or in racks of their own.
     """
 
     racks_per_domain: Annotated[
@@ -66,7 +66,7 @@ class Hall(NetworkHallRows):
     ]
 
     def rack_of(self, domain: int) -> int:
-        """Return the rack of a domain; the middle one if it has several."""
+        """Return the number of the rack of a domain; of its middle rack if it has several."""
         return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
 
 

@@ -384,7 +384,7 @@ class Question(Table):
 
     @property
     def lists(self) -> dict[str, tuple[Any, ...]]:
-        """Every list that a network takes an entry of, by its key."""
+        """Every list of which a network uses one entry, by its key."""
         return {"cluster.gpus": self.cluster.gpus} | {
             f"network.{key}": getattr(self.network, key) for key in LISTS
         }

@@ -189,7 +189,9 @@ def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
 
 
 def domains_of(instance: Question, gpu: str) -> tuple[HbDomain, ...]:
-    """Return the HB domains that are sold with a GPU, or with any GPU."""
+    """Return the HB domains that can be bought with a GPU: those sold for it, and those sold for
+    any GPU.
+    """
     return tuple(
         domain for domain in instance.network.hb_domains if not domain.gpus or gpu in domain.gpus
     )

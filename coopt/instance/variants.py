@@ -250,8 +250,8 @@ def as_built(instance: Q) -> Q:
 
 
 def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
-    """Return the names of the rows of tables that keys number: sites, workloads, and channels by
-    their ends.
+    """Return the names of the rows of numbered tables: sites, workloads, and channels (by their
+    ends).
     """
     names = {
         "workload": tuple(row.name for row in instance.workload),
@@ -377,7 +377,7 @@ def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
     }
 
 
-def at_pace(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
+def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = None) -> Q:
     """Return the instance with every bound multiplied by `pace`, as seconds per iteration and at
     most `LONGEST_S`.
 

@@ -34,7 +34,7 @@ from coopt.perf.collectives import (
     Visits,
     all_to_all,
     forwards_at_once,
-    least_steps,
+    min_steps,
     steps,
     switched_share,
     tree_levels,
@@ -197,7 +197,7 @@ def sized_algorithms(
         Rows whose collectives are all-reduces, which can run on trees.
     """
     # `gather` already charges the minimum number of steps
-    fewest, crosses = least_steps(x, y), y > 1
+    fewest, crosses = min_steps(x, y), y > 1
     share = np.broadcast_to(np.asarray(share, dtype=np.float64), y.shape)
 
     def start_of(steps: Ints, exists: Bools = crosses) -> Floats:

@@ -88,7 +88,7 @@ def gather(
     x: Any,
     y: Any,
     kind: RingKind,
-    fewest: Any = None,
+    min_ranks: Any = None,
     *,
     summed: Any = False,
     sized: bool = False,
@@ -96,7 +96,7 @@ def gather(
     """Return the time of an all-gather or reduce-scatter of `data_bytes` (the whole tensor); the
     parameters are those of `gather_rates`.
     """
-    return gather_rates(links, x, y, kind, fewest, summed=summed, sized=sized).of(data_bytes)
+    return gather_rates(links, x, y, kind, min_ranks, summed=summed, sized=sized).of(data_bytes)
 
 
 def gather_rates(
@@ -104,7 +104,7 @@ def gather_rates(
     x: Any,
     y: Any,
     kind: RingKind,
-    fewest: Any = None,
+    min_ranks: Any = None,
     *,
     summed: Any = False,
     sized: bool = False,
@@ -120,7 +120,7 @@ def gather_rates(
     ----------
     kind
         Kind of traffic whose r the rail part is charged at.
-    fewest
+    min_ranks
         Ranks in the domain with the fewest, among which the data are divided along the rail; x if
         omitted.
     summed
@@ -135,10 +135,10 @@ def gather_rates(
     if summed is not False and np.any(links.sum_byte_s > byte_s):
         # the switches of a domain sum only for groups that lie within it
         byte_s = np.where(summed & (y == 1), links.sum_byte_s, byte_s)
-    across = (y - 1) / (y * (x if fewest is None else fewest) * links.rail)
+    across = (y - 1) / (y * (x if min_ranks is None else min_ranks) * links.rail)
     if kind in GRADIENTS and links.rail_reduces:
         across = across * switched_share(y, summed)
-    count = least_steps(x, y) if sized else steps(x, y)
+    count = min_steps(x, y) if sized else steps(x, y)
     start = np.where(x * y > 1, links.latency_s + links.step_s * count, 0.0)
     return GatherRates(kind, (x - 1) / (x * byte_s), across, start)
 
@@ -157,10 +157,10 @@ def steps(x: Any, y: Any) -> Any:
     where that takes fewer.
     """
     rings = (x - 1) + (y - 1)
-    return np.minimum(rings, 2 * least_steps(x, y))
+    return np.minimum(rings, 2 * min_steps(x, y))
 
 
-def least_steps(x: Any, y: Any) -> Any:
+def min_steps(x: Any, y: Any) -> Any:
     """Return the minimum number of steps: each step doubles the data of a rank, inside domains and
     then between them.
     """

@@ -143,8 +143,8 @@ class Iteration:
     def pieces(self) -> Pieces:
         """Return the affine functions whose maximum is the iteration time.
 
-        There is one for each combination of what limits overlapped traffic and which stage is the
-        bottleneck.
+        There is one for each combination of bottlenecks: compute or overlapped traffic, and the
+        slowest stage.
         """
         functions = self._functions
         kinds = kinds_of(functions.values())

@@ -156,8 +156,9 @@ def _put_off(
 ) -> tuple[StageLoad, ...]:
     """Stage contents under ZB-H1.
 
-    Every stage keeps as many micro-batches as the first one; from stage to stage one more of them
-    is kept only for gradients of weights, so that the last middle stage keeps the most.
+    Every stage keeps activations of as many micro-batches as the first stage. The later a stage,
+    the more of these wait only for their gradients of weights: one more per stage, so the last
+    middle stage keeps the most.
     """
     p, batches = (
         mappings.pp,

@@ -430,7 +430,7 @@ def one_network(
     design: Design | None = None,
     links: DirectLinks | None = None,
 ) -> Part:
-    """Return the only part of a plan, whose bill is the whole bill."""
+    """Build the only part of a plan with a single network; its bill is the bill of the plan."""
     return Part(
         name=NETWORK,
         design=design,

@@ -156,7 +156,9 @@ def _flown(
         for flows, routed in routed_flows(
             network.family, network.uplinks, demand(workload, run), choice
         ):
-            rounds[flows.kind, flows.collective, flows.flows, flows.turn].append((flows, routed))
+            rounds[flows.kind, flows.collective, flows.flows, flows.round_index].append(
+                (flows, routed)
+            )
     return list(rounds.values())
 
 
@@ -273,7 +275,9 @@ def _collective(
     bound = max(routed.bound for _, routed in of_planes)
     kind = CHARGED_AS.get(flows_of_plane.collective, flows_of_plane.collective)
     # two exchange as in a ring
-    load = charged.get((kind, flows_of_plane.flows, flows_of_plane.turn), charged[kind, "ring", 0])
+    load = charged.get(
+        (kind, flows_of_plane.flows, flows_of_plane.round_index), charged[kind, "ring", 0]
+    )
     rates = np.concatenate(
         [group_rates(flows.group, flow_rates(routed.hops)) for flows, routed in of_planes]
     )

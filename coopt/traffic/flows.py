@@ -32,8 +32,8 @@ class Stream:
     iteration.
 
     `group[i]` is the number of the ring, tree, all-to-all or pipeline of a flow. Arrays of shape
-    (flows,). Rounds of halving and doubling are sequential: round `turn` uses the distance 2^turn,
-    with the share `share` of the bytes that cross domains.
+    (flows,). Rounds of halving and doubling are sequential: round `round_index` uses the distance
+    2^round_index, with the share `share` of the bytes that cross domains.
     """
 
     kind: TrafficClass
@@ -44,7 +44,7 @@ class Stream:
     group: Ints
     size_bytes: Floats
     flows: Flows = "ring"
-    turn: int = 0
+    round_index: int = 0
     share: float = 1.0
 
     def take(self, rows: Bools) -> Stream:
@@ -277,9 +277,9 @@ def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
     for axis, size_bytes in ((1, volume.across_bytes), (2, volume.inside_bytes)):
         size = table.shape[axis]
         order, rounds = np.arange(size), range((size - 1).bit_length() if size_bytes else 0)
-        for turn in rounds if scatters else reversed(rounds):
-            peers = (order + 2**turn) % size if size & (size - 1) else order ^ 2**turn
-            share = ((size - 1) // 2**turn + 1) // 2 / (size - 1)
+        for round_index in rounds if scatters else reversed(rounds):
+            peers = (order + 2**round_index) % size if size & (size - 1) else order ^ 2**round_index
+            share = ((size - 1) // 2**round_index + 1) // 2 / (size - 1)
             yield Stream(
                 kind=volume.kind,
                 collective=volume.group,
@@ -289,7 +289,7 @@ def halving_streams(volume: Volume, table: Ints) -> Iterator[Stream]:
                 group=np.arange(table.size) // (table.size // len(table)),
                 size_bytes=np.full(table.size, size_bytes * share),
                 flows="halving",
-                turn=turn,
+                round_index=round_index,
                 share=share,
             )
 

@@ -36,16 +36,16 @@ class LeafFlows:
     `dst[i]`.
 
     `group[i]` is the number of the ring, tree or all-to-all; at most `per_nic` flows share a NIC in
-    one direction. `flows`, `turn` and `share` are those of their streams. Arrays of shape (flows,);
-    planes with equal flows are combined. What differs between these planes has shape (planes,
-    flows): GPU `src_gpu` sends `size_bytes` per iteration to `dst_gpu`, both through their NIC
-    number `adapter`.
+    one direction. `flows`, `round_index` and `share` are those of their streams. Arrays of shape
+    (flows,); planes with equal flows are combined. Values that differ between these planes have
+    shape (planes, flows): GPU `src_gpu` sends `size_bytes` per iteration to `dst_gpu`, both through
+    their NIC number `adapter`.
     """
 
     kind: TrafficClass
     collective: str
     flows: WayFlows
-    turn: int
+    round_index: int
     share: float
     planes: tuple[int, ...]
     src: Ints
@@ -60,7 +60,7 @@ class LeafFlows:
     @property
     def round(self) -> int:
         """Number of the round of halving and doubling, from 1; 0 for other algorithms."""
-        return self.turn + 1 if self.flows == "halving" else 0
+        return self.round_index + 1 if self.flows == "halving" else 0
 
 
 def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
@@ -71,7 +71,7 @@ def leaf_flows(family: Family, demand: TrafficDemand) -> Iterator[LeafFlows]:
     streams_by_flows: dict[tuple[str, str, str, int], list[Stream]] = {}
     for stream in demand.streams:
         streams_by_flows.setdefault(
-            (stream.kind, stream.collective, stream.flows, stream.turn), []
+            (stream.kind, stream.collective, stream.flows, stream.round_index), []
         ).append(stream)
     for streams in streams_by_flows.values():
         table, size_bytes = _pairs(streams, demand.active)
@@ -125,7 +125,7 @@ def _on_planes(
             kind=stream.kind,
             collective=stream.collective,
             flows=stream.flows,
-            turn=stream.turn,
+            round_index=stream.round_index,
             share=stream.share,
             planes=tuple(number for number, _ in planes),
             src=a,

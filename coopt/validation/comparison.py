@@ -312,7 +312,7 @@ def _offloads(row: Measurement) -> bool:
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:
-    """Return what a row leaves open about its memory."""
+    """Return, in words, what a row leaves open that its memory depends on; empty if nothing."""
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return (

@@ -1,5 +1,5 @@
-r"""Calibration by own runs, and which mapping to run next: the one whose measured time is expected
-to save most.
+r"""Calibration by own runs, and the choice of the next run: the mapping whose measured time is
+expected to save most.
 
 The logarithms of the times of mappings are assumed to be jointly normal with mean :math:`\mu` and
 covariance :math:`C = A \Sigma A^T + \sigma^2 I`: a common part through the parameters, and an
@@ -135,13 +135,13 @@ def own_calibration_of(
 
 
 def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) -> NextRun:
-    """Return what to run next for the question of `run`: its model, batch, GPUs and network with
-    any mapping.
+    """Return which mapping to run next for the question of `run`: its model, batch, GPUs and
+    network with any mapping.
 
     Parameters
     ----------
     measured
-        Runs with known times; those of the same question are certain.
+        Runs with known times; mappings of the same question among them are certain.
     """
     all_mappings, _ = mappings(run.workload, run.gpus)
     fits = all_mappings.take(memory_bytes(run.workload, all_mappings) <= run.gpu.hbm_gb * 1e9)

@@ -160,7 +160,7 @@ class Settings:
         return hardware_values(self.gpu(reference_of(generation)), precision, fit_set.parameters)
 
 
-def sets_asked(
+def sets_selected(
     generation: str | None, precision: str | None, parameters: str | None, rows: Sequence[str]
 ) -> tuple[FitSet, ...]:
     """Return the selected default sets, with other parameters or rows if given.

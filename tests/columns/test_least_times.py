@@ -17,7 +17,7 @@ from coopt.columns.table import full_bandwidth
 from coopt.columns.times import FEW, table_times_s, unbounded, uplinks_by_context
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import Workload
 from coopt.network.space import families
 from coopt.perf.mapping import RECOMPUTE, Mappings
@@ -140,7 +140,7 @@ def test_the_fastest_row_is_found_among_those_that_are_looked_at(dp_mode: str) -
     asked = uplinks_by_context(every)
     found = table_times_s(table, 0, asked)
     assert found.keys() == asked.keys()
-    (workload,), device = at_pace(instance, math.inf).workload, instance.cluster.gpu
+    (workload,), device = with_scaled_bounds(instance, math.inf).workload, instance.cluster.gpu
     source, domains = feasible_mappings(workload, device, 64), {family.hb.name: family.hb for family in every}
     for context, uplinks in asked.items():
         rows, _ = in_time(source, device, domains[context.site.hb], context.site, full_bandwidth([context]))

@@ -14,7 +14,7 @@ from coopt.explain import gpus as other_gpus
 from coopt.explain.gpus import other_number, possible_counts, with_gpus
 from coopt.instance.changes import with_part
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace, with_value
+from coopt.instance.variants import with_scaled_bounds, with_value
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver, UnprovenError
@@ -27,7 +27,7 @@ from tests.solving.test_days import days, enumerated, interrupted
 def tight(draw: st.DrawFn) -> Instance:
     """Small clusters that fail often, with bounds that are met by some or by none."""
     instance = draw(interrupted())
-    return at_pace(instance, draw(st.sampled_from([1.0, 0.7, 0.4, 0.2])))
+    return with_scaled_bounds(instance, draw(st.sampled_from([1.0, 0.7, 0.4, 0.2])))
 
 
 @settings(max_examples=example_count(60, usual=5))

@@ -13,7 +13,7 @@ from coopt.columns.flows import Groups
 from coopt.network.schedules.textbook import Tree, two_trees
 from coopt.perf.affine import Algorithms, Reciprocals
 from coopt.perf.algorithms import sized_algorithms, starts_per_byte
-from coopt.perf.collectives import LinkRates, gather, least_steps, switched_share, tree_levels
+from coopt.perf.collectives import LinkRates, gather, min_steps, switched_share, tree_levels
 
 
 def groups(stride: int, members: int) -> Groups:
@@ -114,7 +114,7 @@ def written_out(
         passed = (n - 1) / n * size
         found["one ring"] = taking(max(passed / links.hb_byte_s, passed / x * across["ring"]), n - 1)
     if y > 2:
-        halved = taking(inside_s + (y - 1) / y * size / x * across["halving"], int(least_steps(x, y)))
+        halved = taking(inside_s + (y - 1) / y * size / x * across["halving"], int(min_steps(x, y)))
         found["halving"] = halved
         if summed and y > 3:
             chain_s = size / links.hb_byte_s if x > 1 else 0.0

@@ -13,7 +13,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of
 from coopt.plan.store import decided
@@ -163,7 +163,7 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
     front = coopt.pareto(instance, points=3)
     assert len(front.points) > 1
     for point in front.points:
-        found = coopt.solve(at_pace(instance, point.pace)).objective.value
+        found = coopt.solve(with_scaled_bounds(instance, point.pace)).objective.value
         assert found == pytest.approx(point.cost.of("capex"), rel=1e-9)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.report.faults import faults_report
@@ -104,7 +104,7 @@ def test_cost_never_falls_as_bounds_get_tighter_or_margins_grow(
     instance: Instance, factor: float, margin: str | None
 ) -> None:
     if margin is None:
-        other = at_pace(instance, factor)
+        other = with_scaled_bounds(instance, factor)
     else:
         other = Instance.model_validate(instance.model_dump(by_alias=True) | {"margin": {"time": 1 / factor - 1}})
     assert value(other) >= value(instance) * (1 - 1e-12)

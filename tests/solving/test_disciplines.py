@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.columns.times import paces, unbounded
+from coopt.columns.times import bound_shares, unbounded
 from coopt.network.space import families
 from coopt.plan.store import read_plan
 from coopt.verifier.training.iteration import model_flop_per_token
@@ -68,5 +68,5 @@ def test_a_network_like_that_of_llama_3_keeps_the_published_time(gpus: int) -> N
     asked = coopt.load(ROOT / "instances" / "llama3-405b-16k.toml", keys | {"workload.0.max_iteration_time_s": bound_s})
     wide = [one for one in families(asked) if one.pods is not None and one.active == one.hb.size]
     like = next(one for one in wide if one.pods.l == 7 * one.pods.w and one.down in one.uplink_choices)
-    (pace,) = paces(asked, (like,), unbounded(asked, (like,), lambda site: None))
+    (pace,) = bound_shares(asked, (like,), unbounded(asked, (like,), lambda site: None))
     assert pace[like.uplink_choices.index(like.down)] <= 1

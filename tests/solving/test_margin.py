@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from coopt.instance.catalog import entries
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace, of_phase, within, without_margin
+from coopt.instance.variants import of_phase, with_scaled_bounds, within, without_margin
 from coopt.report.notes import margin_note
 from coopt.report.words import amount
 from coopt.solving.answer import solve, value_without_margin
@@ -126,8 +126,8 @@ def test_margins_stay_with_questions_that_follow():
         ],
     )
     assert of_phase(instance, 0).workload[0].bound_s == pytest.approx(2.0 / 1.1)
-    assert at_pace(instance, 3.0).workload[0].bound_s == pytest.approx(3.0 / 1.1)
-    assert of_phase(at_pace(instance, 3.0), 0).workload[0].bound_s == pytest.approx(6.0 / 1.1)
+    assert with_scaled_bounds(instance, 3.0).workload[0].bound_s == pytest.approx(3.0 / 1.1)
+    assert of_phase(with_scaled_bounds(instance, 3.0), 0).workload[0].bound_s == pytest.approx(6.0 / 1.1)
     assert within(instance.workload[0], 0.5).bound_s == 0.5
     again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
     assert again == instance

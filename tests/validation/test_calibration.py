@@ -15,7 +15,7 @@ from coopt.validation.comparison import loss_of
 from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.fitting import fitted_settings, minimise
 from coopt.validation.runs import run_of
-from coopt.validation.settings import Settings, check_globs, sets_asked
+from coopt.validation.settings import Settings, check_globs, sets_selected
 
 HOPPER = FitSet(generation="hopper", parameters=("gemm", "kernel_s"))
 ONE_SHARE = FitSet(generation="hopper", parameters=("gemm",))
@@ -132,14 +132,14 @@ def test_few_rows_leave_parameters_near_what_they_are_held_to(rows):
 
 
 def test_without_wishes_every_default_set_is_fitted():
-    assert sets_asked(None, None, None, ()) == published_facts().fit
+    assert sets_selected(None, None, None, ()) == published_facts().fit
 
 
 def test_wishes_narrow_the_sets():
-    (asked,) = sets_asked("hopper", "fp8", "gemm, hbm", ("dgxc-*",))
+    (asked,) = sets_selected("hopper", "fp8", "gemm, hbm", ("dgxc-*",))
     assert (asked.parameters, asked.rows) == (("gemm", "hbm"), ("dgxc-*",))
-    assert [asked.precision for asked in sets_asked("blackwell", None, None, ())] == ["16-bit", "fp8", "fp4"]
-    (other,) = sets_asked("cdna3", "16-bit", None, ())
+    assert [asked.precision for asked in sets_selected("blackwell", None, None, ())] == ["16-bit", "fp8", "fp4"]
+    (other,) = sets_selected("cdna3", "16-bit", None, ())
     assert other.generation == "cdna3"
 
 
@@ -157,7 +157,7 @@ def test_wishes_narrow_the_sets():
 )
 def test_wishes_that_cannot_be_met_are_refused(words, says):
     with pytest.raises(InstanceError) as refused:
-        sets_asked(*words, ())
+        sets_selected(*words, ())
     assert says in str(refused.value)
 
 

@@ -10,7 +10,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.plan.contents import running
 from coopt.plan.evaluation import PlanEvaluation
 from coopt.report.plan import given_plan_report
@@ -88,7 +88,7 @@ def test_dearer_switches_cost_what_the_plan_has_of_them(kind: str) -> None:
 def test_bounds_that_the_plan_misses_are_reported(kind: str) -> None:
     instance, plan = solved(kind)
     slowest = max(one.run.iteration_time_s / one.run.bound_s for one in running(plan))
-    found = coopt.evaluate_plan(at_pace(instance, slowest * 0.9), plan)
+    found = coopt.evaluate_plan(with_scaled_bounds(instance, slowest * 0.9), plan)
     assert found.value == pytest.approx(plan.objective.value, rel=1e-9)
     missed = [check for check in found.limits if not check.ok]
     assert any(check.name.startswith("time, ") and check.value > check.limit for check in missed)
@@ -112,7 +112,7 @@ def test_a_fleet_in_phases_at_two_sites_is_worked_out() -> None:
     assert found.value == pytest.approx(plan.objective.value, rel=1e-9)
     assert [one.of for one in found.figures if one.name == "iteration time"] == [one.label for one in running(plan)]
     assert all(check.ok for check in found.limits)
-    missed = coopt.evaluate_plan(at_pace(instance, 0.5), plan)
+    missed = coopt.evaluate_plan(with_scaled_bounds(instance, 0.5), plan)
     assert {check.name for check in missed.limits if not check.ok} == {
         f"time, {one.label}" for one in running(plan) if one.run.iteration_time_s > one.run.bound_s / 2
     }
@@ -147,7 +147,7 @@ def test_purchases_of_phases_follow_prices() -> None:
 
 def test_a_plan_that_builds_nothing_is_refused() -> None:
     instance, _ = solved("phased")
-    none = coopt.solve(at_pace(instance, 1e-3))
+    none = coopt.solve(with_scaled_bounds(instance, 1e-3))
     with pytest.raises(InstanceError, match="the plan is infeasible and builds nothing"):
         coopt.evaluate_plan(instance, none)
 

@@ -26,7 +26,7 @@ BATCH = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Coupling:
-    """What islands are compared by: prices, also in all `price_scenarios`, limits, and counted
+    """Comparison of islands: by prices, also in all `price_scenarios`, by limits, and by counted
     products.
     """
 
@@ -86,8 +86,8 @@ class Coupling:
         return np.asarray(np.ceil(domains * racks_per_domain[hb]))
 
     def usage(self, units: Floats, gpus: Ints, racks: Floats, core_ports: Ints) -> Usage:
-        """Return what options are compared by (n rows): GPUs, core ports, sums and racks where they
-        count, and units.
+        """Return the usage by which options are compared (n rows): GPUs, core ports, sums and racks
+        where they count, and units.
         """
         instance = self.market.instance
         columns = [gpus.astype(np.float64)]
@@ -99,7 +99,7 @@ class Coupling:
         return np.stack(columns, axis=1), units, self.joins(units)
 
     def of_islands(self, islands: Islands) -> Usage:
-        """Return what islands are compared by."""
+        """Return the usage of islands, as `usage` does for options."""
         sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
         return self.usage(
             islands.units, islands.gpus, self.racks(sites.hb, sites.domains), islands.core_links

@@ -240,7 +240,7 @@ def _rows(
 
 
 def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
-    """Return the numbers of a wiring, in the order of the last of `COLUMNS`."""
+    """Return the fields of a wiring as numbers, in the order of the last of `COLUMNS`."""
     return (
         wiring.tiers,
         wiring.leaves,

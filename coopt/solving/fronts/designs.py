@@ -26,7 +26,7 @@ import pyomo.core as pyo
 
 from coopt.availability.uptime import HOUR_S
 from coopt.columns.table import Columns
-from coopt.columns.times import paces, unbounded
+from coopt.columns.times import bound_shares, unbounded
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
@@ -207,7 +207,7 @@ def all_designs(
     if instance.availability:
         paced = interrupted_paces(instance, families, table, check, over)
     else:
-        paced = zip(families, paces(instance, families, table, over), strict=True)
+        paced = zip(families, bound_shares(instance, families, table, over), strict=True)
     for family, design_paces in paced:
         choices_in_limits = _within_limits(instance, family)
         is_possible = np.isfinite(design_paces[: len(choices_in_limits)])

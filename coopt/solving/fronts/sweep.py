@@ -15,7 +15,7 @@ from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.requirements import require_billed, require_one_network
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import at_pace, inside_first
+from coopt.instance.variants import inside_first, with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.network.space import families
 from coopt.perf.mapping import Ints
@@ -184,7 +184,7 @@ def _answering(point: FrontPoint, question: Instance, over: tuple[str, ...] | No
     """
     if point.plan is None or point.solved_at is None:
         return point
-    point_id = identity(at_pace(question, min(point.solved_at, LONGEST_S), over))
+    point_id = identity(with_scaled_bounds(question, min(point.solved_at, LONGEST_S), over))
     return point.model_copy(update={"plan": point.plan.model_copy(update={"instance": point_id})})
 
 
@@ -317,7 +317,8 @@ def _answer(sweep: _Sweep) -> Front:
     designs = all_designs(instance, all_families, table, run.check_clock, sweep.moving)
     if designs is None:
         return sweep.front(
-            "infeasible", solve(at_pace(instance, math.inf, sweep.moving), top=1).explanation
+            "infeasible",
+            solve(with_scaled_bounds(instance, math.inf, sweep.moving), top=1).explanation,
         )
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
     if sweep.slowest is None and instance.availability is not None:
@@ -398,7 +399,7 @@ def _point(
     instance, interrupted = sweep.run.instance, sweep.run.instance.availability is not None
     # so that a bound at this pace is one that the design meets
     pace = float(designs.pace[design]) * (ROUNDED if interrupted else ROUND_UP)
-    question = at_pace(instance, pace, sweep.moving)
+    question = with_scaled_bounds(instance, pace, sweep.moving)
     family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
     answer = written_out(question, recomputed(question, table, family, uplinks), prove(pace), table)
     assert answer.objective.gap is not None, "a bound of at least 0 leaves a gap"

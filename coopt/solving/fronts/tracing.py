@@ -21,7 +21,7 @@ import numpy as np
 from coopt.instance.changes import ample_s, own_time
 from coopt.instance.numerics import REORDERED, SEARCHED
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.perf.mapping import Floats
 from coopt.plan.contents import running
@@ -205,7 +205,7 @@ class Tracing:
         return max(pairs, key=lambda pair: _open_area(*pair), default=None)
 
     def _at(self, pace: float) -> Instance:
-        return at_pace(self.instance, min(pace, LONGEST_S), self.over)
+        return with_scaled_bounds(self.instance, min(pace, LONGEST_S), self.over)
 
     def _solved(self, pace: float) -> Step | None:
         """The cheapest plan of a pace, put among the steps; None where there is none."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace, with_tp
+from coopt.instance.variants import with_scaled_bounds, with_tp
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 from coopt.report.fronts.text import front_report
@@ -43,7 +43,7 @@ def least(instance: Instance, pace: float) -> float:
     """What a plan costs at least whose bounds on days are so many times as long."""
     moving = [one.name for one in instance.workload if one.calendar]
     try:
-        return enumerated(at_pace(instance, pace, moving))
+        return enumerated(with_scaled_bounds(instance, pace, moving))
     except TooManyError:
         assume(False)
         raise
@@ -88,7 +88,7 @@ def _check_days(instance: Instance, front: Front) -> None:
         assert sorted(point.workload_days) == sorted(moving)
         if point.plan is not None:
             assert point.solved_at is not None
-            verdict = coopt.verify(at_pace(asked_by(front, instance), point.solved_at, moving), point.plan)
+            verdict = coopt.verify(with_scaled_bounds(asked_by(front, instance), point.solved_at, moving), point.plan)
             assert verdict.accepted, [check for check in verdict.checks if not check.ok]
         runs = {run.name: run for _, run in point.runs}
         for one in instance.workload:

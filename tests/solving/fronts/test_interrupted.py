@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.network.parts import cost_of, within_limits
 from coopt.solving.fronts.tracing import evenly
 from tests.conftest import example_count
@@ -55,7 +55,7 @@ def _pace(instance: Instance, built: object, uplinks: int, w: int, time_s: float
     workload = instance.workload[w]
     if not workload.calendar:
         return time_s / workload.bound_s
-    mean = promised(at_pace(instance, 1.0), built, uplinks, workload)  # type: ignore[arg-type]
+    mean = promised(with_scaled_bounds(instance, 1.0), built, uplinks, workload)  # type: ignore[arg-type]
     if instance.availability is None or instance.availability.confidence is None:
         return time_s / workload.bound_s / mean if mean > 1e-9 else math.inf
     low, high = time_s / workload.bound_s, 1e6
@@ -68,7 +68,7 @@ def _pace(instance: Instance, built: object, uplinks: int, w: int, time_s: float
 
 
 def _in_time(instance: Instance, built: object, uplinks: int, w: int, time_s: float, pace: float) -> bool:
-    moved = at_pace(instance, pace)
+    moved = with_scaled_bounds(instance, pace)
     workload = moved.workload[w]
     share = promised(moved, built, uplinks, workload) if workload.calendar else 1.0  # type: ignore[arg-type]
     return bool(time_s <= workload.bound_s * share)

@@ -14,7 +14,7 @@ import coopt
 from coopt.columns.context import context_of
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.network.part_networks import families_of_design
 from coopt.plan.claims import Progress, SolverReport, Timing
 from coopt.plan.couplings import one_network
@@ -46,7 +46,7 @@ def pairs(front: Front) -> list[tuple[float, float]]:
 
 def as_plan(instance: Instance, front: Front, point: FrontPoint) -> tuple[Instance, Plan]:
     """A point as the plan of the instance with its bounds at the pace of the point."""
-    asked = at_pace(instance, point.pace)
+    asked = with_scaled_bounds(instance, point.pace)
     report = SolverReport(
         formulation="front",
         name="HiGHS",
@@ -103,10 +103,10 @@ def test_every_point_is_a_plan_that_the_verifier_accepts(instance: Instance, poi
 def test_a_point_costs_what_the_search_finds_for_its_bounds(instance: Instance) -> None:
     front = coopt.pareto(instance, 3)
     for point in front.points:
-        plan = coopt.solve(at_pace(instance, point.pace))
+        plan = coopt.solve(with_scaled_bounds(instance, point.pace))
         assert plan.objective.value == pytest.approx(point.best.objective.value, rel=1e-9)
     assume(front.points)
-    just_faster = coopt.solve(at_pace(instance, front.points[0].pace * (1 - 1e-9)))
+    just_faster = coopt.solve(with_scaled_bounds(instance, front.points[0].pace * (1 - 1e-9)))
     assert just_faster.status == "infeasible"
 
 

@@ -13,7 +13,7 @@ import coopt
 from coopt.instance.errors import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
-from coopt.instance.variants import at_pace
+from coopt.instance.variants import with_scaled_bounds
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
@@ -85,9 +85,9 @@ def test_every_point_is_a_plan_of_its_pace(traced: tuple[Instance, Front]) -> No
         assert point.plan is not None
         assert point.solved_at is not None
         assert point.pace <= point.solved_at * (1 + 1e-12)
-        verdict = coopt.verify(at_pace(instance, point.solved_at), point.plan)
+        verdict = coopt.verify(with_scaled_bounds(instance, point.solved_at), point.plan)
         assert verdict.accepted, [check for check in verdict.checks if not check.ok]
-        again = coopt.solve(at_pace(instance, point.pace))
+        again = coopt.solve(with_scaled_bounds(instance, point.pace))
         assert again.objective.value == pytest.approx(point.cost.of(front.kind), rel=1e-9)
 
 
@@ -95,8 +95,8 @@ def test_points_fall_in_cost_and_end_with_the_fastest_and_the_cheapest(traced: t
     instance, front = traced
     values = [point.cost.of(front.kind) for point in front.points]
     assert all(after < before for before, after in pairwise(values))
-    assert coopt.solve(at_pace(instance, front.points[0].pace * (1 - 2 * SEARCHED))).status == "infeasible"
-    assert coopt.solve(at_pace(instance, 1e5)).objective.value == pytest.approx(values[-1], rel=1e-9)
+    assert coopt.solve(with_scaled_bounds(instance, front.points[0].pace * (1 - 2 * SEARCHED))).status == "infeasible"
+    assert coopt.solve(with_scaled_bounds(instance, 1e5)).objective.value == pytest.approx(values[-1], rel=1e-9)
     within = [point.cost.of(front.kind) for point in front.points if point.pace <= 1]
     assert within[-1] == pytest.approx(coopt.solve(instance).objective.value, rel=1e-9)
 
@@ -126,10 +126,10 @@ def test_the_bound_of_one_workload_moves_alone() -> None:
 
 
 def test_bounds_of_phases_move_too() -> None:
-    slower = at_pace(asked("phased"), 2.0)
+    slower = with_scaled_bounds(asked("phased"), 2.0)
     assert slower.phase[0].workloads[0].max_iteration_time_s == 4.0
     assert slower.workload[0].max_iteration_time_s == 2.0
-    assert at_pace(asked("phased"), 2.0, over=[]) == asked("phased")
+    assert with_scaled_bounds(asked("phased"), 2.0, over=[]) == asked("phased")
 
 
 def test_a_workload_that_is_not_there_is_refused() -> None:
