@@ -41,8 +41,8 @@ def whole_flows(count: Floats, links: Any) -> Floats:
 
 
 def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
-    """Number of flows on the busiest link, exceeded with a probability below 1 - `SURE`, where each
-    flow takes a random path.
+    """Number of flows on the busiest link, not exceeded with probability `SURE`, where each flow
+    takes a random path.
     """
     rates, rate = _numbered(
         np.asarray(links, dtype=np.float64)

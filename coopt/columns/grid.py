@@ -327,8 +327,9 @@ def _combined(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> Mappings:
 
 @lru_cache(maxsize=1 << 10)
 def _grid(columns: tuple[tuple[Any, ...], ...]) -> Ints:
-    """Return every combination of the values of columns (a pair takes two); shape (len(STYLES),
-    n).
+    """Return every combination of the values of columns; shape (len(STYLES), n).
+
+    A column of pairs fills two rows.
     """
     counts = [len(values) for values in columns]
     if not all(counts):

@@ -181,7 +181,8 @@ def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
     """Return the factor that makes objectives comparable between choices with different batches.
 
     A time per iteration is multiplied by the iterations of the whole training if its tokens are
-    given, else relative to the fewest tokens per iteration; 1 for other objectives.
+    given, else by the iterations needed per token of small-batch training. The factor is 1 for
+    other objectives.
     """
     workload = instance.workload[0]
     iterations_for_one = workload.tokens_for_one / workload.tokens_per_iteration

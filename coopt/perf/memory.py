@@ -89,10 +89,10 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
 
 
 def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any) -> Any:
-    """Layers times micro-batches whose activations are in GPU memory.
+    """Return layers times micro-batches whose activations are in GPU memory.
 
-    Of offloaded activations these are the layer in work, one in transfer, and those whose gradients
-    of weights are still to be computed.
+    With offloading these are the activations kept on the GPU, and of the offloaded ones the current
+    layer, one layer in transfer, and those whose gradients of weights are still to be computed.
     """
     if not mappings.offload_percent.any():
         return activation_layers

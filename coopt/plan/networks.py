@@ -158,10 +158,10 @@ class DesignComparison(Record):
     """Comparison of a design with a network of a plan.
 
     `kinds` are those of the lines in both sums: equipment in use, without spare parts. The design
-    costs `more_usd` more than the network (less if negative), a share `more` of its cost;
-    `more_per_end_point` is that share per end point. They are None if nothing has a price in both.
-    `notes` state what the sums exclude, differences in end points, and what to order differently
-    for the design.
+    costs `more_usd` more than the network (less if negative), or the share `more` of the network's
+    cost; `more_per_end_point` is that share per end point. They are None if nothing has a price in
+    both. `notes` state what the sums exclude, differences in end points, and what to order
+    differently for the design.
     """
 
     network: ComparedNetwork

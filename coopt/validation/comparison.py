@@ -312,7 +312,9 @@ def _offloads(row: Measurement) -> bool:
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:
-    """Return, in words, what a row leaves open that its memory depends on; empty if nothing."""
+    """Return, in words, the unpublished recomputation or offloading that the memory of a row
+    depends on.
+    """
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return (

@@ -259,7 +259,7 @@ class Market:
         )
 
     def islands(self, builds: Builds, uplinks: Ints) -> Islands:
-        """Return the islands that result from builds with that many uplinks."""
+        """Return the islands of builds with the given numbers of uplinks."""
         network, sites, shapes = (
             self.instance.network,
             builds.sites,
