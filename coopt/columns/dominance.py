@@ -184,7 +184,7 @@ def beaten_options(
 
 
 def _at_most(rivals: Floats, options: Floats) -> Bools:
-    """For each rival and option: whether the rival is larger in no column."""
+    """For each pair of rival and option: whether the rival is at most as large in every column."""
     no_larger = np.ones((len(rivals), len(options)), dtype=np.bool_)
     for rival_column, option_column in zip(rivals.T, options.T, strict=True):
         no_larger &= rival_column[:, None] <= option_column
@@ -192,7 +192,7 @@ def _at_most(rivals: Floats, options: Floats) -> Bools:
 
 
 def _within(rivals: Bools, options: Bools) -> Bools:
-    """For each rival and option: whether the option has every column that the rival has."""
+    """For each pair of rival and option: whether the option has every column that the rival has."""
     within = np.ones((len(rivals), len(options)), dtype=np.bool_)
     for rival_column, option_column in zip(
         np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True

@@ -255,8 +255,9 @@ class Blocks:
     steps: Any
 
     def pairs(self, sm_count: int, start: int) -> Any:
-        """Count pairs of a query and a key, including idle time, where each block loses `start`
-        keys per kernel.
+        """Return the time of all kernels, measured in pairs of a query and a key.
+
+        It includes idle multiprocessors and `start` keys that each block loses per kernel.
         """
         start_keys = self.steps * start
         # docs/model.md, Kernels: the last wave is half full on average, and a kernel has at least

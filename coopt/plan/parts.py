@@ -174,7 +174,7 @@ class Item(Record):
         )
 
     def bought_in(self, year: float) -> Self:
-        """Return the line as in the bill of all phases."""
+        """Return the line with its year of purchase, as in the bill of all phases."""
         return self.model_copy(update={"year": year, "item": f"{self.item}, {year:.10g}"})
 
 

@@ -87,7 +87,9 @@ class Builds:
 
 @dataclass(frozen=True, kw_only=True)
 class OpticChoice:
-    """One optic per level; on fewer than `tiers` tiers the choice equals another one."""
+    """One optic per level; in networks with fewer than `tiers` tiers the choice equals an earlier
+    one.
+    """
 
     levels: tuple[Optic, ...]
     tiers: int
