@@ -395,7 +395,7 @@ class Question(Table):
         several.
         """
         phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}
-        return phases or {"cluster.gpus": self.cluster.gpus[0]}
+        return phases or {"cluster.gpus": self.cluster.most_gpus}
 
     @property
     def losses(self) -> dict[Lost, float]:

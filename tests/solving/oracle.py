@@ -48,7 +48,7 @@ def instances(draw: st.DrawFn, most: int = 128) -> Instance:
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16, 32]), min_size=1, max_size=2, unique=True))
     rates = draw(st.lists(st.sampled_from([100, 400]), min_size=1, max_size=2, unique=True))
     table = question(
-        cluster__gpus=draw(st.one_of(st.just(gpus), st.just([gpus, gpus // 2]))),
+        cluster__gpus=draw(st.sampled_from([gpus, [gpus, gpus // 2], [gpus // 2, gpus]])),
         workload=[_workload(draw, w, gpus) for w in range(draw(st.integers(1, 2)))],
         network={
             "hb_domains": domains,

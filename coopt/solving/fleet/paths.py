@@ -194,7 +194,7 @@ def _of_workloads(question: Instance, names: Collection[str]) -> Instance | None
 def sizes_of(question: Instance) -> tuple[int, ...]:
     """GPUs that an island may have in a phase, as far as compute alone can tell."""
     if question.sharing.mode == "time":
-        return question.cluster.gpus
+        return tuple(sorted(set(question.cluster.gpus)))
     (workload,) = question.workload
     table = quick_degrees(workload, question.cluster.gpu, question.cluster.most_gpus)
     return tuple(np.unique(table.prod(axis=1)).tolist())
