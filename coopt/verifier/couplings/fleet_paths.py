@@ -198,7 +198,7 @@ class IslandPaths:
     def _demand(self, t: int, name: str) -> PhaseDemand:
         workloads = self._fleet.workloads_in(t, name)
         question = self._fleet.questions[t].model_copy(update={"workload": workloads})
-        gpu_counts = [self._fleet.gpus(t)]
+        gpu_counts = sorted(set(self._fleet.questions[t].cluster.gpus))
         if question.sharing.mode == "partition":
             (workload,) = workloads
             sizes = mapping_sizes(workload, self._fleet.gpus(t))
