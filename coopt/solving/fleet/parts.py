@@ -234,14 +234,24 @@ def useful(data: ChoiceData) -> Ints:
 
 
 def slopes_of(data: ChoiceData) -> Slopes:
-    """How much bills rise with a unit of each product, at least and at most, in whichever outlook.
+    """How much bills rise with a unit of each product, at least and at most, at any prices that
+    count: those of every outlook, and the listed ones, at which the budget holds.
 
     A unit needed in a phase may be bought in it or before, so it adds no more than the least first
     price so far. One less is needed: of the purchases so far the last can be smaller, which saves
     no less than the least last price.
+
+    An option that dominates another one by these slopes may replace it in every choice: condition 3
+    of `coopt.columns.dominance` holds at each of the prices by itself, so that neither the
+    objective of an outlook nor what the budget bounds grows. Slopes of the outlooks alone would not
+    do: what is cheapest in one of them may be over the budget at the listed prices, where the
+    option that it would have removed is not.
     """
+    price_lists = data.products_by_outlook
+    if data.budget is not None or not price_lists:
+        price_lists = (*price_lists, data.products)
     min_usd, max_usd = np.full(len(data.products), np.inf), np.zeros(len(data.products))
-    for products in data.products_by_outlook or (data.products,):
+    for products in price_lists:
         for p in range(len(products)):
             chain = data.chain(p)
             min_usd[p] = min(min_usd[p], *(products[q].slopes[0] for q in chain))
