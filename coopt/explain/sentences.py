@@ -286,16 +286,19 @@ def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:
     out.
     """
     for conflict in conflicts:
-        if len(conflict) == 1:
+        names = ", ".join(map(limit_name, conflict))
+        if len(conflict) > 1 and len(conflicts) == 1:
+            yield (
+                "No plan meets these limits together, even without the others; leaving out any one"
+                f" of them lets some plan in: {names}."
+            )
+        elif len(conflict) == 1:
             yield (
                 f"{sentence(limit_name(conflict[0]))} alone rules out every plan, whatever the"
                 " other limits are."
             )
         else:
-            yield (
-                "No plan meets these limits together, whatever the others are:"
-                f" {', '.join(map(limit_name, conflict))}."
-            )
+            yield f"No plan meets these limits together, whatever the others are: {names}."
 
 
 def of_relaxation(kind: ObjectiveKind, way: Relaxation) -> str:
