@@ -140,6 +140,17 @@ class Trials:
         s_byte = replace(r, **unslowed_s_byte).mapped(lambda seconds: seconds[self.load[pairs]])
         return self.rows.times_s(self.row[pairs], s_byte)
 
+    def all_times_s(self, uplinks: Ints) -> Floats:
+        """Iteration times (s) of all pairs with that many uplinks per view."""
+        k, n = len(self.byte_s), len(self.rows.site)
+        if len(self.row) != k * n:
+            return self.times_s(uplinks, np.arange(len(self.row)))
+        # every row is tried on every view, so that no row is copied for each of them
+        r = self.loads.reciprocals(self.byte_s[self.load_view], uplinks[self.load_view])
+        s_byte = r.mapped(lambda seconds: seconds[self.load].reshape(k, n))
+        times_s = self.rows.pieces.at(self.rows.algorithms.charged(s_byte))
+        return np.broadcast_to(times_s, (k, n)).ravel()
+
     def enough_uplinks(self) -> Ints:
         """Number of uplinks in each view beyond which more uplinks make nothing faster."""
         enough = np.ones(len(self.byte_s), dtype=np.int64)
@@ -154,18 +165,20 @@ class Trials:
         bound with less.
         """
         pairs = np.arange(len(self.row))
-        times_s = self.times_s(limit, pairs)
+        times_s = self.all_times_s(limit)
         pairs, times_s = pairs[times_s <= self.rows.bound_s], times_s[times_s <= self.rows.bound_s]
         fastest_pairs = pairs[_fastest(self.view[pairs], times_s)]
         uplinks = self._bisected(np.ones_like(limit), limit, fastest_pairs)
         goal = np.maximum(uplinks - 1, 1)
-        pairs = pairs[(uplinks > 1)[self.view[pairs]]]
-        fewer = self._bisected(np.ones_like(limit), goal, pairs[self.in_time(goal, pairs)])
+        early = self.all_times_s(goal) <= self.rows.bound_s
+        fewer = self._bisected(
+            np.ones_like(limit), goal, np.flatnonzero(early & (uplinks > 1)[self.view])
+        )
         return np.where(fewer > 0, fewer, uplinks)
 
     def fastest_rows(self, uplinks: Ints) -> Ints:
         """Return the fastest row of each non-empty view with that many uplinks."""
-        return self.row[_fastest(self.view, self.times_s(uplinks, np.arange(len(self.row))))]
+        return self.row[_fastest(self.view, self.all_times_s(uplinks))]
 
     def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
         """Minimum number of uplinks from `low` on with which one of the pairs of each view meets
