@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.errors import InstanceError
+from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds, with_tp
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 from coopt.report.fronts.text import front_report
 from coopt.report.tables import rendered
-from coopt.solving.fronts.tracing import PATIENCE, TOLERANCE, Step, Tracing
+from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing
 from coopt.solving.resolves import Resolver
 from tests.conftest import example_count, question
 from tests.solving.fleet_oracle import TooManyError, enumerated
@@ -73,7 +74,7 @@ def test_the_cheapest_plans_of_even_dates_are_those_of_enumeration(instance: Ins
         return
     first, last, asked = front.points[0].pace, front.points[-1].pace, asked_by(front, instance)
     assert len(front.points) <= 4
-    assert math.isinf(least(asked, first * (1 - 2 * TOLERANCE)))
+    assert math.isinf(least(asked, first * (1 - 2 * SEARCHED)))
     for date in np.linspace(first, last, 3).tolist():
         assert worth(front, date) == pytest.approx(least(asked, date), rel=1e-9)
     slow = 1e5 if instance.availability is None else PATIENCE * first
