@@ -226,7 +226,7 @@ def test_what_is_not_known_of_another_question_says_why_and_nothing_of_the_old_o
     browser.find_element("id", "file").send_keys(str(other))
     until(browser, "return document.getElementById('front').innerText.includes('compares bills')")
     settled(browser)
-    until(browser, "return document.getElementById('why').textContent.includes('design costs less')")
+    until(browser, "return document.getElementById('why').textContent.includes('plan costs less')")
     assert browser.execute_script("return document.getElementById('chart') === null")
 
 

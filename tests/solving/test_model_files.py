@@ -162,12 +162,7 @@ def test_a_program_within_limits_that_nothing_meets_is_infeasible(tmp_path: Path
     instance = ask(limits={"capex_usd": 1.0})
     plan = coopt.solve(instance)
     assert plan.status == "infeasible"
-    file = tmp_path / "model.lp"
-    file.write_text(model_lp(instance, plan), "utf-8")
-    h = highspy.Highs()
-    h.setOptionValue("output_flag", False)
-    h.readModel(str(file))
-    h.run()
+    h = read_again(model_lp(instance, plan), "lp", tmp_path)
     assert h.getModelStatus() == highspy.HighsModelStatus.kInfeasible
 
 

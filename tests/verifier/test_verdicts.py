@@ -62,7 +62,7 @@ def check_doubted(asked: Instance, claim: Plan, rival: float, said: str) -> None
     assert said in verdict_headline(verdict)
     assert verdict_headline(verdict).endswith(f"rests on {SOLVERS_WORD}.")
     (source,) = (str(check.recomputed) for check in verdict.checks if check.name == "bound-source")
-    assert source.startswith(f"undecided: a design at {rival:,.2f}")
+    assert source.startswith(f"undecided: a design worth {rival:,.2f} with ")
     assert verdict.undecided is not None
     assert verdict.undecided.value == rival
     page = PageCase(instance=asked, plan=claim, verdict=verdict, origin=ORIGIN)
