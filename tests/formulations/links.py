@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, pairwise, permutations
 from typing import Any
 
@@ -100,11 +101,12 @@ def highest_pace(demand: Any, links: dict[tuple[int, int], int]) -> float:
     lp.a_matrix_.index_ = np.array([n for column in columns for n, _ in column], dtype=np.int32)
     lp.a_matrix_.value_ = np.array([value for column in columns for _, value in column])
     h = highspy.Highs()
-    # HiGHS refuses another number of threads than the first one of a process
+    # HiGHS refuses another number of threads than the first one of a thread, which is new here
     for name, setting in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
         h.setOptionValue(name, setting)
     h.passModel(lp)
-    assert h.run() == highspy.HighsStatus.kOk
+    with ThreadPoolExecutor(1) as fresh:
+        assert fresh.submit(h.run).result() == highspy.HighsStatus.kOk
     return float(h.getSolution().col_value[0])
 
 
