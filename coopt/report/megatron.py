@@ -5,8 +5,9 @@ refuses.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
@@ -28,7 +29,7 @@ out.
 PRECISIONS: dict[str, tuple[Argument, ...]] = {
     "bf16": (("--bf16",),),
     "fp16": (("--fp16",),),
-    "fp8": (("--bf16",), ("--fp8-format", "hybrid")),
+    "fp8": (("--bf16",), ("--fp8-format", "hybrid"), ("--fp8-recipe", "tensorwise")),
     "fp4": (("--bf16",), ("--fp4-format", "e2m1")),
 }
 SWITCHED = frozenset(
@@ -75,7 +76,7 @@ def model_arguments(workload: Workload) -> Iterator[Argument]:
     model, dense = workload.model, workload.model.dense_layers
     latent, grouped = bool(model.kv_rank), model.kv_heads < model.heads
     windowed = bool(model.window) and model.window_layers == model.layers
-    rope = bool(model.extra_predictions or latent)
+    positions = "rope" if model.extra_predictions or latent else None
     yield from _given(
         {
             "--num-layers": model.layers,
@@ -87,8 +88,12 @@ def model_arguments(workload: Workload) -> Iterator[Argument]:
             "--swiglu": model.gated,
             "--untie-embeddings-and-output-weights": not model.tied_embeddings,
             "--mtp-num-layers": model.extra_predictions or None,
-            "--position-embedding-type": "rope" if rope else None,
+            "--position-embedding-type": "none" if model.mamba_layers else positions,
             "--num-attention-heads": model.heads,
+            "--mamba-num-heads": model.mamba_heads or None,
+            "--mamba-head-dim": model.mamba_head_dim or None,
+            "--mamba-num-groups": model.mamba_groups or None,
+            "--mamba-state-dim": model.mamba_state or None,
         }
     )
     multi_latent: dict[str, Value] = {
@@ -107,15 +112,22 @@ def model_arguments(workload: Workload) -> Iterator[Argument]:
         "--window-size": f"{model.window},0" if windowed else None,
     }
     yield from _given(multi_latent if latent else ordinary)
-    yield "--attention-backend", workload.options.attention
+    # FlashAttention 2 wants queries and values of one size, which only cuDNN does without.
+    fused = latent and workload.options.attention == "flash"
+    yield "--attention-backend", "fused" if fused else workload.options.attention
     pattern = f"([0]*{dense}+[1]*{model.layers - dense})"
     experts: dict[str, Value] = {
         "--num-experts": model.experts,
         "--moe-router-topk": model.top_k,
+        "--moe-router-pre-softmax": model.top_k == 1,
+        "--moe-router-num-groups": model.expert_groups or None,
+        "--moe-router-group-topk": model.top_groups or None,
         "--moe-ffn-hidden-size": model.ffn,
         "--moe-token-dispatcher-type": "alltoall",
         "--moe-shared-expert-intermediate-size": model.shared_ffn or None,
-        "--moe-layer-freq": pattern if dense else None,
+        "--moe-layer-freq": pattern if dense and not model.mamba_layers else None,
+        "--moe-latent-size": model.expert_latent or None,
+        "--moe-grouped-gemm": True,  # times and memory are of one activation for all experts
     }
     yield from _given(experts if model.experts else {})
     yield from PRECISIONS[workload.precision]
@@ -135,6 +147,8 @@ def mapping_arguments(
             "--context-parallel-size": mapping.cp,
             "--expert-model-parallel-size": mapping.ep if model.experts else None,
             "--expert-tensor-parallel-size": expert_tp if model.experts else None,
+            # Megatron-LM has biases of experts only where each is whole.
+            "--disable-bias-linear": model.experts > 0 and expert_tp > 1,
             "--use-tp-pp-dp-mapping": not pp_last,
         }
     )
@@ -205,10 +219,14 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
     layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
     fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers_missing = mapping.pp * fullest - layers
+    sizes = _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
+    if split.workload.model.mamba_layers:
+        # A pattern that begins with - would be taken for an argument of its own.
+        yield (f"--hybrid-layer-pattern={_pattern(split.workload.model, sizes)}",)
+        return
     # A shorter first or last stage has arguments of its own, but not with chunks, nor if the last
     # has no layer.
     if layers_missing and (mapping.interleave > 1 or fewer == fullest):
-        sizes = _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
         yield (
             "--pipeline-model-parallel-layout",
             _layout(sizes, split.workload.model.extra_predictions),
@@ -252,6 +270,20 @@ def _layout(sizes: list[int], predictions: int) -> str:
     return text + "t" * last_size + "m" * predictions + "L"
 
 
+def _pattern(model: Transformer, sizes: Sequence[int]) -> str:
+    """The layers of a hybrid in Megatron-LM's letters, each kind spread evenly, chunks apart by |,
+    and behind / each layer that predicts a further token.
+    """
+    feed_forward = "E" if model.experts else "-"
+    counts = Counter({"M": model.mamba_layers, "*": model.with_attention, "-": model.dense_layers})
+    counts[feed_forward] += model.with_ffn - model.dense_layers
+    places = [((i + 0.5) / n, letter) for letter, n in counts.items() for i in range(n)]
+    letters = [letter for _, letter in sorted(places)]
+    ends = accumulate(sizes)
+    chunks = ["".join(letters[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    return "/".join(["|".join(chunks), *[f"*{feed_forward}"] * model.extra_predictions])
+
+
 def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM stops at or has no switch for, each with what it needs."""
     model = workload.model
@@ -262,12 +294,11 @@ def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
         for name, field in type(mapping).model_fields.items()
         if name not in SWITCHED and (value := getattr(mapping, name)) != field.default
     }
+    parts = model.mamba_layers + model.with_attention + model.with_ffn
     reasons = {
-        f"mamba_layers = {model.mamba_layers}: pretrain_mamba.py takes an order of layers, needs a"
-        " model without": bool(model.mamba_layers),
+        f"layers = {model.layers} have {parts} mixers and feed-forward parts, needs one for each in"
+        " a hybrid": model.mamba_layers > 0 and parts != model.layers,
         **unswitched,
-        f"tp = {mapping.tp} does not divide kv_heads = {model.kv_heads}, needs a plan with a"
-        " mapping.tp that does": not model.kv_rank and model.kv_heads % mapping.tp > 0,
         f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
         f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
         f"ep = {mapping.ep} with precision 'fp16', needs 'bf16'": workload.precision == "fp16"
@@ -303,11 +334,11 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         f"slowdown = {options.slowdown:g}: the plan counts on stragglers": options.slowdown > 1.0,
         f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say which"
         " with --window-size and --window-attn-skip-freq": 0 < model.window_layers < model.layers,
-        f"experts work on {model.expert_latent} columns: releases that have it take"
-        " --moe-latent-size": bool(model.expert_latent),
         "the plan counts full attention, where pretrain_gpt.py leaves out what comes later": (
             not model.causal
         ),
+        f"layers of each kind are spread evenly: {model.name} has an order of its own for"
+        " --hybrid-layer-pattern": bool(model.mamba_layers),
         f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor"
         " caps it": model.capacity != 1.0,
         "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do"
@@ -344,7 +375,7 @@ def _kept_in_more_bits(workload: Workload) -> str:
 def megatron_script(
     instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
 ) -> str:
-    """A bash script with the arguments of pretrain_gpt.py; what it is called with comes behind them
+    """A bash script with the arguments of Megatron-LM; what it is called with comes behind them
     (docs/exports.md).
 
     Raises
@@ -367,26 +398,31 @@ def megatron_script(
     ]
     if complaints:
         raise InstanceError(f"{reason} (Megatron-LM)" for reason in complaints)
-    ranks = rank_table(split)
+    return launch_script(instance.name, split, run.mapping)
+
+
+def launch_script(name: str, split: RankGrid, mapping: MappingChoice) -> str:
+    """The script of a workload with a mapping that Megatron-LM does not refuse."""
+    ranks, hybrid = rank_table(split), bool(split.workload.model.mamba_layers)
     lines = [
         "#!/usr/bin/env bash",
-        *_comments(instance, split, run.mapping, ranks),
+        *_comments(name, split, mapping, ranks),
         "set -euo pipefail",
-        *_environment(split, run.mapping),
+        *_environment(split, mapping),
         "arguments=(",
         *_lines(model_arguments(split.workload)),
-        *_lines(mapping_arguments(split, run.mapping, pp_last=ranks.pp_last)),
+        *_lines(mapping_arguments(split, mapping, pp_last=ranks.pp_last)),
         ")",
-        *_launch(split, ranks),
+        *_launch(split, ranks, "pretrain_hybrid.py" if hybrid else "pretrain_gpt.py"),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _comments(
-    instance: Instance, split: RankGrid, mapping: MappingChoice, ranks: RankTable
+    name: str, split: RankGrid, mapping: MappingChoice, ranks: RankTable
 ) -> Iterator[str]:
-    name = " ".join(f"{instance.name}, workload {split.workload.name}".split())
-    yield f"# {name}: Megatron-LM on {split.ranks} GPUs, {_in_domains(split)}, DP {mapping.dp}."
+    title = " ".join(f"{name}, workload {split.workload.name}".split())
+    yield f"# {title}: Megatron-LM on {split.ranks} GPUs, {_in_domains(split)}, DP {mapping.dp}."
     yield (
         "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations"
         " as arguments."
@@ -408,6 +444,8 @@ def _environment(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products"
             " they run behind"
         )
+    if mapping.offload_percent:
+        yield "export NVTE_CPU_OFFLOAD_V1=1  # activations are offloaded, and no weights"
     if split.workload.options.transport != "rdma":
         yield f"export NCCL_IB_DISABLE=1  # transport {split.workload.options.transport}"
     if split.workload.options.collectives == "in-network":
@@ -419,7 +457,7 @@ def _lines(arguments: Iterable[Argument]) -> Iterator[str]:
         yield f"  {shlex.join(argument)}"
 
 
-def _launch(split: RankGrid, ranks: RankTable) -> Iterator[str]:
+def _launch(split: RankGrid, ranks: RankTable, program: str) -> Iterator[str]:
     """By torchrun where rank i is on GPU i, else a task for each line of the rank file."""
     if ranks.in_place:
         yield (
@@ -431,7 +469,7 @@ def _launch(split: RankGrid, ranks: RankTable) -> Iterator[str]:
             ' "$gpus_per_host" \\'
         )
         yield '  --node-rank "${NODE_RANK:-0}" --master-addr "${MASTER_ADDR:-localhost}" \\'
-        yield '  --master-port "${MASTER_PORT:-29500}" pretrain_gpt.py "${arguments[@]}" "$@"'
+        yield f'  --master-port "${{MASTER_PORT:-29500}}" {program} "${{arguments[@]}}" "$@"'
         return
     yield (
         "# Ranks do not follow the order of GPUs: start a task for each line of `coopt export"
@@ -443,4 +481,4 @@ def _launch(split: RankGrid, ranks: RankTable) -> Iterator[str]:
         ' "${RANKS:-ranks.csv}")'
     )
     yield "export CUDA_VISIBLE_DEVICES"
-    yield 'exec python pretrain_gpt.py "${arguments[@]}" "$@"'
+    yield f'exec python {program} "${{arguments[@]}}" "$@"'

@@ -308,7 +308,7 @@ def _offloads(row: Measurement) -> bool:
     GPU memory cannot be predicted.
     """
     recipe = recomputed_of(row)
-    return recipe is not None and recipe.offloads
+    return row.offload_percent is None and recipe is not None and recipe.offloads
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:

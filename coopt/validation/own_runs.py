@@ -41,6 +41,7 @@ LISTED = re.compile(
     r"^(?:\[?\w+\]?:)?\s*(\w+): ([^\s#]+)\s*$"
 )  # the configuration that NeMo prints, as YAML
 PADDED = re.compile(r"padded vocab \(size: \d+\).*\(new size: (\d+)\)")
+SHARE = re.compile(r"\d(?:\.\d+)?")
 WORLD = re.compile(r"using world size: (\d+)")
 
 WARM_UP = 2  # iterations that load, compile and fill caches; judgement
@@ -80,6 +81,9 @@ OTHERS = (
     "recompute_granularity",
     "activations_checkpoint_granularity",
     "recompute_modules",
+    "sequence_parallel",
+    "fine_grained_activation_offloading",
+    "activation_offload_fraction",
     "use_distributed_optimizer",
     "use_torch_fsdp2",
     "use_megatron_fsdp",
@@ -94,11 +98,11 @@ OTHERS = (
 KNOWN = frozenset((*COUNTS, *OTHERS))
 NOTHING = ("None", "null", "False", "false", "~", "")
 SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_params": "3"}
-RECOMPUTED = {
-    "core_attn": "selective",
-    "layernorm,moe_act": "norm+act",
-    "layernorm,moe": "norm+ffn",
+BESIDE_NORMS = {
+    "norm+act": frozenset({"moe_act", "mla_up_proj"}),
+    "norm+ffn": frozenset({"moe", "mlp"}),
 }
+"""Modules that are recomputed beside norms, by kind; which of them a model has differs."""
 
 
 def measurements_of(
@@ -392,6 +396,11 @@ def _split_cells(arguments: Mapping[str, str]) -> Cells:
         cells["zero"] = "1" if "use_distributed_optimizer" in arguments else "0"
     if "overlap_moe_expert_parallel_comm" in arguments:
         cells["ep_overlap"] = "1"
+    if "world_size" in arguments:
+        offloads = "fine_grained_activation_offloading" in arguments
+        share = arguments.get("activation_offload_fraction", "1") if offloads else "0"
+        cells["sequence_parallel"] = "1" if "sequence_parallel" in arguments else "0"
+        cells["offload_percent"] = f"{100.0 * float(share):g}" if SHARE.fullmatch(share) else share
     return cells
 
 
@@ -413,8 +422,12 @@ def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
     )
     if word != "selective":
         return {"recompute": word or "none"}
-    modules = ",".join(re.findall(r"\w+", arguments.get("recompute_modules", "core_attn")))
-    return {"recompute": RECOMPUTED.get(modules, modules)}
+    names = re.findall(r"\w+", arguments.get("recompute_modules", "core_attn"))
+    if names == ["core_attn"]:
+        return {"recompute": "selective"}
+    others = {*names} - {"layernorm"}
+    kinds = [kind for kind, modules in BESIDE_NORMS.items() if others <= modules]
+    return {"recompute": kinds[0] if kinds and "layernorm" in names else "+".join(names)}
 
 
 def _printed_cells(text: str) -> Cells:

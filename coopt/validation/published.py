@@ -60,6 +60,8 @@ class Measurement:
     micro_batch: int | None = None
     global_batch: int | None = None
     zero: int | None = None
+    sequence_parallel: int | None = None
+    offload_percent: int | None = None
     ep_overlap: int | None = None
     nic_gbps_per_gpu: float | None = None
     tflops_per_gpu: float | None = None
@@ -104,7 +106,15 @@ COLUMNS = {field.name: str(field.type) for field in fields(Measurement)}
 NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
-MAY_BE_ZERO = ("zero", "experts", "topk", "ep", "ep_overlap")
+MAY_BE_ZERO = (
+    "zero",
+    "experts",
+    "topk",
+    "ep",
+    "sequence_parallel",
+    "offload_percent",
+    "ep_overlap",
+)
 SMALLEST, LARGEST = 1e-12, 1e15
 UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
 

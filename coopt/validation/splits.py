@@ -76,12 +76,11 @@ def split_of(
         micro_batches=m,
         interleave=_interleave(row, model, p, assumptions),
         recompute=_recompute(row, assumptions),
-        sequence_parallel=t > 1
-        and (stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()),
+        sequence_parallel=t > 1 and _splits_norms(row, stack),
         zero=_zero(row, stack, p, assumptions),
         expert_tp=etp,
         inside=ranks_inside((t, c, d, p), size),
-        offload_percent=recipe.offload_percent if (recipe := recomputed_of(row)) else 0,
+        offload_percent=_offload_percent(row),
     )
 
 
@@ -205,6 +204,25 @@ def _named_kind(cell: str) -> Recompute:
     if any(part not in kinds for part in parts):
         raise UnusableError(f"recomputation {cell!r} is not known")
     return max((kinds[part] for part in parts), key=BY_COST.index)
+
+
+def _splits_norms(row: Measurement, stack: SoftwareStack) -> bool:
+    """Whether norms are split over TP ranks: as the row states, else as its software does."""
+    if row.sequence_parallel is not None:
+        return row.sequence_parallel > 0
+    return stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()
+
+
+def _offload_percent(row: Measurement) -> int:
+    """Return the share of activations (%) in the host's memory: as the row states, else by its
+    recipe.
+    """
+    if row.offload_percent is None:
+        recipe = recomputed_of(row)
+        return recipe.offload_percent if recipe else 0
+    if row.offload_percent > 100:
+        raise UnusableError(f"offload_percent {row.offload_percent} is no share of activations")
+    return row.offload_percent
 
 
 def recomputed_of(row: Measurement) -> RecomputeFact | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -94,9 +95,23 @@ def test_what_splits_no_hybrid_is_said() -> None:
     assert all(words in said for words in ("32 heads", "8 groups", "8 layers", "(cp = 1)"))
 
 
-def test_a_hybrid_is_solved_verified_and_not_exported_to_megatron() -> None:
+def test_a_hybrid_is_solved_verified_and_exported_to_megatron() -> None:
     (asked,) = question()["workload"]
     here = ask(workload=[asked | {"model": small_model(**HYBRID), "max_iteration_time_s": 5.0}])
     plan = accepted(here)
-    with pytest.raises(InstanceError, match=r"mamba_layers = 3: pretrain_mamba.py "):
-        megatron_script(here, plan)
+    script = megatron_script(here, plan)
+    assert "pretrain_hybrid.py" in script
+    (pattern,) = re.findall(r"--hybrid-layer-pattern=(\S+)", script)
+    chunks = pattern.strip("'").split("|")
+    mapping = plan.workloads[0].mapping
+    assert len(chunks) == mapping.pp * mapping.interleave
+    assert sorted("".join(chunks)) == sorted("MMM*----")
+    assert "spread evenly" in script
+
+
+def test_layers_of_two_parts_are_not_exported_to_megatron() -> None:
+    (asked,) = question()["workload"]
+    model = small_model(**HYBRID | {"ffn_layers": 8})
+    here = ask(workload=[asked | {"model": model, "max_iteration_time_s": 5.0}])
+    with pytest.raises(InstanceError, match=r"layers = 8 have 12 mixers and feed-forward parts, needs one"):
+        megatron_script(here, accepted(here))

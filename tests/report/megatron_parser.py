@@ -89,7 +89,8 @@ def check_rules(args: argparse.Namespace, world: int) -> None:
     assert args.global_batch_size % (args.micro_batch_size * d) == 0
     assert sum(stage_layers(args)) == args.num_layers
     assert args.num_attention_heads % t == 0
-    assert (args.num_query_groups if args.group_query_attention else args.num_attention_heads) % t == 0
+    kv_heads = args.num_query_groups if args.group_query_attention else args.num_attention_heads
+    assert kv_heads % t == 0 or t % kv_heads == 0
     assert c == 1 or args.seq_length % (2 * c) == 0
     assert args.max_position_embeddings >= args.seq_length
     if args.num_layers_per_virtual_pipeline_stage or chunks_of(args) > p:
@@ -101,6 +102,9 @@ def check_rules(args: argparse.Namespace, world: int) -> None:
     assert args.bf16 != args.fp16
     assert not (args.fp8_format and args.fp4_format)
     assert (args.recompute_granularity == "full") == bool(args.recompute_method and args.recompute_num_layers)
+    recomputed = {*(args.recompute_modules or ())}
+    assert not (args.fp8_format and recomputed & {"moe_act", "layernorm"}) or args.fp8_recipe not in (None, "delayed")
+    assert "moe_act" not in recomputed or args.moe_grouped_gemm
     assert not args.offload_modules or args.fine_grained_activation_offloading
     assert "attn_proj" not in (args.offload_modules or ()) or "core_attn" in args.offload_modules
     assert args.num_experts or not {"expert_fc1", "moe_act"} & {*(args.offload_modules or ())}
@@ -116,6 +120,8 @@ def _check_experts(args: argparse.Namespace, world: int) -> None:
     assert args.num_experts % x == 0
     assert world % (x * t * p) == 0
     assert not (args.fp16 and x > 1)
+    assert t == 1 or not args.disable_bias_linear  # store_false: False where it is given
+    assert args.moe_router_topk > 1 or args.moe_router_pre_softmax
     assert args.moe_layer_freq is None or len(args.moe_layer_freq) == args.num_layers
     if args.use_tp_pp_dp_mapping and p > 1:
         assert world // (x * t * p) == world // (args.tensor_model_parallel_size * p * args.context_parallel_size)

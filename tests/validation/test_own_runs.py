@@ -54,6 +54,7 @@ def test_two_iterations_and_one_still_say_something(read):
 
 def test_switches_of_megatron_become_columns(read):
     selective = {"recompute_granularity": "selective"}
+    offloading = {"fine_grained_activation_offloading": True}
     for switches, column, value in (
         ({"group_query_attention": False, "num_query_groups": 1}, "kv_heads", None),
         ({"use_distributed_optimizer": False}, "zero", 0),
@@ -64,12 +65,35 @@ def test_switches_of_megatron_become_columns(read):
         ({"recompute_granularity": "full"}, "recompute", "full"),
         (selective, "recompute", "selective"),
         (selective | {"recompute_modules": ["layernorm", "moe_act"]}, "recompute", "norm+act"),
+        (selective | {"recompute_modules": ["layernorm"]}, "recompute", "norm+act"),
+        (selective | {"recompute_modules": ["layernorm", "moe_act", "mla_up_proj"]}, "recompute", "norm+act"),
+        (selective | {"recompute_modules": ["layernorm", "moe", "mlp"]}, "recompute", "norm+ffn"),
+        (selective | {"recompute_modules": ["mla_up_proj", "mlp"]}, "recompute", "mla_up_proj+mlp"),
+        ({"sequence_parallel": True}, "sequence_parallel", 1),
+        ({"sequence_parallel": False}, "sequence_parallel", 0),
+        ({"activation_offload_fraction": 0.4}, "offload_percent", 0),
+        (offloading, "offload_percent", 100),
+        (offloading | {"activation_offload_fraction": 0.4}, "offload_percent", 40),
     ):
         assert getattr(read(megatron(**switches)), column) == value
     switches = {"expert_tensor_parallel_size": 1, "overlap_moe_expert_parallel_comm": True}
     experts = read(megatron(num_experts=8, moe_ffn_hidden_size=14336, **switches))
     assert (experts.experts, experts.topk, experts.ffn, experts.ep_overlap) == (8, 2, 14336, 1)
     assert "ETP=1" in experts.notes
+
+
+def test_what_a_log_states_of_a_mapping_is_predicted(read):
+    switches = {"fine_grained_activation_offloading": True, "activation_offload_fraction": 0.4}
+    row = read(megatron(sequence_parallel=False, recompute_granularity=None, **switches), gpu="H100")
+    split = run_of(row).split
+    assert (split.sequence_parallel, split.offload_percent) == (False, 40)
+    assert run_of(read(megatron(sequence_parallel=True), gpu="H100")).split.sequence_parallel
+
+
+def test_a_share_that_is_none_is_refused(read):
+    switches = {"fine_grained_activation_offloading": True, "activation_offload_fraction": "most"}
+    with pytest.raises(InstanceError, match="offload_percent = 'most'"):
+        read(megatron(**switches))
 
 
 def test_sentences_before_the_first_iteration_fill_gaps(read):
