@@ -13,10 +13,7 @@ from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 
 KNOBS = {"dp_mode": "stale-1", "tp_sync_fraction": 0.5}
-ALIKE: dict[str, Any] = {
-    "workload__0__options": KNOBS,
-    "limits": {"power_mw": 1.0, "capex_usd": 1e7, "racks": 1000},
-}
+ALIKE: dict[str, Any] = {"workload__0__options": KNOBS, "limits": {"power_mw": 1.0, "capex_usd": 1e7, "racks": 1000}}
 FEW: dict[str, Any] = {
     "cluster__gpus": 16,
     "workload__0__global_batch": 16,

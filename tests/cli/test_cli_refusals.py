@@ -78,11 +78,7 @@ CHANGES = {
         "network.nics[0].usd: is missing, needs a value, or extends",
     ),
     "name-twice": ('"cx7-400g"', '["cx7-400g", "cx7-400g"]', "network.nics: name 'cx7-400g' appears twice"),
-    "no-ports": (
-        '"cx7-400g"',
-        '"cx8-800g"',
-        "network.nics: no switch has ports of a NIC's rate (800 Gbit/s)",
-    ),
+    "no-ports": ('"cx7-400g"', '"cx8-800g"', "network.nics: no switch has ports of a NIC's rate (800 Gbit/s)"),
     "nan": ("time_s = 1.0", "time_s = nan", "workload[0].max_iteration_time_s = nan: needs a finite number"),
     "infinite": ("time_s = 1.0", "time_s = inf", "workload[0].max_iteration_time_s = inf: needs a finite number"),
     "overflow": ("time_s = 1.0", "time_s = 1e999", "workload[0].max_iteration_time_s = inf: needs a finite number"),
@@ -354,10 +350,7 @@ workloads = [{{ name = "training", gpu = 3 }}]
 """
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["site['oslo'].power_mw = -2", "phase['2028'].workloads['training'].gpu: unknown key"],
-)
+@pytest.mark.parametrize("said", ["site['oslo'].power_mw = -2", "phase['2028'].workloads['training'].gpu: unknown key"])
 def test_sites_and_phases_that_are_wrong_are_named(coopt, written, tmp_path, said: str):
     file = tmp_path / "places.toml"
     file.write_text(Path(written()).read_text("utf-8") + PLACES.format(-2), "utf-8")

@@ -19,10 +19,7 @@ EDGE = (
     '<node id="b"/><edge source="a" target="b"><data key="r">{}</data><data key="n">{}</data></edge></graph></graphml>'
 )
 SUITE = 'schema = 1\nname = "s"\n[[grid]]\nname = "g"\ninstances = ["a\\u0000b.toml"]\n'
-CASES = {
-    "shared by all": 'set = {{ "cluster.gpus" = {} }}',
-    "listed": 'vary = {{ "cluster.gpus" = [64, {}] }}',
-}
+CASES = {"shared by all": 'set = {{ "cluster.gpus" = {} }}', "listed": 'vary = {{ "cluster.gpus" = [64, {}] }}'}
 
 
 @pytest.mark.parametrize("value", [LONG, f"[{LONG}]"])

@@ -74,8 +74,7 @@ def test_what_a_page_quotes_of_a_question_stands_in_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed"),
-    [("b\n...\na\n", "a\nb\n"), ("a\nc\n", "a\nb\nc\n"), ("a\n...\na\n", "a\n"), ("d\n", "a\n")],
+    ("shown", "printed"), [("b\n...\na\n", "a\nb\n"), ("a\nc\n", "a\nb\nc\n"), ("a\n...\na\n", "a\n"), ("d\n", "a\n")]
 )
 def test_other_words_are_noticed(shown: str, printed: str) -> None:
     with pytest.raises(AssertionError):

@@ -119,10 +119,7 @@ REFUSED: dict[str, tuple[Tables, str]] = {  # what is asked, and the keys that a
         linked(robust=LOSS["robust"] | PRICES, **_grown(16)),
         "network.fabrics 'direct' [[phase]] robust.prices robust.survive [robust]",
     ),
-    "direct links with a table that leaves nothing in doubt": (
-        linked(robust={}),
-        "network.fabrics 'direct' [robust]",
-    ),
+    "direct links with a table that leaves nothing in doubt": (linked(robust={}), "network.fabrics 'direct' [robust]"),
     "sites that grow in doubt in turn": (
         question(robust=PRICES, objective=FULL, **SITES, **_grown(64)),
         "sharing.mode 'time' [[phase]] robust.prices 'partition' [robust]",

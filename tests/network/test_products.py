@@ -23,12 +23,7 @@ def goods(draw: st.DrawFn) -> PricedProduct:
     prices = sorted(draw(st.lists(st.integers(1, 50), min_size=count, max_size=count, unique=True)), reverse=True)
     begins = sorted(draw(st.lists(st.integers(1, 30), min_size=count - 1, max_size=count - 1, unique=True)))
     return PricedProduct(
-        kind="nic",
-        name="nic",
-        begins=(0, *begins),
-        usd=tuple(map(float, prices)),
-        w=1.0,
-        all_units=draw(st.booleans()),
+        kind="nic", name="nic", begins=(0, *begins), usd=tuple(map(float, prices)), w=1.0, all_units=draw(st.booleans())
     )
 
 

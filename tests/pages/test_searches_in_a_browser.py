@@ -166,10 +166,7 @@ def test_a_tab_that_waits_for_another_says_so(browser):
         settled(browser)
         browser.execute_script(WAITED)
         put(browser, NUMBER, "0.9")
-        until(
-            browser,
-            "return window.said.some((one) => one.includes('another search'))",
-        )
+        until(browser, "return window.said.some((one) => one.includes('another search'))")
         settled(browser)
         assert text_of(browser, "#progress") == ""
 

@@ -134,11 +134,7 @@ def test_eight_bit_inputs_are_kept_in_eight_bits_where_the_software_does() -> No
     rows = one(tp=2, sequence_parallel=True)
     wide, kept, narrow = (
         float(layer_activation_bytes(workload, rows)[0]) / 2048
-        for workload in (
-            training(small_model()),
-            fp8(software={"name": "s", "narrow_inputs": False}),
-            fp8(),
-        )
+        for workload in (training(small_model()), fp8(software={"name": "s", "narrow_inputs": False}), fp8())
     )
     h, f = 4096 / 2, 16384 / 2
     assert wide == kept == 8 * h + 2 * 3 * h + 2 * h + 4 * f

@@ -209,8 +209,7 @@ def test_ranks_out_of_place_are_started_one_by_one_from_the_rank_file(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("interleave", "layout", "sizes"),
-    [(4, "Et|(tt|)*62tL", [1, *[2] * 62, 1]), (8, "E|(t|)*126L", [0, *[1] * 126, 0])],
+    ("interleave", "layout", "sizes"), [(4, "Et|(tt|)*62tL", [1, *[2] * 62, 1]), (8, "E|(t|)*126L", [0, *[1] * 126, 0])]
 )
 def test_a_layout_leaves_out_the_layers_that_are_missing(interleave: int, layout: str, sizes: list[int]) -> None:
     """126 layers on 16 stages: the first and the last chunk have one less, or are embedding and loss as in Llama 3."""

@@ -130,8 +130,7 @@ JOINED = [case for case in RAIL_ONLY if case != "several tiers"]  # whose switch
 
 
 @pytest.mark.parametrize(
-    ("case", "kind"),
-    [*((case, "rail-only") for case in RAIL_ONLY), *product(JOINED, ("rail-optimized", "clos"))],
+    ("case", "kind"), [*((case, "rail-only") for case in RAIL_ONLY), *product(JOINED, ("rail-optimized", "clos"))]
 )
 def test_what_a_lost_leaf_does_is_a_line_that_agrees_with_faults(case: str, kind: str) -> None:
     family = next(families(ask(network__fabrics=kind, **RAIL_ONLY[case])))

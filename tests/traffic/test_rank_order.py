@@ -13,15 +13,7 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import expert_ranks
-from coopt.traffic.ranks import (
-    RankGrid,
-    RankTable,
-    groups,
-    megatron_expert_groups,
-    rank_table,
-    same_groups,
-    stages,
-)
+from coopt.traffic.ranks import RankGrid, RankTable, groups, megatron_expert_groups, rank_table, same_groups, stages
 from tests.conftest import small_model
 from tests.traffic.sums import every_split
 

@@ -136,11 +136,7 @@ def test_a_compressed_trace_is_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [
-        ("{", "mine.json: not JSON"),
-        ("{}", "ProfilerStep#N"),
-        (trace(traceEvents=3), "ProfilerStep#N"),
-    ],
+    [("{", "mine.json: not JSON"), ("{}", "ProfilerStep#N"), (trace(traceEvents=3), "ProfilerStep#N")],
 )
 def test_a_trace_without_steps_is_refused(read, text, complaint):
     with pytest.raises(InstanceError, match=complaint):

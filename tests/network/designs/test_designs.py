@@ -218,10 +218,7 @@ def test_a_single_switch_is_one_switch(written) -> None:
 
 @pytest.mark.parametrize(
     ("change", "why"),
-    [
-        (("domains = 64", "domains = 512"), "128 ports"),
-        (("domains = 64", "domains = 64\nplanes = 2"), "nic_ports = 1"),
-    ],
+    [(("domains = 64", "domains = 512"), "128 ports"), (("domains = 64", "domains = 64\nplanes = 2"), "nic_ports = 1")],
 )
 def test_a_row_that_cannot_be_wired_leaves_the_others(written, change: tuple[str, str], why: str) -> None:
     file = written(change)

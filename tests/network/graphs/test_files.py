@@ -21,13 +21,7 @@ from tests.network.direct.test_exports import read_dot
 from tests.network.graph_counts import counted
 from tests.network.graphs.test_graphs import wired
 
-FABRICS = [
-    ("rail-only", 8, 1),
-    ("rail-only", 4, 2),
-    ("rail-optimized", 16, 2),
-    ("clos", 16, 2),
-    ("clos", 8, 3),
-]
+FABRICS = [("rail-only", 8, 1), ("rail-only", 4, 2), ("rail-optimized", 16, 2), ("clos", 16, 2), ("clos", 8, 3)]
 
 
 def solved(fabric: str, radix: int, tiers: int) -> tuple[Instance, Plan]:

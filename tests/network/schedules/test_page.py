@@ -30,11 +30,7 @@ def test_a_row_of_figures_is_what_is_computed(drawn, row):
     text, ring, _, steps, bound, gain, construction = row
     _, board = drawn(text)
     found = multitree(board)
-    assert (int(ring), int(steps), int(bound)) == (
-        ring_schedule(board).steps,
-        found.steps,
-        step_bound(board).steps,
-    )
+    assert (int(ring), int(steps), int(bound)) == (ring_schedule(board).steps, found.steps, step_bound(board).steps)
     assert float(gain) == pytest.approx((board.domains - 1) / found.steps, rel=5e-3)
     assert construction.split()[0] in found.found_by
 
