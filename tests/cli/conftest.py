@@ -48,6 +48,8 @@ gpus = 64
 
 Coopt = Callable[..., Result]
 Written = Callable[..., Path]
+Solved = Callable[..., tuple[Path, Path]]
+PLANS: dict[tuple[str, ...], str] = {}
 
 
 @pytest.fixture
@@ -72,22 +74,28 @@ def written(tmp_path: Path) -> Written:
     return write
 
 
-@pytest.fixture(scope="session")
-def tiny_plan(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What `coopt solve` writes for the tiny instance."""
-    instance = tmp_path_factory.mktemp("tiny") / "tiny.toml"
-    instance.write_text(TINY, "utf-8")
-    plan = instance.with_name("plan.json")
-    assert CliRunner().invoke(main, ["solve", str(instance), "-o", str(plan)], catch_exceptions=False).exit_code == 0
-    return plan.read_text("utf-8")
+@pytest.fixture
+def solved(coopt: Coopt, written: Written) -> Solved:
+    """The tiny instance with lines replaced and its plan, solved once in a run: `solved(("gpus = 64", "gpus = 8"))`."""
+
+    def solve(
+        *changes: tuple[str, str], options: tuple[object, ...] = (), name: str = "tiny.toml"
+    ) -> tuple[Path, Path]:
+        instance = written(*changes, name=name)
+        plan, asked = instance.with_suffix(".json"), (instance.read_text("utf-8"), *map(str, options))
+        if asked not in PLANS:
+            assert coopt("solve", instance, *options, "-o", plan).exit_code in (0, 3)
+            PLANS[asked] = plan.read_text("utf-8")
+        plan.write_text(PLANS[asked], "utf-8")
+        return instance, plan
+
+    return solve
 
 
 @pytest.fixture
-def planned(written: Written, tiny_plan: str, tmp_path: Path) -> tuple[Path, Path]:
+def planned(solved: Solved) -> tuple[Path, Path]:
     """The tiny instance and its optimal plan."""
-    instance, plan = written(), tmp_path / "plan.json"
-    plan.write_text(tiny_plan, "utf-8")
-    return instance, plan
+    return solved()
 
 
 @pytest.fixture(params=sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)

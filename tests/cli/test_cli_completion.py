@@ -48,11 +48,11 @@ def test_every_key_is_one_that_an_instance_takes():
     assert {None, "gpu", "hb_domain", "model", "switch", "software"} <= set(keys.values()) <= {*KINDS, None}
 
 
-@pytest.mark.parametrize("number", [64.0, [64.0, 1.28e2]])
-def test_whole_numbers_may_be_written_as_floats(number: float | list[float]):
-    overrides = {"cluster.gpus": number, "workload.global_batch": 1e3, "network.max_tiers": 2.0}
-    loaded = load(INSTANCES / "tiny-64.toml", overrides)
-    whole = load(INSTANCES / "tiny-64.toml", {"cluster.gpus": [64, 128] if isinstance(number, list) else 64,
-                                               "workload.global_batch": 1000, "network.max_tiers": 2})  # fmt: skip
-    assert loaded == whole
-    assert loaded.sha256 == whole.sha256
+@pytest.mark.parametrize(("number", "whole"), [(64.0, 64), ([64.0, 1.28e2], [64, 128])])
+def test_whole_numbers_may_be_written_as_floats(number: object, whole: object):
+    asked, meant = (
+        {"cluster.gpus": gpus, "workload.global_batch": batch, "network.max_tiers": tiers}
+        for gpus, batch, tiers in ((number, 1e3, 2.0), (whole, 1000, 2))
+    )
+    loaded, expected = (load(INSTANCES / "tiny-64.toml", values) for values in (asked, meant))
+    assert (loaded, loaded.sha256) == (expected, expected.sha256)

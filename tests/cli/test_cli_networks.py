@@ -15,7 +15,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.files import load
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
-from tests.cli.conftest import Coopt, Written
+from tests.cli.conftest import Coopt, Solved, Written
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 DESIGNS = INSTANCES / "designs"
@@ -33,28 +33,18 @@ def off(tmp_path: Path) -> Path:
 
 
 def test_published_designs_come_out(coopt):
-    done = coopt("reproduce", PUBLISHED)
-    assert done.exit_code == 0
-    assert done.stdout.startswith("87 of 87 ")
-
-
-def test_published_designs_as_json(coopt):
+    assert coopt("reproduce", PUBLISHED).stdout.startswith("87 of 87 ")
     found = json.loads(coopt("reproduce", PUBLISHED, "--json").stdout)
     assert found["exact"] == found["of"] == len(found["rows"])
     assert {"id", "published", "counted", "ok", "why"} <= set(found["rows"][0])
     assert found["rows"][0]["counted"] == {"switches": [1024, 512], "links": [32768, 32768], "optics": None}
 
 
-def test_a_design_that_is_off_says_where_and_exits_5(coopt, off):
+def test_a_design_that_is_off_says_where_and_exits_5_or_1_where_it_cannot_be_wired(coopt, off):
     done = coopt("reproduce", off)
-    assert done.exit_code == 5
-    assert done.stdout.startswith("0 of 1 ")
-    assert "tier 2 has" in done.stdout
+    assert (done.exit_code, done.stdout[:7], "tier 2 has" in done.stdout) == (5, "0 of 1 ", True)
     (row,) = json.loads(coopt("reproduce", off, "--json").stdout)["rows"]
     assert not row["ok"]
-
-
-def test_a_design_that_cannot_be_wired_is_refused_beside_the_others(coopt, off):
     off.write_text(off.read_text("utf-8").replace("domains = 127", "domains = 512"), "utf-8")
     done = coopt("reproduce", off, "--json")
     assert done.exit_code == 1
@@ -64,29 +54,31 @@ def test_a_design_that_cannot_be_wired_is_refused_beside_the_others(coopt, off):
 
 def test_a_design_is_billed_with_the_products_that_it_names(coopt, tmp_path):
     table = tmp_path / "bill.csv"
-    done = coopt("bom", PRICED, "--csv", table)
-    assert done.exit_code == 0
+    found = json.loads(coopt("bom", PRICED, "--csv", table, "--json").stdout)
     rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
     assert list(rows[0])[:6] == ["part", "description", "quantity", "unit_usd", "usd", "unit_w"]
     quantities = {row["part"]: int(row["quantity"]) for row in rows if row["scope"]}
     assert quantities == {"cx7-400g": 1016, "qm9700": 48, "400g-sr4": 2032, "400g-dr4": 2048}
-    found = json.loads(coopt("bom", PRICED, "--json").stdout)
     assert found["usd"] == pytest.approx(sum(float(row["usd"]) for row in rows))
     assert found["w"] == pytest.approx(sum(float(row["w"]) for row in rows))
     assert [row["part"] for row in rows if row["description"] == "not counted"] == found["not_counted"]
     assert "servers and GPUs" in found["not_counted"]
+    assert "Not priced: NICs; switches" in coopt("bom", PUBLISHED, "--design", "dgx-h100-4su").stdout
 
 
-def test_a_design_without_products_has_counts_alone(coopt):
-    done = coopt("bom", PUBLISHED, "--design", "dgx-h100-4su")
-    assert done.exit_code == 0
-    assert "Not priced: NICs; switches" in done.stdout
-
-
-def test_a_design_that_is_not_there_is_refused(coopt):
-    done = coopt("bom", PRICED, "--design", "other")
-    assert done.exit_code == 1
-    assert "--design other: " in done.stderr
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("bom", PRICED, "--design", "other"), 1, "--design other: "),
+        (("bom", "none.toml"), 1, "no such file"),
+        (("reproduce", "none.toml"), 1, "no such file"),
+        (("bom", PRICED, "--csv", PRICED), 1, "needs another name"),
+        (("bom", "PLAN", "--set", "network.max_tiers=2"), 2, "--set: "),
+    ],
+)
+def test_what_has_no_bill_is_refused(coopt, planned, words, code, says):
+    done = coopt(*(planned[1] if word == "PLAN" else word for word in words))
+    assert (done.exit_code, done.stdout, says in done.stderr) == (code, "", True), done.stderr
 
 
 def test_the_bill_of_a_plan_is_the_plans(coopt, planned):
@@ -97,51 +89,28 @@ def test_the_bill_of_a_plan_is_the_plans(coopt, planned):
     assert "Bill" in coopt("bom", plan).stdout
 
 
-def test_an_instance_of_one_network_is_billed(coopt, written):
+def test_an_instance_of_one_network_is_billed_and_one_that_leaves_a_choice_is_not(coopt, written):
     instance = written(('fabrics = ["rail-only", "clos"]', 'fabrics = "rail-only"'))
-    found = json.loads(coopt("bom", instance, "--json").stdout)
-    (network,) = found["networks"]
+    (network,) = json.loads(coopt("bom", instance, "--json").stdout)["networks"]
     assert [item["count"] for item in network["items"] if item["kind"] == "nic"] == [64]
-
-
-def test_an_instance_that_leaves_a_choice_is_refused(coopt, written):
     done = coopt("bom", written())
-    assert done.exit_code == 1
-    assert "(rail-only, clos)" in done.stderr
+    assert (done.exit_code, "(rail-only, clos)" in done.stderr) == (1, True)
     assert coopt("bom", written(), "--set", "network.fabrics=clos").exit_code == 0
 
 
-@pytest.mark.parametrize("command", ["bom", "reproduce"])
-def test_a_file_that_is_none_is_refused(coopt, tmp_path, command):
-    done = coopt(command, tmp_path / "none.toml")
-    assert done.exit_code == 1
-    assert "no such file" in done.stderr
-
-
-def test_a_bill_never_overwrites_what_is_read(coopt, tmp_path):
-    assert coopt("bom", PRICED, "--csv", PRICED).exit_code == 1
-
-
-def test_a_plan_is_billed_with_its_cables_and_lines_that_add_up_to_the_order(coopt, tmp_path):
-    question, plan, table = QUESTIONS / "two-sites.toml", tmp_path / "plan.json", tmp_path / "bill.csv"
-    assert coopt("solve", question, "-o", plan).exit_code == 0
+def test_a_plan_is_billed_with_its_cables_and_lines_that_add_up_to_the_order(coopt, shipped_plan, tmp_path):
+    question, table = QUESTIONS / "two-sites.toml", tmp_path / "bill.csv"
+    plan = shipped_plan(question)
     done = coopt("bom", question, plan, "--csv", table)
     assert done.exit_code == 0
     assert "Cables" in done.stdout
     assert "servers" not in done.stdout.split("Not counted:")[1]
     rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
-    ordered = sum(float(row["usd"]) for row in rows)
-    assert ordered == json.loads(plan.read_text("utf-8"))["cost"]["capex_usd"]
+    assert sum(float(row["usd"]) for row in rows) == json.loads(plan.read_text("utf-8"))["cost"]["capex_usd"]
     domains = {row["network"]: int(row["quantity"]) for row in rows if row["part"] == "hgx-h100-8"}
     assert domains == {"north": 192, "south": 64}
     assert any(row["part"].startswith("cable ") for row in rows)
     assert "of another instance" in coopt("bom", QUESTIONS / "two-teams.toml", plan).stderr
-
-
-def test_values_are_set_in_an_instance_and_in_no_plan(coopt, planned):
-    done = coopt("bom", planned[1], "--set", "network.max_tiers=2")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "--set: " in done.stderr
 
 
 AGAINST = """schema = 1
@@ -240,13 +209,9 @@ def test_a_design_costs_what_it_does_more_than_the_network(against: Path, shippe
     assert "optics of tier 1" in note
 
 
-def test_lines_that_a_plan_leaves_out_are_in_no_sum(coopt: Coopt, written: Written, against: Path) -> None:
-    question, plan = (
-        written(("[network]", '[objective]\ninclude = ["switch"]\n\n[network]')),
-        against.with_suffix(".json"),
-    )
-    assert coopt("solve", question, "-o", plan).exit_code == 0
-    same = json.loads(coopt("bom", question, plan, "--against", against, "--json").stdout)["against"][0]
+def test_lines_that_a_plan_leaves_out_are_in_no_sum(coopt: Coopt, solved: Solved, against: Path) -> None:
+    planned = solved(("[network]", '[objective]\ninclude = ["switch"]\n\n[network]'))
+    same = json.loads(coopt("bom", *planned, "--against", against, "--json").stdout)["against"][0]
     assert (same["kinds"], same["more_usd"]) == (["switch"], 0.0)
     (note,) = same["notes"]
     assert "NICs and optics" in note
@@ -269,17 +234,17 @@ def test_every_network_of_a_plan_is_compared(coopt: Coopt, against: Path, shippe
 def test_designs_without_a_network_to_compare_with_are_refused(
     coopt: Coopt, written: Written, against: Path, shipped_plan: Shipped
 ) -> None:
-    needed = "designs are compared with the network of a plan, needs that plan (coopt bom INSTANCE PLAN.json --against"
-    for source in (written(('fabrics = ["rail-only", "clos"]', 'fabrics = "clos"')), against):
+    tiny = shipped_plan(INSTANCES / "tiny-64.toml")
+    for source, told in (
+        (
+            written(('fabrics = ["rail-only", "clos"]', 'fabrics = "clos"')),
+            "needs that plan (coopt bom INSTANCE PLAN.json",
+        ),
+        (against, "needs that plan (coopt bom INSTANCE PLAN.json"),
+        (shipped_plan(INSTANCES / "direct-32.toml"), "network of switches"),
+        (tiny, "against.toml: design 'twice': tiers[1].ports = 2: a switch of tier 2 would take 4 ports"),
+    ):
+        if source == tiny:
+            against.write_text(AGAINST.replace("ports = 16", "ports = 2"), "utf-8")
         done = coopt("bom", source, "--against", against)
-        assert (done.exit_code, done.stdout) == (1, "")
-        assert needed in done.stderr
-    direct = coopt("bom", shipped_plan(INSTANCES / "direct-32.toml"), "--against", against)
-    assert direct.exit_code == 1
-    assert "network of switches" in direct.stderr
-    plan = shipped_plan(INSTANCES / "tiny-64.toml")
-    against.write_text(AGAINST.replace("ports = 16", "ports = 2"), "utf-8")
-    refused = coopt("bom", plan, "--against", against)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    told = "against.toml: design 'twice': tiers[1].ports = 2: a switch of tier 2 would take 4 ports"
-    assert told in refused.stderr
+        assert (done.exit_code, done.stdout, told in done.stderr) == (1, "", True), done.stderr

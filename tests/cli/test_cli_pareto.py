@@ -17,17 +17,21 @@ def test_a_front_is_told_in_a_sentence_and_a_table(coopt, written):
     assert done.exit_code == 0
     assert done.stdout.startswith("Going from 0.6")
     assert "hgx-h100-8, 1-tier rail-only" in done.stdout
-    assert "proven" not in done.stderr.splitlines()[0]
     assert done.stderr.startswith("coopt: columns: ")
 
 
 def test_a_folder_gets_every_file_and_json_is_one_document(coopt, written, tmp_path):
-    asked = ("--json", "--points", 3, "--objective", "power")
-    done = coopt("pareto", written(TWO_SIZES), "-o", tmp_path / "new" / "front", *asked)
+    """Which a front without a point replaces with none."""
+    folder, words = tmp_path / "new" / "front", ("--json", "--points", 3, "--objective", "power")
+    asked = ("pareto", written(TWO_SIZES), "-o", folder, *words)
+    done = coopt(*asked)
     assert done.exit_code == 0
     assert Front.model_validate(json.loads(done.stdout)).kind == "power"
-    assert sorted(file.name for file in (tmp_path / "new" / "front").iterdir()) == sorted(NAMES)
-    assert f"coopt: front written to {tmp_path / 'new' / 'front'}\n" in done.stderr
+    assert f"coopt: front written to {folder}\n" in done.stderr
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert sorted(before) == sorted(NAMES)
+    assert coopt(*asked, "--time-limit", 1e-9).exit_code == 4
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_what_is_not_found_has_an_exit_code_of_its_own(coopt, written):
@@ -39,15 +43,6 @@ def test_what_is_not_found_has_an_exit_code_of_its_own(coopt, written):
     late = coopt("pareto", written(), "--time-limit", 1e-9)
     assert late.exit_code == 4
     assert "(time limit)" in late.stdout
-
-
-def test_a_front_without_a_point_replaces_none(coopt, written, tmp_path):
-    folder = tmp_path / "front"
-    words = ("pareto", written(TWO_SIZES), "-o", folder)
-    assert coopt(*words).exit_code == 0
-    before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    assert coopt(*words, "--time-limit", 1e-9).exit_code == 4
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path, monkeypatch):
@@ -63,7 +58,7 @@ def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path
 
 
 def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):
-    instance = written(("\n[network]", PHASES), TWO_SIZES)
+    instance = written(("\n[network]", PHASES), TWO_SIZES, ('["rail-only", "clos"]', '"rail-only"'))
     done = coopt("pareto", instance, "--points", 3, "-o", tmp_path / "front", "--over", "training")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("Going from ")

@@ -20,19 +20,16 @@ IMPOSSIBLE = ("time_s = 1.0", "time_s = 0.01")
 
 
 def test_a_proven_plan_leads_with_the_decision_and_its_story_goes_to_stderr(coopt, written):
-    done = coopt("solve", written())
+    done, full = coopt("solve", written()), coopt("solve", written(), "--full")
     assert done.exit_code == 0
     assert done.stdout.startswith("Build 8 x")
     assert "proven optimal." in " ".join(done.stdout.splitlines()[:2])
-    for title in ("Decision", "Bill", "Nearest limits", "Proof"):
-        assert f"\n{title}" in done.stdout
+    assert all(f"\n{title}" in done.stdout for title in ("Decision", "Bill", "Nearest limits", "Proof"))
     assert all(line.startswith("coopt: ") for line in done.stderr.splitlines())
     assert "proven optimal" in done.stderr
-    assert "--full" in done.stderr
-    full = coopt("solve", written(), "--full")
-    for title in ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search"):
-        assert title in full.stdout
-    assert "--full" not in full.stderr
+    assert ("--full" in done.stderr, "--full" in full.stderr) == (True, False)
+    titles = ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search")
+    assert all(title in full.stdout for title in titles)
 
 
 def test_json_is_one_document_and_the_plan_that_is_written(coopt, written, tmp_path):
@@ -50,27 +47,30 @@ def test_an_infeasible_instance_exits_3_and_its_answer_says_why(coopt, written, 
     assert done.stdout.splitlines()[0].endswith("proven infeasible.")
     assert "coopt explain " in done.stderr.splitlines()[-1]
     assert "Workload 'training'" in done.stdout
-    as_json = coopt("solve", written(IMPOSSIBLE), "--json", "-o", tmp_path / "plan.json")
-    assert (as_json.exit_code, json.loads(as_json.stdout)["status"]) == (3, "infeasible")
-    assert read_plan(tmp_path / "plan.json").explanation
-    again = coopt("solve", written(), "--set", "workload.max_iteration_time_s=0.01")
-    assert again.exit_code == 3
+    again = coopt(
+        "solve", written(), "--set", "workload.max_iteration_time_s=0.01", "--json", "-o", tmp_path / "plan.json"
+    )
+    assert (again.exit_code, json.loads(again.stdout)["status"]) == (3, "infeasible")
     assert again.stderr.rstrip().endswith("--set workload.max_iteration_time_s=0.01")
+    assert read_plan(tmp_path / "plan.json").explanation
 
 
-def test_a_search_without_time_exits_4_without_a_plan(coopt, written):
+def test_a_search_without_time_or_interrupted_exits_4_without_a_plan(coopt, written, monkeypatch):
     done = coopt("solve", written(), "--time-limit", "1e-9")
-    assert done.exit_code == 4
-    assert "(time limit)" in done.stdout.splitlines()[0]
+    assert (done.exit_code, "(time limit)" in done.stdout.splitlines()[0]) == (4, True)
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(solving, "solve", interrupted)
+    done = coopt("solve", written())
+    assert (done.exit_code, done.stdout, done.stderr) == (4, "", "coopt: interrupted\n")
 
 
 def test_a_plan_without_proof_exits_4_and_shows_the_gap(coopt, planned, monkeypatch):
-    instance, file = planned
-    plan = read_plan(file)
-    objective = plan.objective.model_copy(update={"bound": 0.9 * plan.objective.value, "gap": 0.1})
-    stopped = plan.model_copy(update={"status": "feasible", "stop_reason": "interrupted", "objective": objective})
+    stopped = stopped_at(read_plan(planned[1]), 1.0)
     monkeypatch.setattr(solving, "solve", lambda *args, **options: stopped)
-    done = coopt("solve", instance)
+    done = coopt("solve", planned[0])
     assert done.exit_code == 4
     assert all(part in done.stdout for part in ("(interrupted)", "$182 k", "gap 10.0%"))
 
@@ -89,14 +89,8 @@ def stopped_at(plan: Plan, factor: float | None) -> Plan:
 @pytest.mark.parametrize(
     ("factor", "old", "kept"),
     [
-        (None, "proven", True),
-        (1.0, "proven", True),
-        (1.1, "proven", True),
-        (0.9, "proven", False),
-        (None, "another question", True),
-        (1.1, "another question", False),
-        (None, "another version", True),
-        (1.1, "another version", False),
+        *((factor, "proven", kept) for factor, kept in ((None, True), (1.0, True), (1.1, True), (0.9, False))),
+        *((factor, old, factor is None) for old in ("another question", "another version") for factor in (None, 1.1)),
         (None, "no plan", False),
         (None, "nothing", False),
     ],
@@ -105,29 +99,19 @@ def test_a_search_that_ends_early_leaves_a_better_plan_in_its_file(
     coopt, planned, tmp_path, monkeypatch, factor, old, kept
 ):
     instance, file = planned
-    plan = read_plan(file)
-    output = tmp_path / "kept.json"
+    plan, output = read_plan(file), tmp_path / "kept.json"
     other = plan.model_copy(update={"instance": plan.instance.model_copy(update={"sha256": "0" * 64})})
-    if old == "another version":
-        output.write_text('{"schema": "coopt-plan/0"}', "utf-8")
-    elif old != "nothing":
-        by_name = {"proven": plan, "another question": other, "no plan": stopped_at(plan, None)}
-        output.write_text(plan_json(by_name[old]), "utf-8")
+    held = {
+        "proven": plan_json(plan),
+        "another question": plan_json(other),
+        "no plan": plan_json(stopped_at(plan, None)),
+    }
+    if old != "nothing":
+        output.write_text(held.get(old, '{"schema": "coopt-plan/0"}'), "utf-8")
     before = output.read_bytes() if output.exists() else None
     monkeypatch.setattr(solving, "solve", lambda *args, **options: stopped_at(plan, factor))
     done = coopt("solve", instance, "-o", output)
-    assert done.exit_code == 4
-    assert (output.read_bytes() == before) == kept
-    assert ("keeps its plan" in done.stderr) == kept
-
-
-def test_an_interruption_outside_the_search_ends_cleanly(coopt, written, monkeypatch):
-    def interrupted(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(solving, "solve", interrupted)
-    done = coopt("solve", written())
-    assert (done.exit_code, done.stdout, done.stderr) == (4, "", "coopt: interrupted\n")
+    assert (done.exit_code, output.read_bytes() == before, "keeps its plan" in done.stderr) == (4, kept, kept)
 
 
 def test_options_reach_the_solver(coopt, written):
@@ -155,11 +139,9 @@ def test_a_link_stays_and_what_it_points_to_is_written(coopt, written, tmp_path)
     assert sorted(file.name for file in target.parent.iterdir()) == ["target.json"]
 
 
-def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, written, tmp_path):
-    instance, file = written(), tmp_path / "plan.json"
-    done = coopt("solve", instance, "--top", 2, "-o", file)
-    assert done.exit_code == 0
-    assert "Runners-up" in done.stdout
+def test_runners_up_stand_in_the_plan_and_in_the_report(coopt, solved):
+    instance, file = solved(options=("--top", 2))
+    assert "Runners-up" in coopt("solve", instance, "--top", 2).stdout
     assert len(read_plan(file).alternatives) == 1
     assert coopt("verify", instance, file).exit_code == 0
 
@@ -176,28 +158,18 @@ def test_values_replaced_on_the_command_line_make_the_question_of_the_plan(coopt
     assert plan.instance.sha256 == load(instance, dict(plan.overrides.values)).sha256 != load(instance).sha256
     for command in ("verify", "explain", "certify", "simulate", "faults", "traffic"):
         assert coopt(command, instance, file, *pins).exit_code == 0, command
+    refused, rejected = (coopt(command, instance, file) for command in ("simulate", "verify"))
+    assert (refused.exit_code, "(--set): cluster.gpus = 128" in refused.stderr) == (1, True)
+    assert (rejected.exit_code, "--set" in rejected.stdout) == (5, True)
 
 
-def test_a_plan_with_replaced_values_is_refused_without_them_and_says_which(coopt, written, tmp_path):
-    instance, file = written(), tmp_path / "plan.json"
-    assert coopt("solve", instance, "--set", "cluster.gpus=128", "-o", file).exit_code == 0
-    refused = coopt("simulate", instance, file)
-    assert refused.exit_code == 1
-    assert "(--set): cluster.gpus = 128" in refused.stderr
-    rejected = coopt("verify", instance, file)
-    assert rejected.exit_code == 5
-    assert "--set" in rejected.stdout
-
-
-@pytest.mark.parametrize("key", ["cluster.gpus", "workload.max_iteration_time_s", "workload.0.global_batch", "another"])
-def test_a_plan_that_was_solved_with_nothing_replaced_may_not_say_so(coopt, written, tmp_path, key):
-    instance, file = written(), tmp_path / "plan.json"
-    assert coopt("solve", instance, "-o", file).exit_code == 0
+def test_a_plan_that_was_solved_with_nothing_replaced_may_not_say_so(coopt, planned):
+    instance, file = planned
     plan = json.loads(file.read_text("utf-8"))
-    file.write_text(json.dumps(plan | {"overrides": plan["overrides"] | {"values": {key: 32}}}), "utf-8")
-    rejected = coopt("verify", instance, file)
-    assert rejected.exit_code == 5
-    assert rejected.stdout.startswith("Rejected: 1 of 3")
+    for key in ("cluster.gpus", "workload.max_iteration_time_s", "workload.0.global_batch", "another"):
+        file.write_text(json.dumps(plan | {"overrides": plan["overrides"] | {"values": {key: 32}}}), "utf-8")
+        rejected = coopt("verify", instance, file)
+        assert (rejected.exit_code, rejected.stdout[:16]) == (5, "Rejected: 1 of 3")
 
 
 @pytest.mark.parametrize(
@@ -216,13 +188,11 @@ def test_a_plan_that_was_solved_with_nothing_replaced_may_not_say_so(coopt, writ
     ],
     ids=lambda values: ", ".join(values),
 )
-def test_what_was_set_is_found_in_the_instance(coopt, written, tmp_path, values):
-    file, table = tmp_path / "plan.json", tomllib.loads(written().read_text("utf-8"))
+def test_what_was_set_is_found_in_the_instance(planned, values):
+    table = tomllib.loads(planned[0].read_text("utf-8"))
     if "cluster.gpu.extends" in values or "cluster.gpus.least" in values:
         key = "gpu" if "cluster.gpu.extends" in values else "gpus"
         table["cluster"][key] = {}
-    asked = load(table, values)
-    assert coopt("solve", written(), "-o", file).exit_code == 0
-    plan = with_replaced(read_plan(file), values)
+    asked, plan = load(table, values), with_replaced(read_plan(planned[1]), values)
     named = plan.model_copy(update={"instance": InstanceId(name=asked.name, sha256=asked.sha256)})
     assert check_question(Ledger(), asked, named)

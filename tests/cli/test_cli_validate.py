@@ -30,41 +30,36 @@ def some(tmp_path):
 
 
 def test_json_holds_rows_and_groups(coopt, some):
-    done = coopt("validate", some("korth", "ironwood", "mpt"), "--json")
-    assert done.exit_code == 0
-    found = json.loads(done.stdout)
+    """Dense models and mixtures of experts are told apart."""
+    found = json.loads(coopt("validate", some("korth", "ironwood", "automodel"), "--json").stdout)
     assert {"rows", "groups", "evaluated", "skipped", "ranking", "memory"} <= set(found)
     assert set(found["ranking"]) == {"groups", "pairs", "in_order", "spearman", "regret_mean", "regret_max"}
     assert set(found["memory"]) == {"stated", "refused"}
-    assert (found["evaluated"], found["skipped"], len(found["rows"])) == (26, 11, 37)
+    assert found["evaluated"] + found["skipped"] == len(found["rows"])
+    assert found["skipped"] >= 11
     assert all({"id", "measured_s", "predicted_s", "error", "status", "why"} <= set(row) for row in found["rows"])
     assert all({"name", "n", "mean_abs_error", "max_abs_error"} <= set(group) for group in found["groups"])
+    assert {group["name"]: group["n"] for group in found["architecture"]}["mixture of experts"] >= 1
+    assert sum(group["n"] for group in found["architecture"]) == found["evaluated"]
 
 
 def test_the_report_names_groups_worst_rows_and_reasons(coopt, some):
-    done = coopt("validate", some("korth", "ironwood", "dgxc-l70b-v25.02.02"))
+    done = coopt("validate", some("korth", "ironwood", "automodel", "dgxc-l70b-v25.02.02"))
     assert done.exit_code == 0
     assert re.search(r"^\d+ of \d+ rows predicted, ", done.stdout)
-    for words in (
-        "By source",
-        "korth",
-        "By hardware",
-        "hopper fp8",
-        "furthest off",
-        "Skipped",
-        "TPU7x",
-        "in order",
-        "Calculon",
-    ):
+    titles = ("By source", "By hardware", "By architecture", "furthest off", "Skipped")
+    for words in (*titles, "korth", "hopper fp8", "TPU7x", "in order", "Calculon"):
         assert words in done.stdout
+    one = coopt("validate", some("dgxc-l70b-v25.02.02-H100-bf16-64,")).stdout
+    for words in ("1 of 1 row ", "row furthest off", "1 row rests"):
+        assert words in one
 
 
-@pytest.mark.parametrize(("limit", "code", "says"), [("50", 0, "No source is"), ("0.0001", 5, "More than")])
-def test_a_limit_on_the_mean_error_of_groups_decides_the_exit_code(coopt, some, limit, code, says):
-    done = coopt("validate", some("korth"), "--fail-over", limit)
-    assert done.exit_code == code
-    assert says in done.stdout
-    assert coopt("validate", some("korth"), "--fail-over", limit, "--json").exit_code == code
+def test_a_limit_on_the_mean_error_of_groups_decides_the_exit_code(coopt, some):
+    for limit, code, says in (("50", 0, "No source is"), ("0.0001", 5, "More than")):
+        done = coopt("validate", some("korth"), "--fail-over", limit)
+        assert (done.exit_code, says in done.stdout) == (code, True)
+        assert coopt("validate", some("korth"), "--fail-over", limit, "--json").exit_code == code
 
 
 def test_rows_that_cannot_be_predicted_are_no_failure_unless_there_is_a_limit(coopt, some, tmp_path):
@@ -80,21 +75,6 @@ def test_rows_that_cannot_be_predicted_are_no_failure_unless_there_is_a_limit(co
     assert not picture.exists()
 
 
-def test_one_row_is_spoken_of_as_one(coopt, some):
-    said = coopt("validate", some("dgxc-l70b-v25.02.02-H100-bf16-64,")).stdout
-    assert "1 of 1 row " in said
-    assert "row furthest off" in said
-    assert "1 row rests" in said
-
-
-def test_dense_models_and_mixtures_of_experts_are_told_apart(coopt, some):
-    done = coopt("validate", some("korth", "automodel"))
-    assert "By architecture" in done.stdout
-    found = json.loads(coopt("validate", some("korth", "automodel"), "--json").stdout)
-    assert {group["name"]: group["n"] for group in found["architecture"]}["mixture of experts"] >= 1
-    assert sum(group["n"] for group in found["architecture"]) == found["evaluated"]
-
-
 def test_wrong_values_are_refused_with_row_and_column(coopt, some):
     file = some("korth")
     file.write_text(file.read_text("utf-8").replace(",51200.0,", ",many,", 1), "utf-8")
@@ -103,19 +83,12 @@ def test_wrong_values_are_refused_with_row_and_column(coopt, some):
     assert "runs.csv: row korth-t5-22B-ful: vocab = 'many': needs a number" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["picture.png", "picture.svg"])
-def test_a_picture_is_drawn(coopt, some, tmp_path, name):
-    file = tmp_path / name
-    done = coopt("validate", some("korth", "sc21"), "--plot", file)
-    assert done.exit_code == 0
-    assert file.stat().st_size > 5000
-    assert f"picture written to {file}" in done.stderr
-
-
 def test_a_picture_has_times_and_their_ratio_with_plain_ticks(coopt, some, tmp_path, monkeypatch):
     kept, draw = [], pictures.picture
     monkeypatch.setattr(pictures, "picture", lambda figure, *more: kept.append(figure) or draw(figure, *more))
-    assert coopt("validate", some("korth", "mpt"), "--plot", tmp_path / "picture.png").exit_code == 0
+    for file in (tmp_path / "picture.png", tmp_path / "picture.svg"):
+        assert f"picture written to {file}" in coopt("validate", some("korth", "mpt"), "--plot", file).stderr
+        assert file.stat().st_size > 5000
     times, ratios = kept[0].axes
     assert times.get_title(loc="left").startswith("26 runs, median error ")
     assert ratios.get_ylabel() == "predicted / measured"
@@ -155,13 +128,13 @@ def test_a_fit_as_json_holds_what_is_worth_on_rows_not_used(coopt, some):
     assert fit["held_out"] is None
 
 
-def test_a_fit_without_rows_is_refused(coopt, some):
-    done = coopt("calibrate", some("ironwood"), "--generation", "hopper")
-    assert done.exit_code == 1
-    assert "too few rows" in done.stderr
-    done = coopt("calibrate", some("korth"), "--rows", "zzz*")
-    assert done.exit_code == 1
-    assert "--rows = 'zzz*'" in done.stderr
+@pytest.mark.parametrize(
+    ("rows", "words", "says"),
+    [("ironwood", ("--generation", "hopper"), "too few rows"), ("korth", ("--rows", "zzz*"), "--rows = 'zzz*'")],
+)
+def test_a_fit_without_rows_is_refused(coopt, some, rows, words, says):
+    done = coopt("calibrate", some(rows), *words)
+    assert (done.exit_code, says in done.stderr) == (1, True)
 
 
 def test_a_log_of_ones_own_moves_values_and_names_the_run_to_make_next(coopt, tmp_path):
@@ -183,6 +156,5 @@ def test_a_log_that_leaves_the_gpu_out_says_how_to_add_it(coopt, tmp_path):
     log = tmp_path / "mine-64.log"
     log.write_text(megatron(), "utf-8")
     done = coopt("calibrate", log)
-    assert done.exit_code == 1
-    assert "mine-64: GPU not published)" in done.stderr
+    assert (done.exit_code, "mine-64: GPU not published)" in done.stderr) == (1, True)
     assert coopt("calibrate", log, "--set", "gpu").exit_code == 2

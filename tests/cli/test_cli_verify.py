@@ -19,13 +19,11 @@ def test_a_plan_is_accepted_for_its_instance_alone(coopt, planned, written):
 
 
 def test_a_false_claim_is_rejected_by_name(coopt, planned):
-    instance, file = planned
-    plan = json.loads(file.read_text("utf-8"))
+    plan = json.loads(planned[1].read_text("utf-8"))
     plan["cost"]["capex_usd"] -= 1000
-    file.write_text(json.dumps(plan), "utf-8")
-    done = coopt("verify", instance, file)
-    assert done.exit_code == 5
-    assert "capex" in done.stdout.splitlines()[0]
+    planned[1].write_text(json.dumps(plan), "utf-8")
+    done = coopt("verify", *planned)
+    assert (done.exit_code, "capex" in done.stdout.splitlines()[0]) == (5, True)
 
 
 def test_a_plan_of_every_shipped_instance_is_accepted(coopt, quick, shipped_plan):
