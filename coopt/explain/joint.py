@@ -95,7 +95,9 @@ def promising_pairs(
 def _two_numbers(
     resolver: Resolver, instance: Instance, left: NumericLimit, right: NumericLimit
 ) -> Relaxation | None:
-    """Two limits: the first by as little as can be when the second is gone, then the second."""
+    """Two limits: the first by as little as can be when the second is gone, then the second; one
+    of them alone where that is enough.
+    """
     first = least_number(resolver, right.within(instance, right.loosest), left)
     if first is None:
         return None
@@ -103,7 +105,12 @@ def _two_numbers(
     second = least_number(resolver, eased, right)
     if second is None:  # what is enough within a tolerance may be none within another
         return None
-    return solved(resolver, instance, [(left, first), (right, second)])
+    moves = [
+        (limit, threshold)
+        for limit, threshold in ((left, first), (right, second))
+        if limit.exceeded_by(threshold.number)
+    ]
+    return solved(resolver, instance, moves) if moves else None
 
 
 def _all_numbers(

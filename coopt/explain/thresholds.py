@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coopt.explain.limits import NumericLimit
 from coopt.instance.numerics import EQUAL, SEARCHED
@@ -33,7 +33,7 @@ class Threshold:
 
 def first_number(limit: NumericLimit, answer: Answer, farthest: Plan) -> Threshold:
     """The number nearest to what a limit is now at which there is an answer, of which the
-    `farthest` is that at its loosest number.
+    `farthest` is that at its loosest number; what it is now where an answer takes no more.
     """
     low, best = limit.now, _of(limit, farthest, limit.loosest)
     halve = best.within is not None
@@ -45,10 +45,10 @@ def first_number(limit: NumericLimit, answer: Answer, farthest: Plan) -> Thresho
         if plan is None:
             low = number
         elif exceeds(limit, plan, number):  # within the tolerance of a solver's rows
-            return best
+            break
         else:
             best = _of(limit, plan, number)
-    return best
+    return best if limit.exceeded_by(best.number) else replace(best, number=limit.now, within=None)
 
 
 def just_below(limit: NumericLimit, use: float) -> float:
@@ -59,9 +59,12 @@ def just_below(limit: NumericLimit, use: float) -> float:
 
 
 def _is_first(limit: NumericLimit, low: float, best: Threshold) -> bool:
-    """Whether no number between one without an answer and the best one is told apart from this."""
+    """Whether no number between one without an answer and the best one is told apart from this:
+    none is where what is best lies on this side of what the limit is now.
+    """
     closest = (SEARCHED if best.within else EQUAL) * abs(best.number)
-    return abs(best.number - low) <= (1 if limit.whole else closest)
+    distance = low - best.number if limit.falling else best.number - low
+    return distance <= (1 if limit.whole else closest)
 
 
 def _middle(limit: NumericLimit, low: float, best: Threshold) -> float:

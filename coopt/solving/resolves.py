@@ -147,6 +147,7 @@ class Resolver:
         """The first plan that answers an instance, None where there is none; raises as `plan`
         does.
         """
+        self.check_clock()  # what follows may be known without a search, again and again
         if _takes_too_long(instance):
             return None
         plan = self.plan(instance, gap=ANY_PLAN_GAP, reasons=False)
