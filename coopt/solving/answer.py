@@ -198,8 +198,11 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
         return None
     if plan.status != "optimal" or plan.timing_s.total > QUICK_S:
         return None
+    left_s = float(plan.solver.options["time_limit_s"]) - plan.timing_s.total
     optimum = solve(
-        without_margin(instance), time_limit_s=4 * QUICK_S, objective=plan.objective.kind
+        without_margin(instance),
+        time_limit_s=min(4 * QUICK_S, max(left_s, 1e-9)),
+        objective=plan.objective.kind,
     )
     return optimum.objective.value if optimum.status == "optimal" else None
 

@@ -98,6 +98,7 @@ def up_to_cheapest(
     for n in sorted(range(len(sites)), key=floors.__getitem__):
         if ceiling.is_below(floors[n]):
             break
+        run.check_clock()
         if not _is_quick(instance, space.nic_options, *sites[n]):
             continue
         started_s = run.elapsed_s()

@@ -178,12 +178,17 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
     )
 
 
-def no_design(instance: Instance, families: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
-    """No family meets every time bound."""
+def no_design(
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    check_clock: Callable[[], None],
+) -> tuple[str, ...]:
+    """No family meets every time bound; `check_clock` may raise."""
     sentences = [
         text
         for w in range(len(instance.workload))
-        for text in _workload(instance, families, table, w)
+        for text in _workload(instance, families, table, w, check_clock)
     ]
     assert sentences or len(instance.workload) > 1, (
         "a workload that can meet its bound has a column"
@@ -206,14 +211,19 @@ def beyond_limits(instance: Instance, families: Iterable[Family]) -> Iterator[st
             yield f"{_too_small(name, cap, need)}, whatever the bounds on time"
 
 
-def interrupted(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
-    """Every family that is in time without failures is late with them."""
+def interrupted(
+    instance: Instance,
+    viable: tuple[Family, ...],
+    table: Columns,
+    check_clock: Callable[[], None],
+) -> tuple[str, ...]:
+    """Every family that is in time without failures is late with them; `check_clock` may raise."""
     availability = instance.availability
     assert availability is not None, "without failures what is viable is in time"
     bound_names = [workload.name for workload in instance.workload if workload.calendar]
     paces = [
         (float(share), family)
-        for family, shares in interrupted_paces(instance, viable, table, lambda: None, bound_names)
+        for family, shares in interrupted_paces(instance, viable, table, check_clock, bound_names)
         for share in shares
     ]
     share, family = min(paces, key=itemgetter(0), default=(math.inf, viable[0]))
@@ -283,7 +293,11 @@ def _too_small(name: str, cap: float, need: float) -> str:
 
 
 def _workload(
-    instance: Instance, families: tuple[Family, ...], table: Columns, w: int
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    w: int,
+    check_clock: Callable[[], None],
 ) -> Iterator[str]:
     workload, gpu = instance.workload[w], instance.cluster.gpu
     sources = [
@@ -300,7 +314,7 @@ def _workload(
             f" lists{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
-        fastest_s, hb = _fastest_time(instance, families, table, w)
+        fastest_s, hb = _fastest_time(instance, families, table, w, check_clock)
         if fastest_s > workload.bound_s:
             need_s = fastest_s * (1.0 + workload.time_margin)
             hint = (
@@ -430,7 +444,11 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
 
 
 def _fastest_time(
-    instance: Instance, families: tuple[Family, ...], table: Columns, w: int
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    w: int,
+    check_clock: Callable[[], None],
 ) -> tuple[float, str]:
     """The least iteration time of a workload on any network, and the HB domain it takes.
 
@@ -461,6 +479,7 @@ def _fastest_time(
         )
 
     for site, hb in sites.items():
+        check_clock()
         ends = {
             context: family.uplink_choices[-1]
             for context, family in widest.items()

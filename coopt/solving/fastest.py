@@ -82,9 +82,8 @@ def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
         for entry in _on_site(instance, site, networks, fits)
     ]
     if not ranked:
-        return explain.no_design(
-            instance, candidates, columns(instance, candidates, lambda site: None, lambda: None)
-        )
+        table = columns(instance, candidates, lambda site: None, lambda: None)
+        return explain.no_design(instance, candidates, table, lambda: None)
     _, _, network, pools = min(ranked, key=lambda entry: entry[:2])
     return _written_out(instance, network, pools)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -39,18 +39,20 @@ FEW_MAPPINGS = 64
 """Mappings that are looked at first, in all their placements."""
 
 
-def feasible(instance: Instance) -> bool:
+def feasible(instance: Instance, check_clock: Callable[[], None] = lambda: None) -> bool:
     """Whether some design meets every bound and limit.
 
     Networks are listed only where a workload may be in time on the fastest NICs alone, and only
     until one serves. The fewest uplinks in time are tried on each, as no use of a limit falls when
     uplinks are added; and of optics only those that limits tell apart, as no time depends on them.
     Where failures interrupt training all more uplinks are tried too, each with the fewest spare
-    domains (docs/days.md).
+    domains (docs/days.md). `check_clock` is called before each kind of site and each family, and
+    may raise.
     """
     space = _space_within_limits(instance)
     # sites of one number of GPUs follow each other, so that their mappings are listed once
     for gpus, of_size in groupby(space.all_sites(), key=itemgetter(0)):
+        check_clock()
         sources = [
             feasible_mappings(workload, instance.cluster.gpu, gpus)
             for workload in instance.workload
@@ -60,7 +62,8 @@ def feasible(instance: Instance) -> bool:
         sources.sort(key=_quick)  # the workload with fewest mappings rules out a site soonest
         for _, hb, domains in of_size:
             for site, nic_options in _sites(space, gpus, hb, domains).items():
-                if _any_in_time(space, sources, hb, site, nic_options):
+                check_clock()
+                if _any_in_time(space, sources, hb, site, nic_options, check_clock):
                     return True
     return False
 
@@ -137,6 +140,7 @@ def _any_in_time(
     hb: HbDomain,
     site: DomainSet,
     nic_options: Sequence[NicOption],
+    check_clock: Callable[[], None],
 ) -> bool:
     """Whether a family that some NIC options join serves: on mappings of each workload that may be
     fastest, which do more often than not, or else on all that dominance, which takes longest,
@@ -148,9 +152,8 @@ def _any_in_time(
     ideal = Context(site=site, byte_s=byte_s, layout=layout, discipline=instance.network.discipline)
 
     def serve(pools: list[Pool]) -> bool:
-        return _any_serves(
-            instance, space.families(site.gpus, hb, site.domains, nic_options), pools
-        )
+        joined = space.families(site.gpus, hb, site.domains, nic_options)
+        return _any_serves(instance, joined, pools, check_clock)
 
     candidates = list[Ints]()
     for source in sources:
@@ -183,10 +186,16 @@ def _quick(source: FeasibleMappings) -> int:
     return int((source.fastest_s <= source.workload.bound_s).sum())
 
 
-def _any_serves(instance: Instance, families: Iterable[Family], pools: list[Pool]) -> bool:
+def _any_serves(
+    instance: Instance,
+    families: Iterable[Family],
+    pools: list[Pool],
+    check_clock: Callable[[], None],
+) -> bool:
     """Whether a family meets every time bound with uplinks that keep the limits."""
     fewest: dict[tuple[Context, tuple[int, ...]], int | None] = {}
     for family in families:
+        check_clock()
         if not _within(instance, family, family.uplink_choices[0]) or not _may_train(
             instance, family, pools
         ):

@@ -26,7 +26,7 @@ from coopt.plan.schema import Alternative, Cost, Couplings, InstanceId, Objectiv
 from coopt.solving.arrays import SharedProblem, fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.highs import Outcome
-from coopt.solving.runs import Run, SearchStatistics, Why
+from coopt.solving.runs import Run, SearchStatistics, StoppedError, Why
 
 NOTHING_TIED = Couplings()
 
@@ -131,11 +131,13 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
 
 
 def infeasible(run: Run, reasons: Why) -> Plan:
-    """The answer that there is none, and why where that is asked for."""
-    names = rows_by_name(run.instance)
-    explanation = (
-        tuple(with_names(sentence, names) for sentence in reasons()) if run.reasons else ()
-    )
+    """The answer that there is none, and why where that is asked for and found in time."""
+    names, explanation = rows_by_name(run.instance), tuple[str, ...]()
+    if run.reasons:
+        try:
+            explanation = tuple(with_names(sentence, names) for sentence in reasons())
+        except StoppedError as stopped:
+            explanation = (f"The search for the reasons ended early ({stopped}).",)
     return _without_design(run, "infeasible", "infeasible", explanation, None)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.columns.islands.shapes import quick_degrees
@@ -158,7 +159,7 @@ class Resolver:
         self.check_clock()
         if instance.beyond_one_network:
             return self.any_plan(instance) is not None
-        return inside_first(instance, feasible, bool)[0]
+        return inside_first(instance, partial(feasible, check_clock=self.check_clock), bool)[0]
 
     def end_within(self, seconds: float) -> None:
         """Answer questions no longer than so many seconds from now."""

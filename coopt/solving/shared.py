@@ -210,12 +210,12 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     )
     if not serving:
         return lambda: (
-            *explain.no_design(instance, candidates, table),
+            *explain.no_design(instance, candidates, table, run.check_clock),
             *explain.beyond_limits(instance, candidates),
         )
     timely = in_days(instance, serving, table, run.check_clock)
     if not timely:
-        return partial(explain.interrupted, instance, serving, table)
+        return partial(explain.interrupted, instance, serving, table, run.check_clock)
     return Field(instance=instance, families=timely, table=table)
 
 

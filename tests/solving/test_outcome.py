@@ -6,7 +6,10 @@ import math
 
 import pytest
 
-from coopt.solving.outcome import claim_of
+from coopt.solving.backend import backend_of
+from coopt.solving.outcome import claim_of, infeasible
+from coopt.solving.runs import Run, StoppedError
+from tests.conftest import ask
 
 
 @pytest.mark.parametrize(
@@ -41,3 +44,13 @@ def test_what_only_the_last_digits_keep_from_the_value_is_no_gap() -> None:
     assert claim.bound == 690.0 * (1 - 1e-11)
     assert claim.gap is not None
     assert claim.gap > 0
+
+
+def test_that_there_is_no_plan_stays_proven_where_time_runs_out_for_the_reasons() -> None:
+    def reasons() -> tuple[str, ...]:
+        raise StoppedError("time limit")
+
+    run = Run(instance=ask(), backend=backend_of(ask().solver), on_progress=None)
+    plan = infeasible(run, reasons)
+    assert plan.status == "infeasible"
+    assert "time limit" in plan.explanation[0]

@@ -107,7 +107,8 @@ class DomainGrid(LinkGrid):
     def sends(self, phases: Sequence[str]) -> Floats:
         """What domain i sends to j at a pace of one link in each phase (K, D, D).
 
-        The pace is in links that the bytes of all GPUs of a domain would need.
+        The pace is in links that the bytes of all GPUs of a domain would need. Arrays are kept
+        outside the grid: what it holds itself is compared where two are.
         """
         return _sends(self, tuple(phases))
 
@@ -137,7 +138,7 @@ class DomainGrid(LinkGrid):
             )
         return self.domains - int(nx.number_connected_components(graph))
 
-    @cached_property
+    @property
     def neighbourhoods(self) -> tuple[Bools, Bools] | None:
         """Which domains may be joined, and which ones flows of each may visit (D, D); None where
         any may be.
@@ -145,27 +146,7 @@ class DomainGrid(LinkGrid):
         What counts is by how many messages one reaches the other, those from the last stage to the
         first among them.
         """
-        if self.domains <= ANY_PAIR_DOMAINS:
-            return None
-        sends = (
-            DomainGrid(**self.model_dump() | {"closed": True})
-            .sends(tuple(dict.fromkeys(self.phase_of.values())))
-            .any(axis=0)
-        )
-        stage, place = divmod(np.arange(self.domains), self.replicas)
-        # Turns of a stage leave all as it is, so only senders in the first places are followed.
-        is_reached = np.eye(self.domains, dtype=np.bool_)[place < self.turn]
-        messages = np.where(is_reached, 0, VISITED + 1)
-        for count in range(1, VISITED + 1):
-            is_reached |= is_reached @ sends
-            messages[is_reached & (messages > count)] = count
-        moved = place % self.turn
-        back = (
-            stage[None, :] * self.replicas
-            + (place[None, :] - (place - moved)[:, None]) % self.replicas
-        )
-        messages = messages[(stage * self.turn + moved)[:, None], back]
-        return messages <= JOINED, messages <= VISITED
+        return None if self.domains <= ANY_PAIR_DOMAINS else _neighbourhoods(self)
 
     def ladder(
         self, ports: Ints, sends: Floats, trivial_domains: int = EXACT_DOMAINS
@@ -221,6 +202,28 @@ class DomainGrid(LinkGrid):
             moves.append(np.roll(cells.reshape(-1, self.tensor), -1, axis=1))
         generators = [move.ravel() for move in moves if keeps(move.ravel(), ports, sends)]
         return group_of(self.domains, generators)
+
+
+@lru_cache(maxsize=32)
+def _neighbourhoods(grid: DomainGrid) -> tuple[Bools, Bools]:
+    sends = (
+        DomainGrid(**grid.model_dump() | {"closed": True})
+        .sends(tuple(dict.fromkeys(grid.phase_of.values())))
+        .any(axis=0)
+    )
+    stage, place = divmod(np.arange(grid.domains), grid.replicas)
+    # Turns of a stage leave all as it is, so only senders in the first places are followed.
+    is_reached = np.eye(grid.domains, dtype=np.bool_)[place < grid.turn]
+    messages = np.where(is_reached, 0, VISITED + 1)
+    for count in range(1, VISITED + 1):
+        is_reached |= is_reached @ sends
+        messages[is_reached & (messages > count)] = count
+    moved = place % grid.turn
+    back = (
+        stage[None, :] * grid.replicas + (place[None, :] - (place - moved)[:, None]) % grid.replicas
+    )
+    messages = messages[(stage * grid.turn + moved)[:, None], back]
+    return messages <= JOINED, messages <= VISITED
 
 
 @lru_cache(maxsize=32)

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from coopt.columns.context import DomainSet
 from coopt.columns.table import Columns
 from coopt.columns.times import unbounded
+from coopt.instance.changes import with_part
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import instance_of
 from coopt.instance.requirements import require_billed, require_one_network
@@ -21,7 +22,7 @@ from coopt.network.space import families
 from coopt.perf.mapping import Ints
 from coopt.plan.claims import OnProgress
 from coopt.plan.front import Front, FrontPoint, FrontStop
-from coopt.solving.answer import solve
+from coopt.solving.answer import plan_of
 from coopt.solving.arrays import assemble
 from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.days import ROUNDED, allowed_s
@@ -30,7 +31,7 @@ from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import PATIENCE, Tracing, days_taken, evenly, knees, most_telling
 from coopt.solving.outcome import identity, recomputed, written_out
 from coopt.solving.resolves import Resolver, UnprovenError
-from coopt.solving.runs import Run, StoppedError, overridden
+from coopt.solving.runs import Run, RunLog, StoppedError, overridden
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 Reading = Literal["days", "budget"]
@@ -316,10 +317,10 @@ def _answer(sweep: _Sweep) -> Front:
     table = unbounded(instance, all_families, lambda site: _on_site(run, site))
     designs = all_designs(instance, all_families, table, run.check_clock, sweep.moving)
     if designs is None:
-        return sweep.front(
-            "infeasible",
-            solve(with_scaled_bounds(instance, math.inf, sweep.moving), top=1).explanation,
-        )
+        loosest = with_scaled_bounds(instance, math.inf, sweep.moving)
+        question = with_part(loosest, "solver", {"top": 1})
+        asked = replace(run, instance=question, on_progress=None, log=RunLog())
+        return sweep.front("infeasible", plan_of(asked).explanation)
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
     if sweep.slowest is None and instance.availability is not None:
         slowest = PATIENCE * float(designs.pace.min())

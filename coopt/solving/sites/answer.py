@@ -84,7 +84,7 @@ def sites_plan(run: Run) -> Plan:
         if result.outcome not in ("optimal", "infeasible"):
             break
     if result is None or not options:
-        return infeasible(run, partial(no_option, instance, len(networks_of)))
+        return infeasible(run, partial(no_option, run, len(networks_of)))
     if result.outcome == "infeasible":
         return infeasible(
             run, partial(no_ring, run, options, lambda: _unfed(run, len(networks_of)))
@@ -227,10 +227,11 @@ def _running(instance: Instance, option: Option, w: int, wait_s: float) -> Workl
     )
 
 
-def no_option(instance: Instance, fed_shares: int) -> tuple[str, ...]:
+def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
     """No site trains any shares in time, even without a wait: why `fed_shares`, all that any site
     can feed, are not.
     """
+    instance, check_clock = run.instance, run.check_clock
     all_shares = instance.cluster.shares
     assert all_shares is not None
     if fed_shares == 0:
@@ -244,9 +245,8 @@ def no_option(instance: Instance, fed_shares: int) -> tuple[str, ...]:
     local = local_question(instance, fed_shares)
     all_families = tuple(families(local))
     if all_families:
-        reasons = explain.no_design(
-            local, all_families, columns(local, all_families, lambda _: None, lambda: None)
-        )
+        table = columns(local, all_families, lambda _: None, check_clock)
+        reasons = explain.no_design(local, all_families, table, check_clock)
     else:
         reasons = explain.no_family(local)
     place = f"{fed_shares} of {all_shares} shares, all that any site can feed"

@@ -47,7 +47,6 @@ def test_links_between_far_domains_take_nothing_off_the_bound(domains: int, monk
     assert demands.grid.neighbourhoods is not None
     near = FlowProgram(demands).prove(demands, math.inf)
     monkeypatch.setattr(grid, "ANY_PAIR_DOMAINS", domains)
-    vars(demands.grid).pop("neighbourhoods")
     assert demands.grid.neighbourhoods is None
     assert near == pytest.approx(FlowProgram(demands).prove(demands, math.inf), rel=1e-9)
 
@@ -93,6 +92,14 @@ def test_groups_of_a_ladder_differ_and_keep_what_is_sent() -> None:
     assert len({group.tobytes() for group in groups}) == len(groups) > 6
     assert len(groups[0]) == max(map(len, groups)) == 48
     assert all(keeps(move, demands.ports, demands.sends) for group in groups for move in group)
+
+
+def test_equal_grids_are_equal_after_either_was_asked_for_neighbours() -> None:
+    one, other = (grid.DomainGrid(stages=4, replicas=8, inner=1, closed=False) for _ in range(2))
+    assert one.neighbourhoods is not None
+    assert other.neighbourhoods is not None
+    assert one == other
+    assert one.sends(("dp",)) is other.sends(("dp",))
 
 
 @pytest.mark.parametrize("ports", [1, 31, 5])
