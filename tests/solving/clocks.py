@@ -56,8 +56,8 @@ def main(count: int, seed: int) -> int:
             continue
         if over_s > ALLOWED_S:
             late += 1
-            print(f"{asked[0]} {asked[1].name} {asked[2]} within {limit_s} s: {over_s:.1f} s late", flush=True)
-    print(f"{count} questions of seed {seed}: {late} late, {refused} refused")
+            sys.stdout.write(f"{asked[0]} {asked[1].name} {asked[2]} within {limit_s} s: {over_s:.1f} s late\n")
+    sys.stdout.write(f"{count} questions of seed {seed}: {late} late, {refused} refused\n")
     return late
 
 
