@@ -26,6 +26,23 @@ INSTANCE: dict[str, Any] = {
     "limits": {"power_mw": 4.0, "capex_usd": 200e6, "racks": 10_000},
 }
 
+FABRIC: dict[str, Any] = {
+    "kind": "rail-only",
+    "tiers": 2,
+    "planes": 256,
+    "oversubscription": 1.0,
+    "nic": {"name": "cx7-400g", "per_gpu": 1},
+    "switch": {"name": "64x400g"},
+    "switch_count": 1536,
+    "transceiver_count": 131072,
+    "tier": [
+        {"level": 1, "switches": 1024, "down_ports": 32, "uplinks_per_switch": 32, "links": 32768, "optic": "400g-199"},
+        {"level": 2, "switches": 512, "down_ports": 64, "uplinks_per_switch": 0, "links": 32768, "optic": "400g-199"},
+    ],
+}
+SWITCHES = {"kind": "switch", "count": 1536, "unit_usd": 44416.0, "usd": 68222976.0, "unit_w": 747.0, "w": 1147392.0}
+OPTICS = {"kind": "optics", "count": 131072, "unit_usd": 199.0, "usd": 26083328.0, "unit_w": 9.0, "w": 1179648.0}
+MAPPING = {"tp": 8, "pp": 64, "dp": 64, "cp": 1, "ep": 1, "micro_batch": 1, "interleave": 2, "recompute": "none"}
 PLAN: dict[str, Any] = {
     "schema": "coopt-plan/2",
     "instance": {"name": "by hand", "sha256": "0" * 64},
@@ -36,79 +53,20 @@ PLAN: dict[str, Any] = {
         "gpus": 32768,
         "spare_gpus": 0,
         "hb_domain": {"name": "gh200-256", "size": 256, "count": 128, "active": 256},
-        "fabric": {
-            "kind": "rail-only",
-            "tiers": 2,
-            "planes": 256,
-            "oversubscription": 1.0,
-            "nic": {"name": "cx7-400g", "per_gpu": 1},
-            "switch": {"name": "64x400g"},
-            "switch_count": 1536,
-            "transceiver_count": 131072,
-            "tier": [
-                {
-                    "level": 1,
-                    "switches": 1024,
-                    "down_ports": 32,
-                    "uplinks_per_switch": 32,
-                    "links": 32768,
-                    "optic": "400g-199",
-                },
-                {
-                    "level": 2,
-                    "switches": 512,
-                    "down_ports": 64,
-                    "uplinks_per_switch": 0,
-                    "links": 32768,
-                    "optic": "400g-199",
-                },
-            ],
-        },
+        "fabric": FABRIC,
         "racks": 1024,
     },
     "cost": {
         "capex_usd": 94306304.0,
         "power_w": 2326528.0,
         "tco_usd": 102458458.0,
-        "items": [
-            {
-                "item": "64x400g",
-                "name": "64x400g",
-                "kind": "switch",
-                "count": 1536,
-                "unit_usd": 44416.0,
-                "usd": 68222976.0,
-                "unit_w": 747.0,
-                "w": 1147392.0,
-            },
-            {
-                "item": "400g-199",
-                "name": "400g-199",
-                "kind": "optics",
-                "count": 131072,
-                "unit_usd": 199.0,
-                "usd": 26083328.0,
-                "unit_w": 9.0,
-                "w": 1179648.0,
-            },
-        ],
+        "items": [{"item": name, "name": name} | line for name, line in (("64x400g", SWITCHES), ("400g-199", OPTICS))],
     },
     "workloads": [
         {
             "name": "pre-training",
             "gpus": 32768,
-            "mapping": {
-                "tp": 8,
-                "pp": 64,
-                "dp": 64,
-                "cp": 1,
-                "ep": 1,
-                "micro_batch": 1,
-                "interleave": 2,
-                "recompute": "none",
-                "sequence_parallel": True,
-                "zero": 1,
-            },
+            "mapping": MAPPING | {"sequence_parallel": True, "zero": 1},
             "placement": {"tp": [8, 1], "pp": [8, 8], "dp": [4, 16], "cp": [1, 1], "ep": [1, 1]},
             "iteration_time_s": 11.8234,
             "bound_s": 12.0,

@@ -10,11 +10,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.space import families
 from coopt.network.wiring import leaf_numbers
-from coopt.report.network_drawings import MAX_PARTS, Drawing, domain_drawing, excerpt, plane_drawing, pod_drawing
+from coopt.report.network_drawings import (
+    MAX_PARTS,
+    Drawing,
+    Shape,
+    domain_drawing,
+    excerpt,
+    plane_drawing,
+    pod_drawing,
+)
 from coopt.report.network_pictures import svg
 from tests.conftest import ask, example_count, switch
 from tests.network.graphs.test_graphs import wired
@@ -58,10 +67,7 @@ def test_all_links_between_drawn_parts_of_a_plane_are_drawn(chosen: tuple[Family
 
 @pytest.mark.parametrize("kind", ["rail-only", "rail-optimized", "clos"])
 def test_a_small_network_is_drawn_whole(kind: str) -> None:
-    question = ask(
-        cluster__gpus=16, network__fabrics=kind, network__hb_domains="hgx-h100-8", network__switches=[switch(8, 1000)]
-    )
-    small = [family for family in families(question) if family.leaves <= MAX_PARTS]
+    small = [family for family in families(asked(16, kind, 8)) if family.leaves <= MAX_PARTS]
     assert small
     for family in small:
         drawing = plane_drawing(family, family.uplink_choices[-1])
@@ -70,17 +76,17 @@ def test_a_small_network_is_drawn_whole(kind: str) -> None:
         assert sum(part.kind == "gap" for part in drawing.parts) == 0
 
 
+def asked(gpus: int, kind: str, radix: int) -> Instance:
+    """Domains of 8 GPUs on one kind of network."""
+    hgx = {"network__hb_domains": "hgx-h100-8", "network__switches": [switch(radix, 1000)]}
+    return ask(cluster__gpus=gpus, network__fabrics=kind, **hgx)
+
+
 def rail_only(gpus: int, down: int, pods: int = 0) -> Family:
     """Domains of 8 GPUs on switches of 8 ports, `down` of them towards NICs; in pods of so many leaves, if any."""
-    question = ask(
-        cluster__gpus=gpus,
-        network__fabrics="rail-only",
-        network__hb_domains="hgx-h100-8",
-        network__switches=[switch(8, 1000)],
-    )
     (family,) = (
         family
-        for family in families(question)
+        for family in families(asked(gpus, "rail-only", 8))
         if family.active == 8 and family.down == down and (family.pods.l if family.pods else 0) == pods
     )
     return family
@@ -117,48 +123,36 @@ def test_a_plane_shows_where_it_begins_and_where_it_ends(family: Family, leaves:
 
 def test_a_pod_shows_the_first_and_the_last_core_above_each_of_its_switches() -> None:
     drawing = pod_drawing(rail_only(512, 4, pods=4), 4)
-    assert numbers_of(drawing, "aggregation") == [0, 1, 2, 3]
-    assert numbers_of(drawing, "core") == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert (numbers_of(drawing, "aggregation"), numbers_of(drawing, "core")) == ([0, 1, 2, 3], list(range(8)))
 
 
 def test_domains_that_hang_on_the_same_leaves_are_drawn_up_to_the_last() -> None:
-    question = ask(
-        cluster__gpus=128,
-        network__fabrics="rail-optimized",
-        network__hb_domains="hgx-h100-8",
-        network__switches=[switch(48, 1000)],
-    )
-    family = next(family for family in families(question) if family.active == 8 and family.down == 16)
+    found = families(asked(128, "rail-optimized", 48))
+    family = next(family for family in found if family.active == 8 and family.down == 16)
     assert numbers_of(plane_drawing(family, family.uplink_choices[-1]), "hb") == [0, 1, 2, 15]
 
 
 @settings(max_examples=example_count(300, 30))
 @given(wired())
-def test_links_of_a_drawn_domain_are_its_nics_on_drawn_leaves(chosen: tuple[Family, int]) -> None:
+def test_every_drawn_domain_and_gpu_has_its_nics_on_drawn_leaves(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
     drawing, numbers = plane_drawing(family, uplinks), leaf_numbers(family)
     leaves = [int(part.name.split("/")[1]) for part in drawing.parts if part.name.startswith("leaf/")]
     for part in drawing.parts:
         if part.kind == "domain":
             domain = int(part.name.split("/")[1])
-            drawn = sum(
-                line.links for line in drawing.lines if np.allclose(line.start, (part.x, part.y + part.height / 2))
-            )
-            assert drawn == np.isin(numbers[:, domain], leaves).sum()
-
-
-@settings(max_examples=example_count(300, 30))
-@given(wired())
-def test_every_drawn_gpu_has_its_nics(chosen: tuple[Family, int]) -> None:
-    family, uplinks = chosen
-    drawing = domain_drawing(family, uplinks)
+            assert links_below(drawing, part) == np.isin(numbers[:, domain], leaves).sum()
+    drawing, graph = domain_drawing(family, uplinks), whole_graph(family, uplinks)
     idle = {int(part.name.split("/")[1]) for part in drawing.parts if part.colour == "idle"}
-    graph = whole_graph(family, uplinks)
     assert all(graph.nodes[f"gpu/0/{rank}"]["idle"] for rank in idle)
     for part in drawing.parts:
-        if part.kind == "gpu":
-            drawn = [line for line in drawing.lines if np.allclose(line.start, (part.x, part.y + part.height / 2))]
-            assert sum(line.links for line in drawn) == family.nics_per_gpu
+        assert part.kind != "gpu" or links_below(drawing, part) == family.nics_per_gpu
+
+
+def links_below(drawing: Drawing, part: Shape) -> int:
+    """Links that begin at the lower edge of a part."""
+    begin = (part.x, part.y + part.height / 2)
+    return sum(line.links for line in drawing.lines if np.allclose(line.start, begin))
 
 
 @settings(max_examples=20)

@@ -37,11 +37,10 @@ def test_32768_gpus_in_4096_domains_become_256_cells_a_side(tmp_path, monkeypatc
     assert left.get_xlim() == (-0.5, 4095.5)
     assert bar.get_ylabel().startswith("GB an iteration")
     assert all("e" not in tick.get_text() for tick in bar.get_yticklabels())
-
-
-def test_equal_bytes_everywhere_have_a_scale_too(tmp_path):
-    draw_heat_map(cells_of(ring(16, 4, 1.0)), "a ring", str(tmp_path / "map.svg"))
+    draw_heat_map(cells_of(ring(16, 4, 1.0)), "equal bytes everywhere", str(tmp_path / "map.svg"))
     assert (tmp_path / "map.svg").stat().st_size > 1000
+    assert set(CLASS_COLOURS) == set(COLLECTIVES)
+    assert len(set(CLASS_COLOURS.values())) == len(CLASS_COLOURS)
 
 
 def test_silence_makes_no_picture(tmp_path):
@@ -54,13 +53,6 @@ def test_silence_makes_no_picture(tmp_path):
     assert traffic_headline(nothing) == "Workload w: nothing is sent."
 
 
-def test_every_class_has_a_colour_and_a_name():
-    assert set(CLASS_COLOURS) == set(COLLECTIVES)
-    assert len(set(CLASS_COLOURS.values())) == len(CLASS_COLOURS)
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "unit"), [(0.5, "bytes"), (999, "bytes"), (1e3, "kB"), (2.5e12, "TB"), (1e18, "PB")]
-)
-def test_bytes_have_the_largest_unit_that_goes_into_them(size_bytes, unit):
-    assert words.byte_scale(size_bytes)[1] == unit
+def test_bytes_have_the_largest_unit_that_goes_into_them():
+    units = {0.5: "bytes", 999: "bytes", 1e3: "kB", 2.5e12: "TB", 1e18: "PB"}
+    assert {size_bytes: words.byte_scale(size_bytes)[1] for size_bytes in units} == units

@@ -309,9 +309,3 @@ def test_the_page_names_arguments_that_there_are() -> None:
     named = set(re.findall(r"--[a-z][a-z0-9-]+", section)) - {"--workload"}
     assert len(named) > 10
     assert named <= set(known)
-
-
-def test_a_plan_of_another_instance_is_refused() -> None:
-    _, plan = solved()
-    with pytest.raises(InstanceError, match="of another instance"):
-        megatron_script(ask(workload__0__global_batch=128), plan)

@@ -44,6 +44,7 @@ from coopt.report.plan import plan_report
 from coopt.report.sentence import headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests.changes import NOTHING_BUILT
 from tests.conftest import ask
 from tests.report.test_report_layout import Terminal
 from tests.verifier.mutants import mutants
@@ -133,10 +134,6 @@ def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width
     assert shown.rstrip().endswith(" 0.0%.")
 
 
-def test_the_same_question_writes_the_same_page(solved, page):
-    assert page_html(case_of(*solved)) == page
-
-
 def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
     assert len(page.encode("utf-8")) < 500_000
     assert re.findall(r'(?:src|href|url)\s*[=(]\s*"?(?!#|data:|https://)[^">\s)]+', page) == []
@@ -145,9 +142,8 @@ def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
 
 def test_provenance_stands_on_the_page(solved, page):
     question, plan = solved
-    shown = text_of(page)
-    for words in (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "network"):
-        assert words in shown
+    known = (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "network")
+    assert all(words in text_of(page) for words in known)
 
 
 def test_prices_carry_their_source_and_how_it_is_known():
@@ -183,19 +179,9 @@ def test_servers_that_are_counted_have_the_source_of_their_own_price():
 @pytest.mark.parametrize("status", ["infeasible", "unknown"])
 def test_a_plan_without_a_design_says_why(solved, status):
     question, plan = solved
-    empty = plan.model_copy(
-        update={
-            "status": status,
-            "design": None,
-            "cost": None,
-            "parts": (),
-            "workloads": (),
-            "alternatives": (),
-            "explanation": ("too near",),
-            "objective": plan.objective.model_copy(update={"value": None, "gap": None}),
-        }
-    )
-    page = page_html(case_of(question, empty))
+    claim = plan.objective.model_copy(update={"value": None, "gap": None})
+    nothing = {"status": status, "objective": claim, "alternatives": (), "explanation": ("too near",)}
+    page = page_html(case_of(question, plan.model_copy(update=NOTHING_BUILT | nothing)))
     assert "Too near." in text_of(page)
     assert 'id="bill"' not in page
 
@@ -208,9 +194,7 @@ def test_a_rejected_plan_shows_claims_and_no_evidence(solved):
     page, (verdict, decision) = page_html(case), opening(case)
     assert text_of(page).index(verdict) < text_of(page).index(decision)
     assert decision.endswith(headline(question, wrong)) > decision.startswith("Build")
-    assert "as claimed" in page
-    assert "<svg" not in page
-    assert "<img" not in page
+    assert ["as claimed" in page, "<svg" in page, "<img" in page] == [True, False, False]
 
 
 def test_no_change_to_a_plan_leaves_it_without_a_page(solved, monkeypatch):
@@ -227,9 +211,8 @@ def test_no_change_to_a_plan_leaves_it_without_a_page(solved, monkeypatch):
 
 
 def test_numbers_stay_with_their_units():
-    assert (
-        tied("for $94.3 M and 1.07 MW, 3 x box, 12 Mice") == "for $94.3\u00a0M and 1.07\u00a0MW, 3\u00a0x box, 12 Mice"
-    )
+    said = "for $94.3\u00a0M and 1.07\u00a0MW, 3\u00a0x box, 12 Mice"
+    assert tied(said.replace("\u00a0", " ")) == said
 
 
 def test_terms_of_what_is_not_shown_are_left_out():
@@ -272,8 +255,3 @@ def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():
     for wrong in ("", "soon", "1.5", "9" * 30):
         with pytest.raises(InstanceError, match=r"SOURCE_DATE_EPOCH: .* whole seconds"):
             moment({"SOURCE_DATE_EPOCH": wrong})
-
-
-def test_templates_belong_to_the_package():
-    names = {file.name for file in files("coopt").joinpath("report", "page").iterdir()}
-    assert {"page.html.j2", "macros.html.j2", "evidence.html.j2", "verification.html.j2", "page.css"} <= names

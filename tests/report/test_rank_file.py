@@ -88,9 +88,3 @@ def test_one_workload_is_taken_by_name() -> None:
     assert rows_of(ranks_csv(instance, plan, workload="b")) == [row for row in rows if row["workload"] == "b"]
     with pytest.raises(InstanceError, match="--workload c: "):
         ranks_csv(instance, plan, workload="c")
-
-
-def test_the_plan_of_another_instance_is_refused() -> None:
-    _, plan, _ = solved()
-    with pytest.raises(InstanceError, match="of another instance"):
-        ranks_csv(ask(workload__0__global_batch=128), plan)

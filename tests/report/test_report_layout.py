@@ -42,14 +42,11 @@ def test_no_number_is_cut_and_no_line_is_too_long(instance, plan, baseline, monk
         assert number in plain
 
 
-def test_piped_text_is_plain_and_at_most_100_wide(instance, plan, baseline, monkeypatch):
+def test_piped_text_is_plain_and_at_most_100_wide_and_a_terminal_gets_colours(instance, plan, baseline, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     text = text_of(*plan_report(instance, plan, baseline))
     assert "\x1b" not in text
     assert 80 < max(len(line) for line in text.splitlines()) <= 100
-
-
-def test_a_terminal_gets_colours(instance, plan, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert "\x1b[" in text_of(*plan_report(instance, plan), stream=Terminal())

@@ -111,18 +111,14 @@ def test_a_limit_that_is_missed_is_said_in_capitals(instance: Instance, plan: Pl
 LONE = {"name": "lone", "size": 1, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}
 TWO_PORTS = {"name": "two ports", "gbit_s": 400, "ports": [1, 2], "usd": 1750, "w": 22.5}
 TWIN = {"name": "twin", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 150, "w": 5}
+CAGES = [{**switch(16, 5000, 200), "cages": 8}]
 RAIL_ONLY: dict[str, dict[str, Any]] = {
-    "a leaf a rail": {"network__switches": [switch(8, 5000)]},
-    "rails that share a leaf": {"network__switches": [switch(32, 5000)]},
-    "all rails on one": {"network__switches": "64x400g"},
-    "several tiers": {"network__switches": [switch(4, 2000)]},
-    "several ports": {
-        "network__nics": [TWO_PORTS],
-        "network__optics": [TWIN],
-        "network__nic_planes": [2],
-        "network__switches": [{**switch(16, 5000, 200), "cages": 8}],
-    },
-    "one rail": {"network__hb_domains": [LONE]},
+    "a leaf a rail": {"switches": [switch(8, 5000)]},
+    "rails that share a leaf": {"switches": [switch(32, 5000)]},
+    "all rails on one": {"switches": "64x400g"},
+    "several tiers": {"switches": [switch(4, 2000)]},
+    "several ports": {"nics": [TWO_PORTS], "optics": [TWIN], "nic_planes": [2], "switches": CAGES},
+    "one rail": {"hb_domains": [LONE]},
 }
 
 
@@ -133,7 +129,9 @@ JOINED = [case for case in RAIL_ONLY if case != "several tiers"]  # whose switch
     ("case", "kind"), [*((case, "rail-only") for case in RAIL_ONLY), *product(JOINED, ("rail-optimized", "clos"))]
 )
 def test_what_a_lost_leaf_does_is_a_line_that_agrees_with_faults(case: str, kind: str) -> None:
-    family = next(families(ask(network__fabrics=kind, **RAIL_ONLY[case])))
+    family = next(
+        families(ask(network__fabrics=kind, **{f"network__{key}": value for key, value in RAIL_ONLY[case].items()}))
+    )
     (said,) = leaf_notes([design_of(family, family.uplink_choices[0])])
     assert len(said) <= 80
     leaves = [loss for loss in losses(family, family.uplink_choices[0]) if loss.part == "leaf switch"]

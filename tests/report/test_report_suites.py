@@ -49,29 +49,20 @@ def shown(of: Study, some: list[Row]) -> str:
 
 
 def test_a_line_for_each_group_by_rising_x() -> None:
-    a, b = lines(rows(), view())
+    """Of the rows that it keeps; points without a number are left out."""
+    a, b = lines([*rows(), row(size=8, kind="a", status="infeasible")], view())
     assert (a.name, a.x, a.y) == ("a", (1, 2, 4, 64), (4.0, 2.0, 1.5, 1.0))
     assert b.y == (8.0, 4.0, 3.0, 2.0)
+    (only,) = lines(rows(), view(where={"kind": "b"}))
+    assert only.name == "b"
 
 
 def test_a_share_is_that_of_the_reference_with_all_else_equal() -> None:
-    for line in lines(rows(), view(share_of={"size": 64})):
+    shares = view(share_of={"size": 64})
+    for line in lines(rows(), shares):
         assert (line.x, line.y) == ((1, 2, 4), (0.25, 0.5, 1 / 1.5))
-
-
-def test_without_its_reference_a_point_has_no_share() -> None:
-    (line,) = lines([r for r in rows() if (r["size"], r["kind"]) != (64, "b")], view(share_of={"size": 64}))
-    assert line.name == "a"
-
-
-def test_where_keeps_only_its_rows() -> None:
-    (line,) = lines(rows(), view(where={"kind": "b"}))
-    assert line.name == "b"
-
-
-def test_points_without_a_number_are_left_out() -> None:
-    (a, b) = lines([*rows(), row(size=8, kind="a", status="infeasible")], view())
-    assert 8 not in a.x + b.x
+    (line,) = lines([r for r in rows() if (r["size"], r["kind"]) != (64, "b")], shares)
+    assert line.name == "a"  # a point has no share without its reference
 
 
 @given(st.integers(1, 8), st.floats(0.05, 0.9), st.floats(0.1, 1e6), st.floats(-100, 100))
@@ -86,12 +77,8 @@ def test_a_straight_line_has_no_knee(slope: float, start: float) -> None:
     assert knee([0, 1, 2, 3], [start + slope * k for k in range(4)]) is None
 
 
-@pytest.mark.parametrize("y", [[1.0, 1.0, 1.0], [1.0, 2.0]])
-def test_a_flat_or_short_line_has_no_knee(y: list[float]) -> None:
-    assert knee(list(range(len(y))), y) is None
-
-
-def test_the_knee_is_taken_on_the_axes_that_are_drawn() -> None:
+def test_a_flat_or_short_line_has_no_knee_and_others_on_the_axes_that_are_drawn() -> None:
+    assert knee([0, 1, 2], [1.0, 1.0, 1.0]) is knee([0, 1], [1.0, 2.0]) is None
     doubling = [row(size=2**k, kind="a", iteration_time_s=min(k, 5) + 1.0) for k in range(11)]
     (line,) = lines(doubling, view(knee=True, log_x=True))
     assert line.knee is not None
@@ -116,19 +103,15 @@ def test_a_published_figure_stands_beside_the_row_it_belongs_to() -> None:
 
 
 def test_a_suite_without_tables_is_shown_with_its_axes() -> None:
+    """Instances are named where a grid has several; long tables end with the number of further rows."""
     text = shown(study(), rows())
     assert text.splitlines()[0] == "s: 8 cases (8 optimal)."
     assert "1.500" in text
     assert "4,000,000" in text
-
-
-def test_instances_are_named_where_a_grid_has_several() -> None:
-    grid = {"name": "g", "instances": ["x.toml", "y.toml"]}
-    several = study(grid=grid)
-    text = shown(several, [row(instance="x.toml"), row(instance="y.toml")])
-    assert "x.toml" in text
-    assert "y.toml" in text
-    assert "x.toml" not in shown(study(), [row(instance="x.toml")])
+    two = [row(instance="x.toml"), row(instance="y.toml")]
+    several = shown(study(grid={"name": "g", "instances": ["x.toml", "y.toml"]}), two)
+    assert ["x.toml" in several, "y.toml" in several, "x.toml" in shown(study(), two[:1])] == [True, True, False]
+    assert "15 further rows" in shown(study(), [row(size=k, kind="a") for k in range(75)])
 
 
 def test_a_figure_is_told_in_numbers_with_its_knee() -> None:
@@ -138,11 +121,8 @@ def test_a_figure_is_told_in_numbers_with_its_knee() -> None:
 
 def test_cases_without_an_answer_are_told_with_their_sentence() -> None:
     bad = [row(size=1, kind="a", status=status, why="too slow") for status in ("infeasible", "infeasible", "failed")]
-    text = shown(study(), [*rows(), *bad])
-    assert [line.split() for line in text.splitlines() if "too slow" in line] == [
-        ["infeasible", "2", "too", "slow"],
-        ["failed", "1", "too", "slow"],
-    ]
+    told = [line.split()[:2] for line in shown(study(), [*rows(), *bad]).splitlines() if "too slow" in line]
+    assert told == [["infeasible", "2"], ["failed", "1"]]
 
 
 def test_numbers_are_never_cut_and_what_finds_no_room_is_named() -> None:
@@ -152,10 +132,6 @@ def test_numbers_are_never_cut_and_what_finds_no_room_is_named() -> None:
     assert "want of room" in text
     assert "any usd" in text.replace("\n", " ")
     assert "…" not in text
-
-
-def test_long_tables_end_with_the_number_of_further_rows() -> None:
-    assert "15 further rows" in shown(study(), [row(size=k, kind="a") for k in range(75)])
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

@@ -10,70 +10,30 @@ from hypothesis import strategies as st
 
 from coopt.report import words
 
-
-@pytest.mark.parametrize(
-    ("usd", "text"),
-    [
-        (0, "$0"),
-        (0.5, "$0.500"),
-        (999, "$999"),
-        (999.6, "$1.00 k"),
-        (1234, "$1.23 k"),
-        (94_306_304, "$94.3 M"),
-        (999_600_000, "$1.00 B"),
-        (152_829_952, "$153 M"),
-        (2.5e9, "$2.50 B"),
-        (7.3e12, "$7,300 B"),
-        (-58.5e6, "-$58.5 M"),
-    ],
-)
-def test_money_has_three_digits(usd, text):
-    assert words.money(usd) == text
+SHOWN: dict[str, dict[float, str]] = {
+    "money": {
+        0: "$0", 0.5: "$0.500", 999: "$999", 999.6: "$1.00 k", 1234: "$1.23 k", 94_306_304: "$94.3 M",
+        999_600_000: "$1.00 B", 152_829_952: "$153 M", 2.5e9: "$2.50 B", 7.3e12: "$7,300 B", -58.5e6: "-$58.5 M",
+    },
+    "power": {0: "0 W", 747: "747 W", 1_440: "1.44 kW", 2_326_528: "2.33 MW"},
+    "exact": {94306304.0: "94,306,304", 6.9: "6.90", 37.975: "37.975", -1.5: "-1.50", 0: "0"},
+    "seconds": {
+        0.0: "0 s", 11.8234: "11.82 s", 12.0: "12.00 s", 9.99996: "10.00 s", 0.0007012: "0.0007012 s",
+        123456.7: "123,457 s", 1.5e-9: "1.500e-09 s", -0.25: "-0.2500 s",
+    },
+    "percent": {0.3829: "38.3%", 1.0: "100.0%", 0.0: "0.0%", 0.00012: "0.012%", 1e-14: "0.0%", -0.015: "-1.5%"},
+}  # fmt: skip
+"""Money and power have three digits, times four, bills all of them."""
 
 
-@pytest.mark.parametrize(("w", "text"), [(0, "0 W"), (747, "747 W"), (1_440, "1.44 kW"), (2_326_528, "2.33 MW")])
-def test_power_has_three_digits(w, text):
-    assert words.power(w) == text
+@pytest.mark.parametrize("measure", SHOWN)
+def test_a_measure_has_the_digits_that_a_planner_reads(measure):
+    assert {number: getattr(words, measure)(number) for number in SHOWN[measure]} == SHOWN[measure]
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(94306304.0, "94,306,304"), (6.9, "6.90"), (37.975, "37.975"), (-1.5, "-1.50"), (0, "0")]
-)
-def test_bills_are_exact(number, text):
-    assert words.exact(number) == text
-
-
-@pytest.mark.parametrize(
-    ("s", "text"),
-    [
-        (0.0, "0 s"),
-        (11.8234, "11.82 s"),
-        (12.0, "12.00 s"),
-        (9.99996, "10.00 s"),
-        (0.0007012, "0.0007012 s"),
-        (123456.7, "123,457 s"),
-        (1.5e-9, "1.500e-09 s"),
-        (-0.25, "-0.2500 s"),
-    ],
-)
-def test_times_have_four_digits(s, text):
-    assert words.seconds(s) == text
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.3829, "38.3%"), (1.0, "100.0%"), (0.0, "0.0%"), (0.00012, "0.012%"), (1e-14, "0.0%"), (-0.015, "-1.5%")],
-)
-def test_shares_are_percent(share, text):
-    assert words.percent(share) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "noun", "text"),
-    [(1, "rack", "1 rack"), (4096, "rack", "4,096 racks"), (2, "switch", "2 switches"), (0, "node", "0 nodes")],
-)
-def test_nouns_follow_their_count(number, noun, text):
-    assert words.counted(number, noun) == text
+def test_nouns_follow_their_count():
+    asked = ((1, "rack"), (4096, "rack"), (2, "switch"), (0, "node"))
+    assert [words.counted(*one) for one in asked] == ["1 rack", "4,096 racks", "2 switches", "0 nodes"]
 
 
 @given(st.floats(1e-5, 1e14))
