@@ -16,7 +16,7 @@ from coopt.instance.complaints import sentences
 from coopt.instance.errors import InstanceError
 from coopt.instance.files import validated
 from coopt.instance.hardware import Nic, Optic, Switch
-from coopt.instance.network import NetworkHallRows, SpareRates, WorkRates
+from coopt.instance.network import Hall, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.texts import read_toml
 
@@ -54,20 +54,6 @@ class TierForm(Table):
         named("optic"),
         Field(description="the lower end, where it is another product over the same fibre"),
     ] = None
-
-
-class Hall(NetworkHallRows):
-    """A hall with domains in order; switches are placed in the middle of the equipment below them,
-    or in racks of their own.
-    """
-
-    racks_per_domain: Annotated[
-        float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")
-    ]
-
-    def rack_of(self, domain: int) -> int:
-        """Return the number of the rack of a domain; of its middle rack if it has several."""
-        return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
 
 
 class ByHbDomain(Table):

@@ -165,3 +165,8 @@ def _row_of(called: str, names: Sequence[str]) -> str:
     """Return the number of the row with that (possibly quoted) name; the input if there is none."""
     name = called.strip("'\"")
     return str(names.index(name)) if names.count(name) == 1 else name
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Return numbers separated by commas, in their original notation."""
+    return ", ".join(f"{value:g}" for value in values)

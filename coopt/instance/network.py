@@ -74,6 +74,20 @@ class NetworkHallRows(HallRows):
 LABOUR, SUPPORT = "labour to install", "support"
 
 
+class Hall(NetworkHallRows):
+    """A hall with domains in order; switches are placed in the middle of the equipment below them,
+    or in racks of their own.
+    """
+
+    racks_per_domain: Annotated[
+        float, Field(gt=0, le=1e4, description="racks that a domain fills; 0.25: four share")
+    ]
+
+    def rack_of(self, domain: int) -> int:
+        """Return the number of the rack of a domain; of its middle rack if it has several."""
+        return int(domain * self.racks_per_domain + max(0.0, self.racks_per_domain - 1) / 2)
+
+
 class SpareRates(Table):
     """Spare parts bought beyond those in use, as shares of these, rounded up."""
 

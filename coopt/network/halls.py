@@ -12,9 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from coopt.instance.designs import Hall
 from coopt.instance.hardware import Gpu
-from coopt.instance.network import NetworkHallRows
+from coopt.instance.network import Hall, NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.core import core_optic
 from coopt.network.family import Family, levels

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.designs import Hall
-from coopt.instance.network import NetworkHallRows
+from coopt.instance.network import Hall, NetworkHallRows
 from coopt.instance.numerics import EQUAL
 from coopt.network.chain import TierChain
 
@@ -111,8 +110,8 @@ class Placing:
         chain, lengths = self.chain, [Lengths() for _ in self.amid]
         leaves = [end.spot(0, leaf) for leaf in becomes]
         pod_of = {leaf: n for n, (_, of) in enumerate(end.chain.each_pod()) for leaf in of}
-        for leaf, racks in self.ends.items():
-            for rack, count in racks.items():
+        for leaf, below in self.ends.items():
+            for rack, count in below.items():
                 length_m = end.sold_m(end.switch_racks.spot(rack), leaves[leaf])
                 lengths[0][length_m] += count * chain.networks
         for pod, of_pod in chain.each_pod():
@@ -168,9 +167,9 @@ def _switches(
 ) -> Iterator[Switches]:
     """The switches of all networks by place."""
     spines = [pods.spines for pods, _ in chain.each_pod()]
-    for level, (tier, box, racks) in enumerate(zip(chain.levels, boxes, amid, strict=True)):
+    for level, (tier, box, middle) in enumerate(zip(chain.levels, boxes, amid, strict=True)):
         places = Counter[int]()
-        for rack, count in zip(racks, spines if level == 1 else [1] * len(racks), strict=True):
+        for rack, count in zip(middle, spines if level == 1 else [1] * len(middle), strict=True):
             places[rack] += count
         assert box.units is not None, "halls without heights have no racks of switches"
         # all networks stand at the same places, so that each has as many switches of each

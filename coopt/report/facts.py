@@ -14,8 +14,8 @@ from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
 from coopt.network.part_networks import network_of
 from coopt.plan.couplings import Part
-from coopt.plan.parts import DirectLinks, WorkloadPlan
-from coopt.plan.schema import Cost, Design, Plan
+from coopt.plan.parts import Cost, Design, DirectLinks, WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.parts import (
     COLLECTIVES,

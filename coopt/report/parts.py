@@ -8,8 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from coopt.instance.errors import spoken
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.plan.parts import DirectLinks, NicChoice, Uptime, beside_ordinary
-from coopt.plan.schema import Cost, Design, Fabric, Item, MappingChoice, WorkloadPlan
+from coopt.plan.parts import (
+    Cost,
+    Design,
+    DirectLinks,
+    Fabric,
+    Item,
+    MappingChoice,
+    NicChoice,
+    Uptime,
+    WorkloadPlan,
+    beside_ordinary,
+)
 from coopt.report import words
 from coopt.report.tables import FigureTable, figures
 

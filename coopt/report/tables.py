@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Literal, TextIO
 
 from rich import box
@@ -290,7 +290,7 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
 def throttled(
     hear: Callable[[Progress], None],
     quiet_s: float = QUIET_S,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = monotonic,
 ) -> OnProgress:
     """A listener that hears every new stage at once, and news within a stage now and then.
 

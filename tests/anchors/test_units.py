@@ -9,9 +9,9 @@ import pytest
 
 from coopt.instance.catalog import find, ports_of_modules
 from coopt.instance.couplings import Discount, Limits, Prices, corners, part_of
-from coopt.instance.designs import ByHbDomain, Hall, PublishedDesign
+from coopt.instance.designs import ByHbDomain, PublishedDesign
 from coopt.instance.hardware import Gpu, Nic, Optic, Switch, mate
-from coopt.instance.network import HallRows, SpareRates, WorkRates, not_counted
+from coopt.instance.network import Hall, HallRows, SpareRates, WorkRates, not_counted
 from coopt.instance.reserves import Availability, Margin, known_error
 from coopt.instance.schema import Instance, seconds_weight
 from coopt.instance.transformer import Transformer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coopt.instance.errors import numbers
 from coopt.instance.question import Question
 from coopt.instance.rules.couplings import (
     exclusions,
@@ -14,7 +15,7 @@ from coopt.instance.rules.couplings import (
     site_disagreements,
     unsearched_runners_up,
 )
-from coopt.instance.rules.fabrics import fabric_disagreements, numbers
+from coopt.instance.rules.fabrics import fabric_disagreements
 from coopt.instance.workload import ONE_BOUND
 
 TCP_GBIT_S = 25.0  # rate up to which the efficiency of TCP is known

@@ -20,11 +20,10 @@ from coopt.instance.couplings import (
     Prices,
     Slower,
 )
-from coopt.instance.errors import both
+from coopt.instance.errors import both, numbers
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import CostKind, Question
-from coopt.instance.rules.fabrics import numbers
 from coopt.instance.variants import bounded, list_prices
 
 CERTAIN = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from coopt.instance.errors import alternatives, both
+from coopt.instance.errors import alternatives, both, numbers
 from coopt.instance.hardware import Nic, mate
 from coopt.instance.network import Network
 from coopt.instance.question import Question
@@ -193,8 +193,3 @@ def _discipline(instance: Question) -> Iterator[str]:
             " are as even as they are charged only over bundles that are equal, needs 'even', or"
             " another routing"
         )
-
-
-def numbers(values: Iterable[float]) -> str:
-    """Return numbers separated by commas, in their original notation."""
-    return ", ".join(f"{value:g}" for value in values)
