@@ -150,7 +150,7 @@ def constants() -> dict[str, str]:
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, int | float)
     }
-    tiles = ", ".join(f"({rows},{columns},{share:g})" for rows, columns, share in kernels.TILES)
+    tiles = ", ".join(f"({rows},{columns},{share:g})" for rows, columns, share in layer.TILES)
     shares = {
         f"{name.upper()}_SHARE": f"{share:.2f}"
         for name, share in collectives.TRANSPORT_SHARE.items()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,7 +19,6 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import toml_text
 from coopt.plan.parts import ItemKind
 from coopt.plan.schema import Item
-from coopt.report import words
 from coopt.report.tables import figures
 
 TAGS = (
@@ -39,8 +36,6 @@ FIELDS = {
     "hb": ("usd_per_gpu", "w_per_gpu"),
     "panel": ("usd_per_port", "w_per_port"),
 }  # others have `usd` and `w`
-FAR = 100.0
-"""How many times beyond the range of the catalog a figure is taken for a mistake of its unit."""
 OWN = "stated in the instance without a source"
 NONE = "draws no power"
 UNKNOWN = "not in the instance"
@@ -205,52 +200,3 @@ def _origin(entry: Entry, field: str) -> str:
         return OWN
     text = source.source.removeprefix("derived: ").removeprefix("recalled: ")
     return f"{TAG_WORDS[source.tag]}: {text}"
-
-
-def far_figures(instance: Instance) -> Iterator[str]:
-    """Which figures of one's own parts lie so far from all of the catalog that their unit may be
-    another one.
-    """
-    cluster, network = instance.cluster, instance.network
-    lists: dict[str, tuple[str, Sequence[Entry]]] = {
-        "cluster.gpu": ("gpu", cluster.generations or (cluster.gpu,)),
-        "network.hb_domains": ("hb_domain", network.hb_domains),
-        "network.nics": ("nic", network.nics),
-        "network.switches": ("switch", network.switches),
-        "network.optics": ("optic", network.optics),
-        "network.panels": ("panel", network.panels),
-    }
-    for place, (kind, parts) in lists.items():
-        catalogued = list(entries(kind).values())
-        for part in parts:
-            for key, field in type(part).model_fields.items():
-                low_figure, high_figure = _range(
-                    [getattr(catalog_entry, key) for catalog_entry in catalogued]
-                )
-                if (
-                    value := _figure(getattr(part, key))
-                ) and not low_figure / FAR <= value <= high_figure * FAR:
-                    unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
-                    ends = (
-                        f"{_number(low_figure)} to"
-                        f" {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
-                    )
-                    yield (
-                        f"{place}: {key} = {_number(value)} of {part.name} is far from all of the"
-                        f" catalog, which has {ends}: check its unit."
-                    )
-
-
-def _range(values: Iterable[object]) -> tuple[float, float]:
-    """The least and the largest of those that are figures; everything where none is."""
-    figures_known = [figure for value in values if (figure := _figure(value))]
-    return (min(figures_known), max(figures_known)) if figures_known else (0.0, math.inf)
-
-
-def _figure(value: object) -> float:
-    """A number; 0 for anything else, as a price of 0 says that it is counted elsewhere."""
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _number(value: float) -> str:
-    return words.exact(value) if value >= 1 else f"{value:g}"

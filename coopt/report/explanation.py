@@ -15,9 +15,10 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.claims import SolverReport, Timing
-from coopt.plan.schema import Design, ObjectiveClaim, Plan
+from coopt.plan.schema import Design, Plan
 from coopt.report import words
 from coopt.report.comparison import differences
+from coopt.report.facts import claim_text, value_name
 from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
 
 if TYPE_CHECKING:
@@ -225,35 +226,6 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
         "Time": stages(plan.timing_s),
     }
     yield from ((name, text) for name, text in rows.items() if text)
-
-
-def value_name(instance: Instance, kind: str) -> str:
-    """What the value of an objective measures: `capex`, or `regret of capex`."""
-    return f"regret of {kind}" if instance.minimizes_regret else kind
-
-
-VALUE_UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
-
-
-def claim_text(claim: ObjectiveClaim, *, name: str | None = None, whole: bool = False) -> str:
-    """Value, bound and gap of the objective, by its kind or another name.
-
-    `whole` rounds dollars and watts, of which nobody reads parts.
-    """
-    claims = [
-        f"{word} {_with_unit(claim.kind, value, whole)}"
-        for word, value in (("value", claim.value), ("lower bound", claim.bound))
-        if value is not None
-    ]
-    if claim.gap is not None:
-        claims.append(f"gap {words.percent(claim.gap)}")
-    return f"{name or claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
-
-
-def _with_unit(kind: str, value: float, is_rounded: bool) -> str:
-    if kind not in VALUE_UNITS:
-        return words.amount(kind, value)
-    return words.with_unit(round(value) if is_rounded else value, VALUE_UNITS[kind])
 
 
 def narrowing(solver: SolverReport) -> str:

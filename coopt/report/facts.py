@@ -13,6 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
 from coopt.network.part_networks import network_of
+from coopt.plan.claims import ObjectiveClaim
 from coopt.plan.couplings import Part
 from coopt.plan.parts import Cost, Design, DirectLinks, WorkloadPlan
 from coopt.plan.schema import Plan
@@ -223,3 +224,32 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         *([fact("Collectives", ways)] if ways else []),
         *([fact("Routes", slowest, "times", f"found, {routes}")] if run.routes else []),
     ]
+
+
+def value_name(instance: Instance, kind: str) -> str:
+    """What the value of an objective measures: `capex`, or `regret of capex`."""
+    return f"regret of {kind}" if instance.minimizes_regret else kind
+
+
+VALUE_UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
+
+
+def claim_text(claim: ObjectiveClaim, *, name: str | None = None, whole: bool = False) -> str:
+    """Value, bound and gap of the objective, by its kind or another name.
+
+    `whole` rounds dollars and watts, of which nobody reads parts.
+    """
+    claims = [
+        f"{word} {_with_unit(claim.kind, value, whole)}"
+        for word, value in (("value", claim.value), ("lower bound", claim.bound))
+        if value is not None
+    ]
+    if claim.gap is not None:
+        claims.append(f"gap {words.percent(claim.gap)}")
+    return f"{name or claim.kind}: {', '.join(claims) if claims else 'nothing known'}"
+
+
+def _with_unit(kind: str, value: float, is_rounded: bool) -> str:
+    if kind not in VALUE_UNITS:
+        return words.amount(kind, value)
+    return words.with_unit(round(value) if is_rounded else value, VALUE_UNITS[kind])

@@ -34,8 +34,16 @@ from coopt.report.comparison import (
     saving_tables,
 )
 from coopt.report.couplings import bill_tables, coupling_tables, spending_table
-from coopt.report.explanation import claim_text, search_table, value_name
-from coopt.report.facts import ON_SCREEN, label, network_facts, plan_facts, run_facts
+from coopt.report.explanation import search_table
+from coopt.report.facts import (
+    ON_SCREEN,
+    claim_text,
+    label,
+    network_facts,
+    plan_facts,
+    run_facts,
+    value_name,
+)
 from coopt.report.notes import margin_note, margins_table, reading_notes, remarks, turns_text
 from coopt.report.parts import (
     BILL,

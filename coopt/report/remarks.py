@@ -5,9 +5,11 @@ be mistaken.
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
 from coopt.instance.errors import spoken
 from coopt.instance.hardware import HbDomain
@@ -17,8 +19,10 @@ from coopt.plan.couplings import Part
 from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.building import mating_notes
-from coopt.report.catalog import FAR, far_figures
 from coopt.report.notes import domains_of
+
+FAR = 100.0
+"""How many times beyond the range of the catalog a figure is taken for a mistake of its unit."""
 
 LITTLE = 0.8
 """A share of the time that trains, below which a plan says so first."""
@@ -165,3 +169,52 @@ def _by_law(instance: Instance) -> Iterator[str]:
             f" same {flop:.3g} FLOP take the best size, {spoken(best_size)} with"
             f" {spoken(its_tokens)} tokens, to {law.loss(best_size, its_tokens):.4g}."
         )
+
+
+def far_figures(instance: Instance) -> Iterator[str]:
+    """Which figures of one's own parts lie so far from all of the catalog that their unit may be
+    another one.
+    """
+    cluster, network = instance.cluster, instance.network
+    lists: dict[str, tuple[str, Sequence[Entry]]] = {
+        "cluster.gpu": ("gpu", cluster.generations or (cluster.gpu,)),
+        "network.hb_domains": ("hb_domain", network.hb_domains),
+        "network.nics": ("nic", network.nics),
+        "network.switches": ("switch", network.switches),
+        "network.optics": ("optic", network.optics),
+        "network.panels": ("panel", network.panels),
+    }
+    for place, (kind, parts) in lists.items():
+        catalogued = list(entries(kind).values())
+        for part in parts:
+            for key, field in type(part).model_fields.items():
+                low_figure, high_figure = _range(
+                    [getattr(catalog_entry, key) for catalog_entry in catalogued]
+                )
+                if (
+                    value := _figure(getattr(part, key))
+                ) and not low_figure / FAR <= value <= high_figure * FAR:
+                    unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
+                    ends = (
+                        f"{_number(low_figure)} to"
+                        f" {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
+                    )
+                    yield (
+                        f"{place}: {key} = {_number(value)} of {part.name} is far from all of the"
+                        f" catalog, which has {ends}: check its unit."
+                    )
+
+
+def _range(values: Iterable[object]) -> tuple[float, float]:
+    """The least and the largest of those that are figures; everything where none is."""
+    figures_known = [figure for value in values if (figure := _figure(value))]
+    return (min(figures_known), max(figures_known)) if figures_known else (0.0, math.inf)
+
+
+def _figure(value: object) -> float:
+    """A number; 0 for anything else, as a price of 0 says that it is counted elsewhere."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _number(value: float) -> str:
+    return words.exact(value) if value >= 1 else f"{value:g}"

@@ -10,8 +10,8 @@ import coopt
 from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Alternative
 from coopt.report.comparison import STOPS, differences, runners_tables, saving_sentence
-from coopt.report.explanation import claim_text, narrowing, prices_table, search_rows, stages
-from coopt.report.facts import plan_facts
+from coopt.report.explanation import narrowing, prices_table, search_rows, stages
+from coopt.report.facts import claim_text, plan_facts
 from coopt.report.parts import schedule, split, uplinks
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.sentence import headline
