@@ -19,12 +19,12 @@ from pathlib import Path
 from rows import commit, csv_text
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.claims import Proof
+from coopt.plan.schema import Proof
 from coopt.plan.store import plan_json, proof_json, read_plan, read_proof
+from coopt.solving.driver import identity
 from coopt.solving.export_files import model_mps
-from coopt.solving.outcome import identity
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "benchmarks" / "library.csv"

@@ -24,13 +24,13 @@ from rows import commit, csv_text
 import coopt
 from benchmarks.shared_naive import NAIVE, unfiltered, with_slowdowns
 from coopt.columns.table import Columns, columns
+from coopt.instance.base import write_text
 from coopt.instance.schema import Instance
-from coopt.instance.texts import write_text
 from coopt.network.parts import within_limits
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
+from coopt.solving.driver import recomputed
 from coopt.solving.highs import SolverAnswer, options, solve, version
-from coopt.solving.outcome import recomputed
 from formulations.network import FORMULATIONS, Equation, build, cheapest_design, set_design
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pyomo.environ as pyo
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.columns.table import Columns
 from coopt.solving.arrays import SharedProblem
 from formulations.network import (

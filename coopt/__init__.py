@@ -23,19 +23,17 @@ from coopt._version import __version__
 
 if TYPE_CHECKING:
     from coopt.explain.answer import explain
+    from coopt.instance.base import InstanceError
     from coopt.instance.catalog import listed as catalog
-    from coopt.instance.errors import InstanceError
-    from coopt.instance.files import load
-    from coopt.instance.schema import Instance
-    from coopt.plan.claims import Progress, Proof
+    from coopt.instance.schema import Instance, load
     from coopt.plan.difference import Difference
     from coopt.plan.difference import difference_of as diff
-    from coopt.plan.evaluation import Evaluation, MappingRanking
     from coopt.plan.explanation import Explanation
     from coopt.plan.front import Front
     from coopt.plan.json_schema import schema_table as schema
     from coopt.plan.networks import NetworksBill, Reproduction
-    from coopt.plan.schema import Plan
+    from coopt.plan.schema import Plan, Progress, Proof
+    from coopt.plan.store import Evaluation, MappingRanking
     from coopt.plan.traffic import Faults, Routing, Simulation, TrafficReport
     from coopt.report.page.whole import report
     from coopt.solving.answer import solve
@@ -99,17 +97,17 @@ __all__ = [
 _HOMES = {
     "Certificate": ("coopt.verifier.certificates", "Certificate"),
     "certify": ("coopt.verifier.certificates", "certify"),
-    "Evaluation": ("coopt.plan.evaluation", "Evaluation"),
+    "Evaluation": ("coopt.plan.store", "Evaluation"),
     "Explanation": ("coopt.plan.explanation", "Explanation"),
     "Faults": ("coopt.plan.traffic", "Faults"),
     "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
-    "InstanceError": ("coopt.instance.errors", "InstanceError"),
-    "MappingRanking": ("coopt.plan.evaluation", "MappingRanking"),
+    "InstanceError": ("coopt.instance.base", "InstanceError"),
+    "MappingRanking": ("coopt.plan.store", "MappingRanking"),
     "NetworksBill": ("coopt.plan.networks", "NetworksBill"),
     "Plan": ("coopt.plan.schema", "Plan"),
-    "Progress": ("coopt.plan.claims", "Progress"),
-    "Proof": ("coopt.plan.claims", "Proof"),
+    "Progress": ("coopt.plan.schema", "Progress"),
+    "Proof": ("coopt.plan.schema", "Proof"),
     "Reproduction": ("coopt.plan.networks", "Reproduction"),
     "Routing": ("coopt.plan.traffic", "Routing"),
     "Simulation": ("coopt.plan.traffic", "Simulation"),
@@ -126,7 +124,7 @@ _HOMES = {
     "evaluate_plan": ("coopt.verifier.audit", "evaluate_plan"),
     "explain": ("coopt.explain.answer", "explain"),
     "faults": ("coopt.solving.without_parts", "plan_faults"),
-    "load": ("coopt.instance.files", "load"),
+    "load": ("coopt.instance.schema", "load"),
     "mappings": ("coopt.solving.evaluate", "mappings"),
     "pareto": ("coopt.solving.fronts.sweep", "pareto"),
     "prove": ("coopt.solving.proofs.search", "prove"),

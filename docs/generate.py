@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from coopt.instance.software import Software
-from coopt.instance.texts import write_text
+from coopt.instance.base import write_text
+from coopt.instance.transformer import Software
 from coopt.perf import collectives, iterations, layer, traffic
 from coopt.validation.calibration import UnseenError, calibration_of
 from coopt.validation.comparison import Comparison, comparison_of

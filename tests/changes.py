@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coopt.plan.schema import Couplings, Plan
+from coopt.plan.couplings import Couplings
+from coopt.plan.schema import Plan
 
 REPEATED = ("design", "workloads", "cost")
 """What the top of a plan repeats of its only part."""

@@ -115,7 +115,7 @@ def _refusal(room: str, target: str, root: Path) -> str | None:
 
 
 def _room(module: str) -> str:
-    """`coopt.perf.kernels` lies in perf, `formulations.ring` in formulations, `coopt` itself in coopt."""
+    """`coopt.perf.layer` lies in perf, `formulations.ring` in formulations, `coopt` itself in coopt."""
     parts = module.removesuffix(".__init__").split(".")
     return parts[1] if parts[0] == "coopt" and len(parts) > 1 else parts[0]
 
@@ -211,7 +211,7 @@ def _house(root: Path, **files: str) -> Path:
 @pytest.mark.parametrize(
     ("file", "text", "why"),
     [
-        ("coopt__instance__x", "from coopt.perf.kernels import gemm", "instance may not import perf"),
+        ("coopt__instance__x", "from coopt.perf.layer import gemm", "instance may not import perf"),
         ("coopt__perf__x", "from coopt.plan.schema import Plan", "perf may not import plan"),
         ("coopt__perf__x", "from coopt import network", "perf may not import network"),
         ("coopt__perf__x", "from ..network import tiers", "perf may not import network"),

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coopt.cli.arguments import Settings, a_file, instance_argument, part_option, with_settings
-from coopt.cli.terminal import (
+from coopt.cli.arguments import (
     GAP,
     PACE,
     POINTS,
@@ -18,10 +17,15 @@ from coopt.cli.terminal import (
     THREADS,
     TIME_LIMIT,
     TOP,
+    Settings,
+    a_file,
     answer,
     check_folder,
     check_place,
+    instance_argument,
     note,
+    part_option,
+    with_settings,
     write_file,
 )
 
@@ -98,11 +102,11 @@ def solve(
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
     refuted by the witness.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, holds_better, plan_json, with_replaced
     from coopt.report.plan import plan_report, plan_screen
-    from coopt.report.tables import progress_shown, rendered
+    from coopt.report.words import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
 
     values = dict(settings)
@@ -207,10 +211,10 @@ def pareto(
 
     Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.report.fronts.files import check_packages, front_json, write_front
     from coopt.report.fronts.text import front_report
-    from coopt.report.tables import progress_shown, rendered
+    from coopt.report.words import progress_shown, rendered
     from coopt.solving.fronts.sweep import pareto
 
     question = load(instance, dict(settings))
@@ -265,10 +269,10 @@ def explain(
     """
     from coopt.explain.answer import explain
     from coopt.explain.gpus import settings_to_compare
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import read_plan
     from coopt.report.explanation import explanation_report
-    from coopt.report.tables import progress_shown, rendered
+    from coopt.report.words import progress_shown, rendered
 
     question, given_plan = load(instance, dict(settings)), None if plan is None else read_plan(plan)
     with progress_shown(note) as on_progress:
@@ -324,10 +328,10 @@ def evaluate(
     change. With --mappings the network alone is given, and the mappings that INSTANCE leaves open
     are ranked on it.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
     from coopt.report.plan import evaluation_report, given_plan_report, ranking_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.solving.evaluate import evaluate_instance, mappings
     from coopt.solving.resolves import only_plan
     from coopt.verifier.audit import evaluate_plan
@@ -373,7 +377,7 @@ def diff(before: str, after: str, as_json: bool) -> None:
     from coopt.plan.difference import difference_of
     from coopt.plan.store import read_plan
     from coopt.report.comparison import difference_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
 
     difference = difference_of(read_plan(before), read_plan(after))
     answer(

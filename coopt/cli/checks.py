@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 import click
 
 from coopt.cli.arguments import (
+    GAP,
+    TIME_LIMIT,
     Settings,
+    answer,
+    check_place,
     check_single,
     instance_argument,
     part_option,
     parts_asked,
     plan_argument,
+    write_file,
 )
-from coopt.cli.terminal import GAP, TIME_LIMIT, answer, check_place, write_file
 
 if TYPE_CHECKING:
     from coopt.verifier.simulation.traces import TraceRecord
@@ -54,11 +58,11 @@ def verify(
 
     Exit codes: 0 accepted, 5 rejected.
     """
-    from coopt.instance.files import load
-    from coopt.instance.texts import read_text
+    from coopt.instance.base import read_text
+    from coopt.instance.schema import load
     from coopt.plan.store import read_plan
     from coopt.report.explanation import verdict_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.verifier.audit import verify
 
     if part is not None and routes is None:
@@ -110,7 +114,7 @@ def prove(
     checks it in whole numbers and without a solver. Where the time does not suffice, the proof is
     one of a lower bound, which it names; so it is with a gap, which takes fewer cases.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import proof_json
     from coopt.solving.proofs.search import prove
 
@@ -151,9 +155,9 @@ def certify(
 
     Exit codes: 0 all that is claimed is proven, 5 not all of it.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.report.explanation import certificate_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.verifier.certificates import certify
 
     certificate = certify(load(instance, dict(settings)), plan, proof)
@@ -199,10 +203,10 @@ def simulate(
 
     Exit codes: 0 every bound is met, 5 one is missed.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
-    from coopt.report.tables import rendered
     from coopt.report.traffic import simulation_report
+    from coopt.report.words import rendered
     from coopt.verifier.simulation.plans import simulate
     from coopt.verifier.simulation.traces import chrome_trace
 

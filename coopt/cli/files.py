@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coopt.cli.arguments import Settings, instance_argument, plan_argument
-from coopt.cli.checks import REJECTED
-from coopt.cli.terminal import (
+from coopt.cli.arguments import (
     POINTS,
     TIME_LIMIT,
+    Settings,
     answer,
     check_place,
     command_line,
+    instance_argument,
     note,
+    plan_argument,
     write_file,
 )
-from coopt.instance.errors import InstanceError, alternatives, both
-from coopt.instance.texts import write_new_text, write_text
+from coopt.cli.checks import REJECTED
+from coopt.instance.base import InstanceError, alternatives, both, write_new_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,8 +154,8 @@ def export(
 
     docs/exports.md describes every file.
     """
-    from coopt.instance.files import load
-    from coopt.instance.texts import write_bytes
+    from coopt.instance.base import write_bytes
+    from coopt.instance.schema import load
     from coopt.plan.store import check_same_question, decided, read_plan
 
     form = FORMATS[name]
@@ -228,11 +229,11 @@ def report(
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
     from coopt.explain.answer import explain
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
-    from coopt.report.tables import progress_shown, rendered
+    from coopt.report.words import progress_shown, rendered
     from coopt.solving.fronts.sweep import has_front, pareto
     from coopt.solving.runs import overridden
     from coopt.verifier.audit import verify

@@ -7,15 +7,19 @@ from __future__ import annotations
 import click
 
 from coopt.cli.arguments import (
+    TIME_LIMIT,
     Settings,
     answer_parts,
+    check_place,
+    check_places,
     check_single,
     instance_argument,
+    note,
     part_option,
     parts_asked,
     plan_argument,
+    write_file,
 )
-from coopt.cli.terminal import TIME_LIMIT, check_place, check_places, note, write_file
 
 ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "annealing", "exact")
 
@@ -55,11 +59,11 @@ def traffic(
     one GPU sends; and how many pairs of GPUs never talk. Goes part by part, where the plan has
     several.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
     from coopt.report.pictures import check_picture, draw_heat_map
-    from coopt.report.tables import rendered
     from coopt.report.traffic import traffic_headline, traffic_report
+    from coopt.report.words import rendered
     from coopt.solving.plan_traffic import check_runs
     from coopt.traffic.of_plan import demands, parts_with, single_demand
     from coopt.traffic.summary import cells_of, matrix_csv, traffic_figures
@@ -144,11 +148,11 @@ def route(
     says. Says how far the busiest link stretches each collective, what no routing can undercut, and
     the iteration time with these routes. Goes part by part, where the plan has several.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
     from coopt.report.csv_files import links_csv
-    from coopt.report.tables import rendered
     from coopt.report.traffic import routing_report
+    from coopt.report.words import rendered
     from coopt.solving.plan_routes import route_plan
 
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
@@ -190,10 +194,10 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
     it going, and which spares the plan has; network by network, where the plan has several parts,
     and core by core.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
     from coopt.report.faults import faults_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.solving.without_parts import plan_faults
 
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from coopt._version import __version__
-from coopt.cli.terminal import note
-from coopt.instance.errors import InstanceError, alternatives
+from coopt.cli.arguments import note
+from coopt.instance.base import InstanceError, alternatives
 
 COMMANDS = {  # with the file beside this one that each stands in
     "solve": "answers",

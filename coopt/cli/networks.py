@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coopt.cli.arguments import Settings, a_file, catalog_kind, catalog_name, settings_option
-from coopt.cli.terminal import (
+from coopt.cli.arguments import (
     BYTES,
     LATENCY,
     RATE,
     SEED,
+    Settings,
+    a_file,
     answer,
+    catalog_kind,
+    catalog_name,
     check_place,
     check_places,
     note,
+    settings_option,
     write_file,
 )
 
@@ -111,7 +115,7 @@ def collective(
     from coopt.network.schedules.outcome import collective
     from coopt.network.schedules.schedule_form import schedule_json
     from coopt.report.networks import collective_json, collective_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
 
     if roots == "free" and options["algorithm"] not in ("best", "multitree"):
         raise click.UsageError(
@@ -139,7 +143,7 @@ def _trained(
     train: tuple[str, str], part: str | None, board: Board, schedule: Schedule, latency_s: float
 ) -> tuple[Trained, ...]:
     """Iterations of the plan in a file with the graph between its domains."""
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
     from coopt.solving.plan_traffic import train_on
 
@@ -184,11 +188,11 @@ def bom(
     (docs/designs.md), of which the products that are named have a price. An instance and its plan
     have the lengths of cables, too.
     """
-    from coopt.instance.files import load
+    from coopt.instance.schema import load
     from coopt.plan.store import read_plan
     from coopt.report.csv_files import procurement_csv
     from coopt.report.networks import bill_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.solving.bills import bom
 
     if settings and source.lower().endswith(".json"):
@@ -229,7 +233,7 @@ def reproduce(ctx: click.Context, designs: str, cheapest: bool, as_json: bool) -
     Exit codes: 0 all come out exactly, 1 a design cannot be wired, 5 one is off.
     """
     from coopt.report.networks import reproduction_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.solving.reproduction import reproduce
 
     reproduction = reproduce(designs, cheapest=cheapest)
@@ -259,7 +263,7 @@ def list_(kind: str | None) -> None:
     """
     from coopt.instance.catalog import KINDS, entries
     from coopt.report.catalog import list_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
 
     if kind is not None and kind not in KINDS:
         raise click.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}.", param_hint="KIND")
@@ -281,7 +285,7 @@ def show(name: str, form: str | None) -> None:
     Each stands with its unit, confidence tag and source.
     """
     from coopt.report.catalog import entries_json, entries_toml, find_everywhere, show_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
 
     matches = find_everywhere(name)
     texts = {"toml": entries_toml, "json": entries_json}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coopt.cli.arguments import a_file
-from coopt.cli.terminal import (
+from coopt.cli.arguments import (
     PERCENT,
+    a_file,
     answer,
     check_folder,
     check_place,
@@ -19,7 +19,7 @@ from coopt.cli.terminal import (
     note,
     write_file,
 )
-from coopt.instance.errors import counted
+from coopt.instance.base import counted
 
 if TYPE_CHECKING:
     from coopt.validation.facts import FitSet
@@ -67,7 +67,7 @@ def run(
     Exit codes: 0 every case has a row, 4 ended before.
     """
     from coopt.report.suites import summary_report
-    from coopt.report.tables import progress_shown, rendered
+    from coopt.report.words import progress_shown, rendered
     from coopt.suite.driver import run_suite
 
     if workers is not None and scheduler is not None:
@@ -106,7 +106,7 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     A suite without tables of its own is shown with its axes, costs and times.
     """
     from coopt.report.suites import draw_figures, suite_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.suite.folder import read_results
 
     study, rows = read_results(folder)
@@ -144,8 +144,8 @@ def validate(
     predicted.
     """
     from coopt.report.pictures import check_picture, draw_scatter
-    from coopt.report.tables import rendered
     from coopt.report.validation import validation_report
+    from coopt.report.words import rendered
     from coopt.validation.comparison import comparison_of
     from coopt.validation.published import read_measurements
 
@@ -255,8 +255,8 @@ def _columns(stated: tuple[str, ...]) -> dict[str, str]:
 
 def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
     """Report, lines and document of fits to rows alone."""
-    from coopt.report.tables import rendered
     from coopt.report.validation import calibration_report, catalog_lines
+    from coopt.report.words import rendered
     from coopt.validation.calibration import calibration_of
     from coopt.validation.runs import runs_among
 
@@ -271,7 +271,7 @@ def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str,
 def _fitted_to_prior(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
     """Report, lines and document of fits that are held to the catalog's values."""
     from coopt.report.own_runs import posterior_lines, posterior_report
-    from coopt.report.tables import rendered
+    from coopt.report.words import rendered
     from coopt.validation.own_calibration import own_calibration_of
 
     calibration = own_calibration_of(measured, sets, report=note)

@@ -19,9 +19,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.flows import Count, Groups, busiest, ring, sending
-from coopt.columns.layouts import NicLayout, PodParts, most_senders, pod_parts
-from coopt.perf.affine import Flows
+from coopt.columns.flows import (
+    Count,
+    Groups,
+    NicLayout,
+    PodParts,
+    busiest,
+    most_senders,
+    pod_parts,
+    ring,
+    sending,
+)
+from coopt.perf.collectives import Flows
 from coopt.perf.mapping import Bools, Floats, Ints, distinct_rows
 
 TREE_EDGE = 0.25  # of a NIC's rate: one with a parent in both trees has two children in one of them

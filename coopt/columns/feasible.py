@@ -37,8 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.context import DomainSet
 from coopt.columns.grid import (
+    DomainSet,
     MappingCounts,
     allowed_recompute,
     counts_on,
@@ -49,9 +49,10 @@ from coopt.columns.grid import (
 from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import REORDERED
 from coopt.instance.workload import BOUNDS, Workload
-from coopt.perf.affine import NO_NETWORK, Reciprocals
 from coopt.perf.collectives import (
+    NO_NETWORK,
     LinkRates,
+    Reciprocals,
     Visits,
     all_to_all,
     forwards_at_once,
@@ -59,8 +60,7 @@ from coopt.perf.collectives import (
     visits_of,
 )
 from coopt.perf.iterations import iteration
-from coopt.perf.kernels import device_of
-from coopt.perf.layer import layer_s
+from coopt.perf.layer import device_of, layer_s
 from coopt.perf.mapping import (
     NONE,
     Bools,

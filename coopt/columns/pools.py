@@ -1,4 +1,48 @@
-"""Candidate mappings of a workload on one kind of HB domain."""
+r"""Candidate mappings of a workload on one kind of HB domain.
+
+Removes dominated candidates: rows that another row beats in every column, and options of a
+workload.
+
+For every removed option another option of the same workload is kept that is never worse, whatever
+the other workloads choose.
+
+Options of a workload are coupled to the rest by what they use: limited resources, ports of a shared
+core, products of which few may be in use, and the quantity of each product, whose bill :math:`B_p`
+depends on the total over workloads. For any totals :math:`q' \le q` and prices as in
+`formulations.choice_data.Product`,
+
+.. math:: \underline{s}_p (q - q') \le B_p(q) - B_p(q') \le \overline{s}_p (q - q')
+
+with :math:`\overline{s}_p` the first price, and :math:`\underline{s}_p` the last one of an
+incremental discount, or 0 for an all-units discount: a bill is the minimum of functions with slopes
+between these, and continuous.
+
+Option a **dominates** b of the same workload when
+
+1. it uses no more of each resource and of the core, and adds no more to the objective besides
+   capex;
+2. each product that it uses of a kind with a limit is used by b as well;
+3. its capex is no larger for any totals of the others:
+
+   .. math:: k_a - k_b
+       + \sum_{p} \overline{s}_p (q_{ap} - q_{bp})^+ - \underline{s}_p (q_{bp} - q_{ap})^+ \le 0
+
+**Optima are kept.** In a solution with b, replace b by a. By 1 every limit holds, and the core
+needs no more switches, so neither its bill nor its use grows. By 2 no kind has a further product in
+use. By 3 the sum of the bills of all products and :math:`k` does not grow, so the budget holds;
+with 1 and a non-negative weight of capex the objective does not grow. Fewer units of every product
+at no more capex besides them are the simplest case of 3. The relation is transitive, as increments
+of bills add up: what is removed is therefore dominated by something kept, and repeating the
+argument for each workload leads to a solution of kept options that costs no more.
+
+Spare units matter: where an all-units discount may not be obtained by buying more than needed,
+bills fall at thresholds, :math:`\underline{s}_p` is negative without bound and an option with fewer
+units dominates nothing.
+
+Minimum number of uplinks with which some mapping meets its bound, for many networks at once.
+
+Time never rises with uplinks, so all networks are bisected simultaneously.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +51,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, groups_of
-from coopt.columns.dominance import undominated
 from coopt.columns.feasible import FeasibleMappings, possibly_in_time
-from coopt.columns.flows import Groups
-from coopt.columns.grid import degrees, placed_on
-from coopt.columns.layouts import NicLayout, stacked
-from coopt.columns.least_uplinks import Rows
+from coopt.columns.flows import Groups, NicLayout, stacked
+from coopt.columns.grid import Context, DomainSet, degrees, groups_of, placed_on
 from coopt.columns.loads import Crossings, crossings
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds, Pieces, Reciprocals
-from coopt.perf.iteration_parts import Iteration
-from coopt.perf.iterations import iteration
+from coopt.perf.collectives import AffineSeconds, Algorithms, Pieces, Reciprocals
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import (
     STAGES_APART,
     STAGES_TOGETHER,
@@ -33,7 +72,358 @@ from coopt.perf.mapping import (
     Ints,
     Mappings,
     Placements,
+    distinct_rows,
+    representatives,
 )
+
+ROUNDS = 40  # any number is exact, since undecided rows are kept
+
+PAIRS = 1 << 18  # pairs of options compared at once, so that tables stay small
+
+
+def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
+    """Return which rows to keep: every dropped row is dominated by a kept row of its class.
+
+    A sieve that never drops an undominated row but may keep dominated ones: each round keeps the
+    undecided row with the smallest sum in every class and drops the rows that it dominates; rows
+    undecided after the last round are kept.
+
+    Parameters
+    ----------
+    values
+        Shape (n, k); smaller is better in every column.
+    classes
+        Columns of shape (n,); only rows equal in all of them are compared.
+    rounds
+        Number of rounds.
+    """
+    keep = np.ones(len(values), dtype=np.bool_)
+    if not len(values):
+        return keep
+    # a dominating row has no larger sum, so the row with the smallest sum of its class is
+    # dominated by equal rows only
+    scale = values.max(axis=0)
+    sums = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
+    _, position = distinct_rows(*classes)
+    undecided = np.lexsort((sums, position))
+    for _ in range(rounds):
+        if not len(undecided):
+            break
+        begins = np.diff(position[undecided], prepend=-1) > 0
+        leaders = undecided[begins][np.cumsum(begins) - 1]
+        beaten = (values[undecided] >= values[leaders]).all(axis=1)
+        keep[undecided[beaten & ~begins]] = False
+        undecided = undecided[~beaten]
+    return keep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slopes:
+    """Minimum and maximum increase of the bill of each product per unit (USD); shape (P,) each."""
+
+    least_usd: Floats
+    most_usd: Floats
+
+
+def needed_options(
+    usd: Floats, uses: Floats, quantity: Floats, joins: Bools, slopes: Slopes
+) -> Ints:
+    """Return the positions of options of one workload that together dominate all others, in the
+    order given.
+
+    Options are processed in rising order of their capex at the highest prices: no later option
+    dominates an earlier one, except for ties, of which more than needed may be kept.
+
+    Parameters
+    ----------
+    usd
+        Capex besides the products (n,).
+    uses
+        Everything that must not grow: objective besides capex, resources, core ports (n, r).
+    quantity
+        Units of each product (n, P).
+    joins
+        Whether each option uses each product of a limited kind (n, products of limited kinds).
+    """
+    remaining = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
+    products = np.flatnonzero(quantity.any(axis=0))
+    units, least_usd, most_usd = (
+        quantity.T[products],
+        slopes.least_usd[products],
+        slopes.most_usd[products],
+    )
+    needed, size = list[int](), 1
+    while len(remaining):
+        # where few options are needed the first ones drop most others; where many are, more and
+        # more are compared at once
+        heads = remaining[:size]
+        dominates = _at_most(uses[heads], uses[remaining]) & _within(joins[heads], joins[remaining])
+        number, place = np.nonzero(dominates)
+        head, option = heads[number], remaining[place]
+        extra_units = units[:, head] - units[:, option]
+        unit_usd = np.where(extra_units > 0, most_usd[:, None], least_usd[:, None])
+        dominates[number, place] = (
+            usd[head] - usd[option] + (unit_usd * extra_units).sum(axis=0) <= 0
+        )
+        beaten = np.zeros(len(remaining), dtype=np.bool_)
+        for head_number, head_dominates in enumerate(dominates):
+            if not beaten[head_number]:
+                beaten |= head_dominates
+                needed.append(int(heads[head_number]))
+        remaining = remaining[size:][~beaten[size:]]
+        size = max(1, min(2 * size, PAIRS // max(1, len(remaining))))
+    return np.sort(np.array(needed, dtype=np.int64))
+
+
+def beaten_options(
+    rivals: tuple[Floats, Floats, Bools],
+    options: tuple[Floats, Floats, Bools],
+    slopes: Slopes,
+    *,
+    cheaper: bool = False,
+) -> Bools:
+    """Return which options are dominated by a kept rival; both are (uses, quantity, joins), without
+    capex besides products.
+
+    A lower bound on what an option uses may stand for it: a larger quantity only lowers the left
+    side of condition 3.
+
+    Parameters
+    ----------
+    cheaper
+        Whether the left side of condition 3 must be below 0.
+    """
+    rival_uses, rival_units, rival_joins = rivals
+    uses, quantity, joins = options
+    beaten = np.zeros(len(uses), dtype=np.bool_)
+    start = 0
+    while start < len(rival_uses) and not beaten.all():
+        unbeaten = np.flatnonzero(~beaten)
+        batch = slice(start, start + max(1, PAIRS // len(unbeaten)))
+        maybe = _at_most(rival_uses[batch], uses[unbeaten]) & _within(
+            rival_joins[batch], joins[unbeaten]
+        )
+        rival, option = np.nonzero(maybe)
+        extra_units = rival_units[batch][rival] - quantity[unbeaten[option]]
+        rise = np.where(
+            extra_units > 0, slopes.most_usd * extra_units, slopes.least_usd * extra_units
+        ).sum(axis=1)
+        beaten[unbeaten[option[rise < 0 if cheaper else rise <= 0]]] = True
+        start = batch.stop
+    return beaten
+
+
+def _at_most(rivals: Floats, options: Floats) -> Bools:
+    """For each pair of rival and option: whether the rival is at most as large in every column."""
+    no_larger = np.ones((len(rivals), len(options)), dtype=np.bool_)
+    for rival_column, option_column in zip(rivals.T, options.T, strict=True):
+        no_larger &= rival_column[:, None] <= option_column
+    return no_larger
+
+
+def _within(rivals: Bools, options: Bools) -> Bools:
+    """For each pair of rival and option: whether the option has every column that the rival has."""
+    within = np.ones((len(rivals), len(options)), dtype=np.bool_)
+    for rival_column, option_column in zip(
+        np.packbits(rivals, axis=1).T, np.packbits(~options, axis=1).T, strict=True
+    ):
+        within &= (rival_column[:, None] & option_column) == 0
+    return within
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Placed mappings that could meet the bound, ordered by site.
+
+    `site` is the index of the site. The maximum of `pieces` is the iteration time; `groups` locates
+    the groups of ranks, and `algorithms` are those available to their collectives. `outermost`
+    lists the orders of ranks that the workload allows.
+    """
+
+    bound_s: float
+    site: Ints
+    pieces: Pieces
+    algorithms: Algorithms
+    groups: Groups
+    outermost: tuple[str, ...] = ("pp",)
+
+    def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
+        """Iteration times (s) of some rows at given seconds per byte."""
+        return np.asarray(self.pieces.take(rows).at(self.algorithms.take(rows).charged(s_byte)))
+
+    def in_time_alone(self, byte_s: float) -> Bools:
+        """Whether rows meet their bound where each GPU has this bandwidth to itself (bytes/s); a
+        network never offers more.
+        """
+        if byte_s not in self._in_time_alone:
+            r = Reciprocals.everywhere(np.full(len(self.site), 1.0 / byte_s))
+            self._in_time_alone[byte_s] = self.times_s(np.arange(len(self.site)), r) <= self.bound_s
+        return self._in_time_alone[byte_s]
+
+    @cached_property
+    def _in_time_alone(self) -> dict[float, Bools]:
+        return {}
+
+    @cached_property
+    def distinct_groups(self) -> tuple[Groups, Ints]:
+        """The distinct groups, and the index of each row's groups among them."""
+        columns, position = distinct_rows(*self.groups)
+        return Groups(*columns), position
+
+    def take(self, rows: Ints) -> Rows:
+        """Select rows."""
+        return replace(
+            self,
+            site=self.site[rows],
+            pieces=self.pieces.take(rows),
+            algorithms=self.algorithms.take(rows),
+            groups=self.groups.take(rows),
+        )
+
+
+def layout_numbers(layout: NicLayout) -> tuple[Ints, ...]:
+    """Return the fields of layouts as integers; fields that need not be integers are replaced by
+    their rank.
+    """
+    columns = {name: np.asarray(value) for name, value in vars(layout).items()}
+    for name in ("ratio", "pod_up"):
+        columns[name] = np.unique(columns[name], return_inverse=True)[1].reshape(-1)
+    del columns["room"]  # nothing is lost here
+    return tuple(columns.values())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trials:
+    """Rows tried on networks ("views"): pairs sorted by `view`, with the bandwidth of a GPU in each
+    view (bytes/s).
+
+    `load` is the index in `loads` of the link loads of a pair, which belong to view `load_view`.
+    """
+
+    rows: Rows
+    row: Ints
+    view: Ints
+    byte_s: Floats
+    loads: Crossings
+    load: Ints
+    load_view: Ints
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        row: Ints,
+        view: Ints,
+        *,
+        layout: NicLayout,
+        byte_s: Floats,
+        discipline: Discipline,
+    ) -> Trials:
+        """Build trials on views with a layout each; pairs with equal link loads share them."""
+        distinct_groups, place = rows.distinct_groups
+        (pair_groups, load_view), load = distinct_rows(place[row], view)
+        # views that differ in rates are loaded alike
+        layout_views, layout_number = representatives(*layout_numbers(layout))
+        (group, group_layout), number = distinct_rows(pair_groups, layout_number[load_view])
+        layouts, groups = layout.take(layout_views[group_layout]), distinct_groups.take(group)
+        loads = crossings(layouts, discipline, groups, rows.pieces.kinds, rows.algorithms.flows)
+        return cls(
+            rows=rows,
+            row=row,
+            view=view,
+            byte_s=byte_s,
+            loads=loads.take(number),
+            load=load,
+            load_view=load_view,
+        )
+
+    def in_time(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Bools:
+        """Whether pairs meet the bound with that many uplinks per view, with the kinds in
+        `unslowed` at the full NIC rate.
+        """
+        return np.asarray(self.times_s(uplinks, pairs, unslowed) <= self.rows.bound_s)
+
+    def times_s(self, uplinks: Ints, pairs: Ints, unslowed: Sequence[str] = ()) -> Floats:
+        """Iteration times (s) of pairs; the parameters are those of `in_time`."""
+        views = self.load_view
+        r = self.loads.reciprocals(self.byte_s[views], uplinks[views])
+        unslowed_s_byte: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
+        s_byte = replace(r, **unslowed_s_byte).mapped(lambda seconds: seconds[self.load[pairs]])
+        return self.rows.times_s(self.row[pairs], s_byte)
+
+    def all_times_s(self, uplinks: Ints) -> Floats:
+        """Iteration times (s) of all pairs with that many uplinks per view."""
+        k, n = len(self.byte_s), len(self.rows.site)
+        if len(self.row) != k * n:
+            return self.times_s(uplinks, np.arange(len(self.row)))
+        # every row is tried on every view, so that no row is copied for each of them
+        r = self.loads.reciprocals(self.byte_s[self.load_view], uplinks[self.load_view])
+        s_byte = r.mapped(lambda seconds: seconds[self.load].reshape(k, n))
+        times_s = self.rows.pieces.at(self.rows.algorithms.charged(s_byte))
+        return np.broadcast_to(times_s, (k, n)).ravel()
+
+    def enough_uplinks(self) -> Ints:
+        """Number of uplinks in each view beyond which more uplinks make nothing faster."""
+        enough = np.ones(len(self.byte_s), dtype=np.int64)
+        np.maximum.at(enough, self.load_view, self.loads.enough_uplinks())
+        return enough
+
+    def least_uplinks(self, limit: Ints) -> Ints:
+        """Minimum number of uplinks, up to `limit`, with which some row of each view meets its
+        bound; 0 if none does.
+
+        The number that the fastest row of a view needs is found first: few other rows meet the
+        bound with less.
+        """
+        pairs = np.arange(len(self.row))
+        times_s = self.all_times_s(limit)
+        pairs, times_s = pairs[times_s <= self.rows.bound_s], times_s[times_s <= self.rows.bound_s]
+        fastest_pairs = pairs[_fastest(self.view[pairs], times_s)]
+        uplinks = self._bisected(np.ones_like(limit), limit, fastest_pairs)
+        goal = np.maximum(uplinks - 1, 1)
+        early = self.all_times_s(goal) <= self.rows.bound_s
+        fewer = self._bisected(
+            np.ones_like(limit), goal, np.flatnonzero(early & (uplinks > 1)[self.view])
+        )
+        return np.where(fewer > 0, fewer, uplinks)
+
+    def fastest_rows(self, uplinks: Ints) -> Ints:
+        """Return the fastest row of each non-empty view with that many uplinks."""
+        return self.row[_fastest(self.view, self.all_times_s(uplinks))]
+
+    def _bisected(self, low: Ints, high: Ints, pairs: Ints) -> Ints:
+        """Minimum number of uplinks from `low` on with which one of the pairs of each view meets
+        its bound; 0 in views without pairs.
+
+        All pairs must meet their bound at `high`.
+        """
+        view, views = self.view, np.unique(self.view[pairs])
+        while len(pairs) and (low < high)[view[pairs]].any():
+            probe = (low + high) // 2
+            quick = self.in_time(probe, pairs)
+            enough = np.zeros(len(high), dtype=np.bool_)
+            enough[view[pairs[quick]]] = True
+            low, high = (
+                np.where(enough, low, np.minimum(probe + 1, high)),
+                np.where(enough, probe, high),
+            )
+            pairs = pairs[
+                quick | ~enough[view[pairs]]
+            ]  # what is late there is late with fewer uplinks as well
+        uplinks = np.zeros_like(high)
+        uplinks[views] = high[views]
+        return uplinks
+
+
+def _fastest(view: Ints, times_s: Floats) -> Ints:
+    """Return the first of the fastest pairs of each view; pairs are sorted by view."""
+    if not len(view):
+        return view
+    begins = np.flatnonzero(np.diff(view, prepend=-1))
+    least_s = np.repeat(np.minimum.reduceat(times_s, begins), np.diff(begins, append=len(view)))
+    is_least = np.flatnonzero(times_s == least_s)
+    return is_least[np.diff(view[is_least], prepend=-1) > 0]
+
 
 ENTRIES = 1 << 17  # pairs of groups and networks evaluated at once, so that tables stay small
 

@@ -18,11 +18,10 @@ from typing import Protocol
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.feasible import FeasibleMappings, feasible_mappings
-from coopt.columns.layouts import NicLayout
-from coopt.columns.least_uplinks import Trials
-from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, pool
+from coopt.columns.flows import NicLayout
+from coopt.columns.grid import Context, DomainSet, context_of
+from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, Trials, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
 

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.dominance import undominated
 from coopt.columns.feasible import FeasibleMappings
-from coopt.columns.pools import Pool, in_orders, in_time, undominated_rows
+from coopt.columns.grid import Context, DomainSet, context_of
+from coopt.columns.pools import Pool, in_orders, in_time, undominated, undominated_rows
 from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
@@ -28,8 +27,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.perf.affine import AffineSeconds
-from coopt.perf.iteration_parts import Iteration
+from coopt.perf.collectives import AffineSeconds
+from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.traffic import OVERLAP_COST
 

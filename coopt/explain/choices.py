@@ -12,9 +12,8 @@ from coopt.explain.inquiry import Inquiry
 from coopt.explain.labels import SAYINGS, changes_and_cost, why_worse
 from coopt.explain.rivals import times_of
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, seconds_weight
-from coopt.plan.claims import OnProgress
 from coopt.plan.explanation import Explanation, Relaxation, Rival
-from coopt.plan.schema import Plan
+from coopt.plan.schema import OnProgress, Plan
 from coopt.plan.store import check_same_sha, decided, placed_as
 from coopt.solving.resolves import Resolver, UnprovenError, cheaper, value_of
 

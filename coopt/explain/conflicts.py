@@ -12,8 +12,7 @@ from functools import partial
 
 from coopt.explain.limits import numeric_limits, of_any_site, shorter_links
 from coopt.explain.lists import lists_of
-from coopt.instance.changes import with_part
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, with_part
 
 Drop = Callable[[Instance], Instance]
 IsFeasible = Callable[[Instance], bool]

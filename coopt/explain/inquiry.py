@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from coopt.explain.sentences import of_untried
-from coopt.instance.errors import with_names
+from coopt.instance.base import with_names
 from coopt.instance.schema import Instance
 from coopt.instance.variants import rows_by_name
-from coopt.plan.claims import OnProgress, Progress
 from coopt.plan.explanation import Explanation
-from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.schema import InstanceId, OnProgress, Plan, Progress
 from coopt.solving.resolves import Resolver, UnprovenError, value_of
 
 Answer = TypeVar("Answer")

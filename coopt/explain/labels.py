@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from coopt.instance.base import both
 from coopt.instance.couplings import LIMITED
-from coopt.instance.errors import both
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
-from coopt.plan.parts import ItemKind
-from coopt.plan.schema import Cost, Design
+from coopt.plan.parts import Cost, Design, ItemKind
 
 
 @dataclass(frozen=True, kw_only=True)

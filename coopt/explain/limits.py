@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 
-from coopt.instance.changes import NO_LIMIT, UNITS, ample_s, own_time, text_of, typed
 from coopt.instance.couplings import MAX_SLOWDOWN
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.rules.couplings import idle_factors
-from coopt.instance.schema import Instance
+from coopt.instance.schema import NO_LIMIT, UNITS, Instance, ample_s, own_time, text_of, typed
 from coopt.instance.variants import required_bounds, with_gpu_cap, with_value
 from coopt.instance.workload import Workload
 from coopt.perf.memory import GIB

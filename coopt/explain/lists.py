@@ -9,14 +9,14 @@ from typing import Any
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
-from coopt.instance.changes import name_of, with_part, with_workload
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.rules.agreement import disagreements
-from coopt.instance.schema import Instance
-from coopt.instance.software import MappingLimits
+from coopt.instance.schema import Instance, name_of, with_part, with_workload
+from coopt.instance.transformer import MappingLimits
 from coopt.network.optics import first_unmated
 from coopt.plan.contents import built, mappings_used, parts_used, sizes_used
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
 
 FREE: dict[str, tuple[Any, ...] | None] = MappingLimits().model_dump()
 """Every list of a mapping by default, which is its widest; None leaves it free."""

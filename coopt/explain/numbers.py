@@ -8,12 +8,12 @@ from typing import Protocol, TypeVar
 from coopt.explain.limits import NumericLimit
 from coopt.explain.lists import adds_unmated
 from coopt.explain.thresholds import Threshold, first_number
-from coopt.instance.changes import text_of
-from coopt.instance.errors import counted
-from coopt.instance.schema import Instance
+from coopt.instance.base import counted
+from coopt.instance.schema import Instance, text_of
 from coopt.plan.contents import built
 from coopt.plan.explanation import Change, Relaxation
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
 from coopt.solving.resolves import Resolver
 
 Answer = TypeVar("Answer")

@@ -16,10 +16,9 @@ from functools import partial
 from typing import NamedTuple
 
 from coopt.explain.inquiry import Inquiry
-from coopt.instance.changes import with_entry, with_part
 from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import PROVEN, REORDERED, SOLVED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, with_entry, with_part
 from coopt.network.growth import (
     bought_share,
     energy_usd_per_w,

@@ -32,9 +32,8 @@ from coopt.explain.limits import (
 )
 from coopt.explain.lists import ListLimit, adds_unmated, lists_of, mating_lists, widened
 from coopt.explain.numbers import Answers, keys_of, least_number, relaxation, solved, ways_out
-from coopt.instance.changes import text_of, with_part
 from coopt.instance.rules.agreement import disagreements
-from coopt.instance.schema import Instance, Limits
+from coopt.instance.schema import Instance, Limits, text_of, with_part
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.resolves import Resolver
 

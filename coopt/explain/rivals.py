@@ -12,20 +12,18 @@ from typing import Any
 
 from coopt.explain.inquiry import Inquiry
 from coopt.explain.labels import SAYINGS, number, sentence, why_dearer, why_worse
-from coopt.instance.base import Entry
-from coopt.instance.changes import with_part
-from coopt.instance.errors import both, counted
+from coopt.instance.base import Entry, both, counted
 from coopt.instance.numerics import EQUAL
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.rules.couplings import unsearched_runners_up
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, with_part
 from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
-from coopt.network.part_networks import families_of_design
+from coopt.network.plan_networks import families_of_design
 from coopt.plan.contents import SOLD_AS, built, parts_used
 from coopt.plan.explanation import Rival, RunnerUp
-from coopt.plan.parts import Design, DirectLinks
-from coopt.plan.schema import Cost, Plan
+from coopt.plan.parts import Cost, Design, DirectLinks
+from coopt.plan.schema import Plan
 from coopt.solving.resolves import value_of
 
 IDLE_WHERE_NOT_BUILT = (*SOLD_AS, "fabrics", "nics_per_gpu", "gpus_per_nic", "nic_planes")

@@ -17,7 +17,7 @@ from coopt.explain.labels import (
     uses,
     with_unit,
 )
-from coopt.instance.errors import alternatives, counted
+from coopt.instance.base import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.explanation import (
     Bound,
@@ -28,7 +28,8 @@ from coopt.plan.explanation import (
     Rival,
     RunnerUp,
 )
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
 
 SAME = "the same network"
 NO_BOUND = 1e4  # a bound so many times as loose is taken for none

@@ -14,11 +14,11 @@ from coopt.instance.base import (
     Table,
     Watts,
     Whole,
+    alternatives,
     one_or_many,
 )
-from coopt.instance.errors import alternatives
 from coopt.instance.numerics import EQUAL, REORDERED
-from coopt.instance.software import Efficiency, Reached
+from coopt.instance.transformer import Efficiency, Reached
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
 

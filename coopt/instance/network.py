@@ -12,11 +12,11 @@ from coopt.instance.base import (
     Price,
     Table,
     Whole,
+    both,
     one_or_many,
     series_of,
 )
 from coopt.instance.catalog import named
-from coopt.instance.errors import both
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
 
 MAX_TIERS = 3  # leaves, aggregation and cores; docs/network.md has no formulas for more

@@ -13,6 +13,8 @@ from coopt.instance.base import (
     Positive,
     Table,
     Whole,
+    alternatives,
+    both,
     first_of_list,
     one_many_or_range,
     one_or_many,
@@ -30,7 +32,6 @@ from coopt.instance.couplings import (
     Wan,
     corners,
 )
-from coopt.instance.errors import alternatives, both
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles

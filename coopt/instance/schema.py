@@ -3,31 +3,57 @@ open.
 
 Where it leaves the GPU generation, a global batch or knobs open, each choice is a question of its
 own.
+
+Reads an instance from a file or a table, with optional overrides.
+
+An instance with one thing changed, and numbers and values as one types them.
+
+Refuses questions with features that a task does not support.
 """
 
+from __future__ import annotations
+
+import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import product
-from typing import Annotated, Self, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from coopt.instance.base import Count, Name, Table
+from coopt.instance.base import (
+    Count,
+    Entry,
+    InstanceError,
+    Name,
+    Table,
+    both,
+    check_numbers,
+    html,
+    in_dots,
+    names_in,
+    read_toml,
+    with_names,
+)
+from coopt.instance.catalog import sentences
+from coopt.instance.couplings import LIMITED
 from coopt.instance.couplings import BillKind as BillKind
 from coopt.instance.couplings import Limits as Limits
-from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import FabricKind as FabricKind
 from coopt.instance.network import Network as Network
 from coopt.instance.network import SwitchedKind as SwitchedKind
+from coopt.instance.question import BILLED, Question
 from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
 from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
-from coopt.instance.question import Question
 from coopt.instance.question import Solver as Solver
+from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
 from coopt.instance.rules.agreement import disagreements, open_disagreements
-from coopt.instance.tables import html
+from coopt.instance.workload import Workload
 
 Q = TypeVar("Q", bound=Question)
 MOST_CHOICES = 1000
@@ -155,7 +181,7 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
     InstanceError
         If that question is invalid, for example if no domain is sold with the GPU.
     """
-    from coopt.instance.complaints import sentences
+    from coopt.instance.catalog import sentences
 
     table = instance.model_dump(by_alias=True)
     for workload in table["workload"]:
@@ -241,3 +267,310 @@ def _each_value(instance: Question) -> Iterator[Chosen]:
             yield Chosen(
                 gpu=gpu, global_batch=first_batches | {workload.name: batch}, options=knobs
             )
+
+
+T = TypeVar("T", bound=BaseModel)
+
+LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits of an index, characters shown of a key
+
+
+def load(
+    source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> Instance:
+    """Read and check an instance.
+
+    Parameters
+    ----------
+    source
+        A TOML file in the format of `coopt schema`, or its content as a table (for example parsed
+        JSON).
+    overrides
+        Values that replace those of the file, by dotted key (`"network.max_tiers"`,
+        `"workload.0.mapping.tp"`); rows of tables can also be written as in reports
+        (`"workload[0].mapping.tp"`, `"workload['chat'].gpus"`).
+
+    Returns
+    -------
+    Instance
+        The checked instance, with catalog names resolved.
+
+    Raises
+    ------
+    InstanceError
+        With all complaints: file, key, given value, requirement.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> coopt.load("instances/tiny-64.toml", {"cluster.gpus": 128}).cluster.gpus
+    (128,)
+    """
+    if isinstance(source, Mapping):
+        content, origin, folder = source, "instance", Path()
+    else:
+        content, origin, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
+    table = overridden(content, overrides or {}, origin)
+    origin = f"{origin} with overrides" if overrides else origin
+    try:
+        return validated(Instance, table, folder)
+    except ValidationError as error:
+        names, places = names_in(table), _places(table, folder)
+        complaints = (
+            with_places(with_names(complaint, names), places)
+            for complaint in sentences(error, Instance)
+        )
+        raise InstanceError(f"{origin}: {complaint}" for complaint in complaints) from None
+
+
+def instance_of(question: Instance | str | Path) -> Instance:
+    """Return an instance, loading it if a file is given."""
+    return question if isinstance(question, Instance) else load(question)
+
+
+def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
+    """Validate a table that may name catalog files; the result contains their content instead of
+    their names.
+
+    Parameters
+    ----------
+    folder
+        Folder of the file, which catalog file names are relative to.
+
+    Raises
+    ------
+    ValidationError
+        If the table is invalid.
+    InstanceError
+        If a catalog file is invalid.
+    """
+    if "catalog" not in table:
+        return form.model_validate(table)
+    try:
+        catalog = CatalogFiles.model_validate(table["catalog"])
+    except ValidationError:
+        return form.model_validate(table)  # raises all complaints
+    tables = {key: value for key, value in table.items() if key != "catalog"}
+    return form.model_validate(tables, context=own_entries(catalog.files, folder))
+
+
+def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """Return the places of the entries in the catalog files that a table names."""
+    try:
+        return places_of(CatalogFiles.model_validate(table.get("catalog", {})).files, folder)
+    except ValidationError:
+        return {}  # which is among the complaints
+
+
+def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """Return a copy of a table with the values of dotted keys replaced; InstanceError for a key
+    that does not exist.
+    """
+    try:
+        check_numbers(table, file)
+        result = copy.deepcopy(dict(table))
+        for key, value in overrides.items():
+            check_numbers(value, f"{file}: override {key}")
+            # names are read again each time, as the override before may have changed one
+            _put(result, in_dots(key, names_in(result)), copy.deepcopy(value), file)
+    except RecursionError:
+        raise InstanceError(f"{file}: nested too deeply, needs flat tables") from None
+    return result
+
+
+def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
+    """Set `a.0.b` in nested tables and lists; a single table can be addressed with or without the
+    index 0.
+    """
+    *parents, final_key = key.split(".")
+    node: Any = table
+    for part in parents:
+        if part != "0" or node is table or not isinstance(node, dict):
+            node = _enter(node, part, key, file)
+    if isinstance(node, list):
+        node = _only(node, key, file) if not _is_index(final_key) else node
+    if isinstance(node, list):
+        _check_index(node, final_key, key, file)
+        node[int(final_key)] = value
+    elif isinstance(node, dict):
+        node[final_key] = value
+    else:
+        raise InstanceError(
+            f"{file}: override {key}: {final_key!r} lies below a plain value, needs the key of a"
+            " table"
+        )
+
+
+def _enter(node: Any, part: str, key: str, file: str) -> Any:
+    if isinstance(node, list):
+        if _is_index(part):
+            _check_index(node, part, key, file)
+            return node[int(part)]
+        node = _only(node, key, file)
+    if not isinstance(node, dict):
+        raise InstanceError(
+            f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table"
+        )
+    return node.setdefault(part, {})
+
+
+def _is_index(text: str) -> bool:
+    """Whether a text is an integer index; negative ones are refused later."""
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit()
+
+
+def _only(rows: Sequence[Any], key: str, file: str) -> Any:
+    if len(rows) != 1:
+        need = "needs an index or a name, such as workload.0 or workload['NAME']"
+        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, {need}")
+    return rows[0]
+
+
+def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
+    if not _is_index(part) or len(part) > LONGEST_INDEX or part[0] == "-" or int(part) >= len(rows):
+        key, part = (
+            text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part)
+        )
+        raise InstanceError(
+            f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}"
+        )
+
+
+UNITS = {
+    "max_iteration_time_s": "s",
+    "min_tokens_per_s": "tokens/s",
+    "train_days": "days",
+    **{key: unit for key, (_, unit) in LIMITED.items()},
+}
+DIGITS, WHOLE = 5, 1e5
+NO_LIMIT = 1e15  # the largest number that an instance may set
+AMPLE = 1e6  # seconds of an iteration, or times its bound
+
+
+def with_part(instance: Instance, part: str, update: dict[str, Any]) -> Instance:
+    """The instance with values of one of its tables replaced."""
+    return instance.model_copy(update={part: getattr(instance, part).model_copy(update=update)})
+
+
+def with_entry(tables: tuple[Any, ...], place: int, update: dict[str, Any]) -> tuple[Any, ...]:
+    """Tables of which one has values replaced."""
+    return (*tables[:place], tables[place].model_copy(update=update), *tables[place + 1 :])
+
+
+def with_workload(instance: Instance, w: int, update: dict[str, Any]) -> Instance:
+    """The instance with values of one workload replaced."""
+    return instance.model_copy(update={"workload": with_entry(instance.workload, w, update)})
+
+
+def own_time(workload: Workload, time_s: float) -> float:
+    """A predicted iteration time, with its margin, in the unit of the workload's bound: seconds,
+    tokens/s or days.
+    """
+    time_s *= 1.0 + workload.time_margin
+    if workload.min_tokens_per_s is not None:
+        return workload.tokens_per_iteration / time_s
+    if workload.train_days is not None:  # tokens alone are no bound
+        return time_s * workload.iterations / 86400.0
+    return time_s
+
+
+def ample_s(workload: Workload) -> float:
+    """An iteration time that rules out no plan; no longer, since searches for direct links fail at
+    far longer ones.
+    """
+    return min(AMPLE * max(workload.bound_s, 1.0), NO_LIMIT)
+
+
+def typed(value: float, *, up: bool = True) -> float:
+    """The nearest number of five digits that is not below `value`; not above it where `up` is
+    false.
+
+    Whole numbers, such as most sums of prices, stay as they are.
+    """
+    if value >= WHOLE and value.is_integer():
+        return value
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))
+
+
+def text_of(value: Any) -> str:
+    """A value as one types it in TOML."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(text_of, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float | int) else f'"{name_of(value)}"'
+
+
+def name_of(entry: Any) -> Any:
+    """What an entry of a list goes by: its name where it has one."""
+    return entry.name if isinstance(entry, Entry) else entry
+
+
+def require_no_failures(instance: Instance, task: str) -> None:
+    """Refuse a question with failures, for a task that does not model them.
+
+    Raises
+    ------
+    InstanceError
+        If the instance has failures; `task` is the task in words.
+    """
+    if instance.availability is not None:
+        raise InstanceError(
+            f"{instance.name}: {task} does not count failures, needs an instance without"
+            " [availability]"
+        )
+
+
+def require_decided(instance: Instance, task: str) -> None:
+    """Refuse a question that leaves GPUs, batches or knobs open.
+
+    Raises
+    ------
+    InstanceError
+        If the instance does; `task` is the task in words.
+    """
+    if instance.open_keys:
+        raise InstanceError(
+            f"{instance.name}: lists in {both(instance.open_keys)}: {task} needs one value in place"
+            " of each; a plan says which it takes (`chosen`)"
+        )
+
+
+def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None = None) -> None:
+    """Refuse an objective that is not a sum of a bill.
+
+    Raises
+    ------
+    InstanceError
+        If the instance, or its plan, has such an objective; `task` is the task in words.
+    """
+    for kind in (instance.objective.minimize, of_plan):
+        if kind is not None and kind != BILLED[kind]:
+            raise InstanceError(
+                f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs"
+                " 'capex', 'power' or 'tco'; with the time of the plan as the bound of its"
+                " workload, one of these asks for the same network"
+            )
+
+
+def require_one_network(instance: Instance, task: str, remedy: str = "") -> None:
+    """Refuse a question that needs more than one network used by all workloads in turn.
+
+    Parameters
+    ----------
+    task
+        The task in words.
+    remedy
+        What supports such questions.
+
+    Raises
+    ------
+    InstanceError
+        If the instance needs more than one network.
+    """
+    if instance.beyond_one_network:
+        raise InstanceError(
+            f"{instance.name}: {task} is for one network, needs an instance without"
+            f" {both(instance.beyond_one_network)}{remedy}"
+        )

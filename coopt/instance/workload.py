@@ -13,27 +13,30 @@ from coopt.instance.base import (
     Positive,
     Range,
     Table,
+    both,
     each_once,
     first_of_list,
     of_range,
     one_or_many,
+    spoken,
 )
 from coopt.instance.catalog import find, named
-from coopt.instance.errors import both, spoken
 from coopt.instance.hardware import Precision
 from coopt.instance.numerics import EQUAL
-from coopt.instance.software import (
+from coopt.instance.transformer import (
+    FLOP_PER_PARAMETER,
     NOTHING_ALLOWED,
     SCHEDULES,
     AllowedKnobs,
     Degrees,
     DpMode,
     MappingLimits,
+    ScalingLaw,
     Schedule,
     Software,
+    Transformer,
     Transport,
 )
-from coopt.instance.transformer import FLOP_PER_PARAMETER, ScalingLaw, Transformer
 
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
 EVIDENCE = {

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from coopt.instance.base import InstanceError, alternatives, both, counted
 from coopt.instance.designs import PublishedDesign
-from coopt.instance.errors import InstanceError, alternatives, both, counted
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
-from coopt.network.chain import TierChain, TierLevel
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
-from coopt.network.modules import cage_note, splitting_notes
-from coopt.network.racks import Lengths
+from coopt.network.family import TierChain, TierLevel
+from coopt.network.halls import Lengths
+from coopt.network.parts import cage_note, splitting_notes
 from coopt.plan.networks import (
     BilledNetwork,
     BilledTier,

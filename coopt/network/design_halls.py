@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from coopt.instance.base import InstanceError
 from coopt.instance.designs import PublishedDesign
-from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Optic
-from coopt.network.chain import Holders, TierChain, dealt, whole
 from coopt.network.designs import leaf_numbers, link_rates
-from coopt.network.racks import Lengths, SwitchBox, placed
+from coopt.network.family import Holders, TierChain, dealt, whole
+from coopt.network.halls import Lengths, SwitchBox, placed
 
 MOST_ENDS = 5_000_000
 

@@ -11,9 +11,8 @@ from typing import Any, TypeGuard
 
 import networkx as nx
 
-from coopt.instance.base import MIN_DIVISOR
+from coopt.instance.base import MIN_DIVISOR, InstanceError
 from coopt.instance.catalog import find
-from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Nic, Optic, Panel, Switch
 from coopt.plan.parts import Item, ItemKind, line
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.network.direct_graphs import (
     GBIT_S,
     MOST_DOMAINS,

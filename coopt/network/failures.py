@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.network.chain import Ints
-from coopt.network.family import Family, without_nics
-from coopt.network.wiring import leaf_numbers, rails_of
+from coopt.network.family import Family, Ints, without_nics
+from coopt.network.space import leaf_numbers, rails_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,11 @@ from xml.etree.ElementTree import ParseError, fromstring
 import networkx as nx
 from networkx.readwrite.graphml import GraphMLWriter
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError, read_text
 from coopt.instance.schema import Instance
-from coopt.instance.texts import read_text
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
-from coopt.network.part_networks import part_named, part_network, question_of
+from coopt.network.plan_networks import part_named, part_network, question_of
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import Plan
 

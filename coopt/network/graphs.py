@@ -12,9 +12,8 @@ from typing import Any
 
 import networkx as nx
 
-from coopt.network.chain import TierChain
-from coopt.network.family import Family
-from coopt.network.wiring import leaf_numbers, nics_by_leaf, rails_of
+from coopt.network.family import Family, TierChain
+from coopt.network.space import leaf_numbers, nics_by_leaf, rails_of
 
 Graph = Any  # networkx is untyped
 

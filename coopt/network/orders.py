@@ -7,16 +7,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.instance.errors import both, counted
+from coopt.instance.base import both, counted
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
-from coopt.network.core import core_notes
 from coopt.network.family import LinkEnds
-from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.island_halls import PlacedParts, core_halls, core_reach_notes, placed_parts
-from coopt.network.modules import cage_note, splitting_notes
-from coopt.network.part_networks import families_of_design
-from coopt.plan.schema import Design, Fabric, Plan, Tier
+from coopt.network.halls import (
+    NetworkHall,
+    PlacedParts,
+    core_halls,
+    core_reach_notes,
+    network_hall,
+    placed_parts,
+)
+from coopt.network.optics import core_notes
+from coopt.network.parts import cage_note, splitting_notes
+from coopt.network.plan_networks import families_of_design
+from coopt.plan.parts import Design, Fabric, Tier
+from coopt.plan.schema import Plan
 
 MOST_NAMED = 3  # parts that a note names, where it goes for some of them
 PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from coopt.instance.schema import Instance, Objective
-from coopt.network.core import (
+from coopt.network.family import Family
+from coopt.network.optics import (
     core_links_of_module,
     core_optic,
 )
-from coopt.network.family import Family
 from coopt.network.parts import (
     Units,
     counted_units,
     domain_lines,
     included_lines,
+    priced_products,
     total,
 )
-from coopt.network.products import priced_products
-from coopt.plan.parts import line
-from coopt.plan.schema import Cost
+from coopt.plan.parts import Cost, line
 
 
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:

@@ -1,23 +1,310 @@
 """The bill of a design: parts, price and power, the limits it keeps, and how it moves with the
 uplinks.
+
+Modules at the ends of links: how many a network takes, and what to order in their place where
+switches have no cages for them, or fibres are split.
+
+A link has a module at each end, or fewer where one breaks out into several slower links.
+
+What networks and islands are made of: products by name, with their prices by quantity.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from coopt.instance.couplings import Site
-from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch
+import numpy as np
+from numpy.typing import NDArray
+
+from coopt.instance.base import both, counted
+from coopt.instance.catalog import box_of, entries, ports_of_modules
+from coopt.instance.couplings import Discount, Site
+from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
-from coopt.network.family import Family
-from coopt.network.modules import end_modules
+from coopt.network.family import EndHolders, Family, Holders, TierChain, whole
 from coopt.plan.couplings import SitePower
-from coopt.plan.parts import line
-from coopt.plan.schema import Cost, Item
+from coopt.plan.parts import Cost, Item, line
+
+
+class EndModules(NamedTuple):
+    """Modules at the lower and at the upper ends of the links of a level."""
+
+    below: int
+    above: int
+
+
+def end_modules(family: Family, chain: TierChain) -> tuple[EndModules, ...]:
+    """Modules at the ends of the links of each level, over all planes; one holds links of a single
+    switch or NIC.
+    """
+    rate = family.link_gbit_s
+    # asked for every network that is listed, most of which have a module for each link
+    if all(below.gbit_s == rate == above.gbit_s for below, above in family.optics):
+        return tuple(EndModules(level.links, level.links) for level in chain.levels)
+    ends = zip(end_holders(family, chain), family.per_module, strict=True)
+    return tuple(
+        EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
+    )
+
+
+def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
+    """What has the links of each level at either end, over all planes."""
+    if family.tiers == 0:
+        return ()
+    cages = family.nic.cages
+    nics = ((family.nic_count * cages, family.nic_planes // cages),)
+    return chain.end_holders(nics, _leaves(family))
+
+
+def _leaves(family: Family) -> Holders:
+    """Leaves by their links to NICs; planes that share the switch of a single tier share its
+    modules.
+    """
+    ports = family.nic_planes
+    # One switch may hold several planes: its modules are filled by links of all of them.
+    if family.tiers == 1:
+        planes_of_switch = family.planes_together
+        full_switches, last_ports = divmod(family.planes, planes_of_switch)
+        return (ports * full_switches, planes_of_switch * family.down), (
+            ports,
+            last_ports * family.down,
+        )
+    rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
+    rows, of_row = (
+        (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
+    )
+    filled = (
+        down if family.fabric == "clos" or domains > down else down // domains * domains
+    )  # of whole rails
+    full_switches, last_ports = divmod(of_row, filled)
+    return (family.all_planes * rows * full_switches, filled), (
+        family.all_planes * rows,
+        last_ports,
+    )
+
+
+def cage_note(
+    way: Switch,
+    level: int,
+    gbit_s: float,
+    ports: Sequence[tuple[int, Optic]],
+    free_key: str = "margin.ports",
+) -> str | None:
+    """What to order in place of modules for which a switch has no room; None where it has room.
+
+    Parameters
+    ----------
+    gbit_s
+        Rate of links.
+    ports
+        How many ports of a switch are in use, with the optic of each.
+    free_key
+        The key that keeps ports free.
+    """
+    modules, cages = (
+        sum(-(-n // optic.links_of(gbit_s)) for n, optic in ports),
+        ports_of_modules(way, 1),
+    )
+    if modules <= cages:
+        return None
+    cage_gbit_s = (box_of(way.name) or way).cage_gbit_s
+    ports_per_module = int(cage_gbit_s / gbit_s)
+    of_kind = Counter[str]()
+    for number, optic in ports:
+        of_kind[optic.name] += number
+    cages_filled = sum(-(-number // ports_per_module) for number in of_kind.values())
+    opening = (
+        f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for"
+        f" {cages:,}"
+    )
+    larger = (
+        f"modules of {cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
+    )
+    if cages_filled <= cages:
+        catalog_hint = _catalog_modules(
+            cage_gbit_s, ports_per_module, [optic for _, optic in ports]
+        )
+        return f"{opening}: order {cages_filled:,} {larger}{catalog_hint}, whose price may differ."
+    return (
+        f"{opening}, and {larger} would still be {cages_filled:,}: links of its two sides share no"
+        f" module. Keep some ports free ({free_key}) to build it."
+    )
+
+
+def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence[Optic]) -> str:
+    """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of
+    these; empty if none.
+    """
+    modules = (
+        module
+        for module in entries("optic").values()
+        if isinstance(module, Optic) and module.gbit_s == cage_gbit_s
+    )
+    fitting = [
+        module
+        for module in modules
+        if module.links_of(cage_gbit_s / ports_per_module) == ports_per_module
+    ]
+    names = [
+        module.name
+        for module in fitting
+        if any(module.meets(optic) and mate(module, optic) for optic in optics)
+    ]
+    return f" (of the catalog: {both(names)})" if names else ""
+
+
+def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
+    """That modules which carry several links take cables or panels which split their fibres, unless
+    each link has a connector of its own.
+    """
+    ends = [
+        f"{name} ({counted(count, 'link')} each)"
+        for name, count in links_of_modules.items()
+        if count > 1
+    ]
+    if ends:
+        yield (
+            f"The bill counts no cables or panels that split fibres, which {both(ends)} may need,"
+            " unless each link has a connector of its own."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedProduct:
+    """A product: USD and W of a unit as far as `include` counts them, and its brackets.
+
+    Bracket b begins at `begins[b]` units, the first at 0, and has the unit price `usd[b]`. With
+    `all_units` a price holds for every unit, else for the units of its bracket.
+    """
+
+    kind: CostKind
+    name: str
+    begins: tuple[int, ...]
+    usd: tuple[float, ...]
+    w: float
+    all_units: bool
+
+    @property
+    def key(self) -> tuple[CostKind, str]:
+        """Kind and name."""
+        return self.kind, self.name
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """What a unit adds to the bill at least and at most (USD); nothing where it reaches a price
+        for all units.
+        """
+        return 0.0 if self.all_units and len(self.usd) > 1 else self.usd[-1], self.usd[0]
+
+    def purchases(self, units: int) -> list[tuple[int, float]]:
+        """The least bill of that many units or more, as (units, price of each in USD); spare units
+        come last.
+
+        More than needed is bought where a price for all units makes the threshold cheaper; of equal
+        bills the one with fewer spare units counts.
+        """
+        if not self.all_units:
+            ends = (*self.begins[1:], units)
+            steps = zip(self.begins, ends, self.usd, strict=True)
+            return [
+                (min(end, units) - begin, usd)
+                for begin, end, usd in steps
+                if begin < min(end, units)
+            ]
+        brackets = zip(self.begins, self.usd, strict=True)
+        # Of equal bills the smaller purchase is taken, which the second entry of the key says.
+        units_bought, usd = min(
+            ((max(units, begin), usd) for begin, usd in brackets), key=lambda b: (b[0] * b[1], b[0])
+        )
+        return [(count, usd) for count in (units, units_bought - units) if count]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cap:
+    """A limit on what all units that stand take together: its key, and what goes by that key at
+    most.
+
+    A unit of each product takes `each`, in the order of `priced_products`, in a unit of which
+    `scale` make one of the limit's. Multipliers of proofs go by `name`.
+    """
+
+    key: str
+    name: str
+    most: float
+    scale: float
+    each: tuple[float, ...]
+
+    def used(self, units: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What units of all products (..., G) take, in the unit of the limit."""
+        return np.asarray(units @ np.array(self.each)) / self.scale
+
+    def used_exactly(self, units: NDArray[np.float64]) -> float:
+        """What several rows (n, G) take together, summed as a bill is."""
+        rows = (zip(row, self.each, strict=True) for row in units.tolist())
+        return math.fsum(math.fsum(count * use for count, use in row) for row in rows) / self.scale
+
+
+def caps_of(instance: Instance) -> tuple[Cap, ...]:
+    """The limits that are set on sums over products."""
+    products, caps = priced_products(instance), list[Cap]()
+    if (power_mw := instance.limits.power_mw) is not None:
+        watts = tuple(product.w for product in products)
+        caps.append(
+            Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts)
+        )
+    return tuple(caps)
+
+
+def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
+    """Every product that islands of an instance may use, GPUs last."""
+    network, gpu = instance.network, instance.cluster.gpu
+    listed: list[tuple[CostKind, str, float, float]] = [
+        *(("hb", hb.name, hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains),
+        *(("nic", nic.name, nic.usd, nic.w) for nic in network.nics),
+        *(("switch", switch.name, switch.usd, switch.w) for switch in network.switches),
+        *(("optics", optic.name, optic.usd, optic.w) for optic in network.optics),
+    ]
+    products = [
+        _priced(instance, *entry, is_counted=entry[0] in instance.objective.include)
+        for entry in listed
+    ]
+    idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
+    return (
+        *products,
+        _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active),
+    )
+
+
+def _priced(
+    instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, is_counted: bool
+) -> PricedProduct:
+    discount = next(
+        (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
+    )
+    list_price = ((0,), (usd if is_counted else 0.0,))
+    begins, prices = list_price if discount is None else _brackets(discount, usd)
+    return PricedProduct(
+        kind=kind,
+        name=name,
+        begins=begins,
+        usd=prices,
+        w=w if is_counted else 0.0,
+        all_units=discount is not None and discount.applies == "all-units",
+    )
+
+
+def _brackets(discount: Discount, usd: float) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Thresholds and prices from 0 units on; a price that stays opens no bracket."""
+    pairs = [(0, usd), *zip(discount.begins, discount.prices(usd), strict=True)]
+    steps = [pairs[0], *(pair for previous, pair in pairwise(pairs) if pair[1] < previous[1])]
+    begins, prices = zip(*steps, strict=True)
+    return begins, prices
+
 
 HOURS_PER_YEAR = 8760
 Key = tuple[str, str]  # kind and name of an item

@@ -1,30 +1,38 @@
-"""From a family to the design that a plan writes out, and back; and what any-to-any would cost."""
+"""From a family to the design that a plan writes out, and back; and what any-to-any would cost.
+
+From a part of a plan to a question and a network of its own, whatever else the plan holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
+from coopt.instance.base import InstanceError, alternatives, both
 from coopt.instance.question import BILLED
-from coopt.instance.schema import BillKind, Instance, SwitchedKind
-from coopt.instance.variants import as_billed
-from coopt.network.chain import TierLevel
-from coopt.network.family import Family
-from coopt.network.modules import end_modules
-from coopt.network.parts import cost_of, racks
-from coopt.network.space import Space
-from coopt.plan.couplings import NETWORK
-from coopt.plan.schema import (
+from coopt.instance.schema import BillKind, Instance, Limits, SwitchedKind, require_decided
+from coopt.instance.variants import as_billed, as_built, trained_on
+from coopt.instance.workload import Workload
+from coopt.network.family import Family, LinkEnds, TierLevel
+from coopt.network.growth import grown, grows
+from coopt.network.optics import core_switch, links_to_core, with_core_optic
+from coopt.network.parts import cost_of, electricity_of, end_modules, racks
+from coopt.network.space import Space, families
+from coopt.plan.couplings import NETWORK, Part
+from coopt.plan.parts import (
     Cost,
     Design,
+    DirectLinks,
     Fabric,
     HbDomainChoice,
     NicChoice,
-    Plan,
     SwitchChoice,
     Tier,
+    WorkloadPlan,
 )
+from coopt.plan.schema import Plan
 
 
 def design_of(family: Family, uplinks: int) -> Design:
@@ -166,3 +174,304 @@ def _joining(
     bills = [(cost_of(instance, *network), network) for network in fewest]
     cost, best_network = min(bills, key=lambda pair: pair[0].of(kind), default=(None, None))
     return None if cost is None or best_network is None else (design_of(*best_network), cost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartNetwork:
+    """A part with switches: the question it answers alone, and the family and uplinks of its
+    design.
+
+    `waits_s` is how long each workload waits for gradients of other sites, where there are any.
+    """
+
+    question: Instance
+    part: Part
+    family: Family
+    uplinks: int
+    waits_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[tuple[Workload, WorkloadPlan]]:
+        """What trains on it: what is asked for beside what the plan says."""
+        return list(zip(self.question.workload, self.part.workloads, strict=True))
+
+
+def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
+    """The part of a plan that goes by a name, or the only one.
+
+    Raises
+    ------
+    InstanceError
+        When there is no such part, or several and none is named.
+    """
+    names = _names_text(part.name for part in plan.parts)
+    if not plan.parts or plan.cost is None:
+        raise InstanceError(
+            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that"
+            " builds one"
+        )
+    if name is None:
+        if len(plan.parts) > 1:
+            raise InstanceError(
+                f"{instance.name}: the plan has {len(plan.parts)} parts, needs --part with one of"
+                f" {names}"
+            )
+        return _only_part(instance, plan)
+    match = next((part for part in plan.parts if part.name == name), None)
+    if match is None and name in plan.couplings.shared_cores:
+        raise InstanceError(
+            f"--part {name}: it joins islands and has no GPUs, so that no iteration passes through"
+            f" it, needs one of {names}; coopt bom lists its cables, coopt faults what its loss"
+            " takes"
+        )
+    if match is None:
+        raise InstanceError(
+            f"--part {name}: the plan has no part of this name, needs one of {names}"
+        )
+    return match if len(plan.parts) > 1 else _only_part(instance, plan)
+
+
+def require_workload(plan: Plan, workload: str | None, part: Part | None = None) -> None:
+    """Refuse the name of a workload that no part trains, or not the one that is given.
+
+    Raises
+    ------
+    InstanceError
+        With the names to choose from: of the whole plan, or of the parts that train it.
+    """
+    training = [
+        repr(other.name)
+        for other in plan.parts
+        if workload in [run.name for run in other.workloads]
+    ]
+    if workload is not None and not training:
+        names = dict.fromkeys(run.name for other in plan.parts for run in other.workloads)
+        raise InstanceError(
+            f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}"
+        )
+    if workload is not None and part is not None and repr(part.name) not in training:
+        trained = both(run.name for run in part.workloads) or "nothing"
+        raise InstanceError(
+            f"--workload {workload}: {part.name} trains {trained}, needs --part"
+            f" {alternatives(training)}"
+        )
+
+
+def _only_part(instance: Instance, plan: Plan) -> Part:
+    """The only part, which the top of the plan repeats."""
+    (part,) = plan.parts
+    if (plan.design, plan.workloads) != (part.design, part.workloads):
+        raise InstanceError(
+            f"{instance.name}: the plan has another design or other workloads at its top than in"
+            " its part, needs a plan that `coopt verify` accepts"
+        )
+    return part
+
+
+def question_of(instance: Instance, part: Part) -> Instance:
+    """The question that a part answers alone: one network for its workloads, in the phase and at
+    the site of the part.
+
+    Prices are those of the bill without volume, efficiency is the least that must do, and limits,
+    which hold for all parts together, are left out. A question of one network is its own.
+
+    Raises
+    ------
+    InstanceError
+        When the part runs other workloads than the instance asks for there.
+    """
+    if not instance.beyond_one_network:
+        return _with_workloads(instance, part, instance.workload)
+    question, gpus = as_built(instance), network_of(part).gpus
+    workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
+    switched = question.network.model_copy(
+        update={"fabrics": question.network.switched, "panels": ()}
+    )
+    changes = {
+        "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
+        "network": switched,
+        "objective": electricity_of(instance.objective, instance.site_named(part.site)),
+        "sharing": instance.sharing.of_one_part,
+        **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
+    }
+    return _with_workloads(question.model_copy(update=changes), part, workloads)
+
+
+def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, ...]) -> Instance:
+    names = [workload.name for workload in workloads]
+    if [run.name for run in part.workloads] != names:
+        raise InstanceError(
+            f"{question.name}: {part.name} in the plan trains"
+            f" {_names_text(run.name for run in part.workloads)}, and the instance"
+            f" {_names_text(names)} there, needs the plan of this instance"
+        )
+    return question.model_copy(update={"workload": workloads})
+
+
+def _names_text(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names)) or "nothing"
+
+
+def network_of(part: Part) -> Design | DirectLinks:
+    """What joins the domains of a part."""
+    network = part.design or part.links
+    assert network is not None, "a part has a design or direct links"
+    return network
+
+
+def part_network(
+    instance: Instance, plan: Plan, asked: str, part: str | None = None
+) -> PartNetwork:
+    """The network of the part that is named, or of the only one.
+
+    Parameters
+    ----------
+    asked
+        What it is wanted for, as a refusal calls it.
+
+    Raises
+    ------
+    InstanceError
+        When the part is not there, is joined by direct links, or has a design that the instance
+        does not allow.
+    """
+    require_decided(instance, asked)
+    chosen_part = part_named(instance, plan, part)
+    if chosen_part.design is None:
+        raise InstanceError(
+            f"{instance.name}: {chosen_part.name} joins domains by direct links, whose routes are"
+            f" in the plan and whose losses have no model, so that there is nothing for {asked},"
+            " needs a plan with switches"
+        )
+    question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
+    lower_optic = None if joint is None else joint.below
+    if joint is not None:
+        question = with_core_optic(question, joint.core.optic)
+    design = chosen_part.design
+    candidates = families_of_design(question, design, _last_design(plan, chosen_part))
+    match = next(
+        (
+            family
+            for family, _ in candidates
+            if family.core_end is None or family.core_end.name == lower_optic
+        ),
+        None,
+    )
+    if match is None:
+        raise InstanceError(
+            f"{instance.name}: the plan's network is not one this instance allows, needs the plan"
+            " of this instance (`coopt verify` lists what differs)"
+        )
+    return PartNetwork(
+        question=question,
+        part=chosen_part,
+        family=match,
+        uplinks=uplinks_of(design),
+        waits_s=plan.couplings.waits_s,
+    )
+
+
+def family_of_plan(
+    instance: Instance, plan: Plan, asked: str = "a plan of one network", part: str | None = None
+) -> tuple[Family, int]:
+    """The family and the uplinks of a plan's only part, or of the one that is named.
+
+    Parameters and errors are those of `part_network`.
+    """
+    network = part_network(instance, plan, asked, part)
+    return network.family, network.uplinks
+
+
+def uplinks_of(design: Design) -> int:
+    """The uplinks of a leaf; 0 where nothing lies above the leaves."""
+    return design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
+
+
+def families_of_design(
+    question: Instance, design: Design, goal: Design | None = None
+) -> Iterator[tuple[Family, int]]:
+    """Families and uplinks of a question that are written out as a design; those of a network that
+    grows end as its goal.
+    """
+    pinned = _pinned(question, goal or design)
+    for listed in families(pinned, grow=True) if pinned is not None else ():
+        family = _written_as(question, listed, goal or design)
+        if family is not None and goal is not None:
+            # What stands in an earlier phase follows from what it grows into, and so is compared in
+            # that form.
+            family = _earlier(question, listed, design, goal)
+        if family is not None:
+            yield family, uplinks_of(design)
+
+
+def _earlier(
+    question: Instance, goal_family: Family, design: Design, goal: Design
+) -> Family | None:
+    """What a family has been before it is its goal, where it is written out as a design."""
+    counts = design.gpus, goal.gpus
+    if not grows(goal_family, counts) or design.gpus % goal_family.active:
+        return None
+    ratio, links = question.network.largest_ratio, links_to_core(question, design.gpus)
+    return _written_as(question, grown(goal_family, design.gpus, ratio, links), design)
+
+
+def _last_design(plan: Plan, part: Part) -> Design | None:
+    """What a network that grows ends as; None for one that does not, and where it is not known."""
+    if part.phase is None:
+        return None
+    line = [
+        other_part
+        for other_part in plan.parts
+        if other_part.phase is not None and other_part.slot == part.slot
+    ]
+    last_part = max(line, key=lambda other_part: other_part.phase or 0.0)
+    return None if last_part is part else last_part.design
+
+
+def _pinned(question: Instance, design: Design) -> Instance | None:
+    """The question with the parts of a design alone; None where it does not list one."""
+    network, fabric = question.network, design.fabric
+    hb_domains = tuple(hb for hb in network.hb_domains if hb.name == design.hb_domain.name)
+    nics = tuple(nic for nic in network.nics if nic.name == fabric.nic.name)
+    names = {switch.name for switch in network.switches}
+    is_listed = fabric.kind in network.fabrics and fabric.nic.per_gpu in network.nics_per_gpu
+    if not (hb_domains and nics and names.issuperset(fabric.switch_names) and is_listed):
+        return None
+    # The switch of the core stays listed, since links into it run at its rate.
+    core = core_switch(question)
+    kept = {*fabric.switch_names, *([core.name] if core else [])}
+    switches = tuple(switch for switch in network.switches if switch.name in kept)
+    parts = {
+        "hb_domains": hb_domains[:1],
+        "nics": nics[:1],
+        "switches": switches,
+        "fabrics": (fabric.kind,),
+    }
+    pinned_network = network.model_copy(update=parts | {"nics_per_gpu": (fabric.nic.per_gpu,)})
+    cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})
+    return question.model_copy(update={"network": pinned_network, "cluster": cluster})
+
+
+def _written_as(question: Instance, family: Family, design: Design) -> Family | None:
+    """The family with the optics and spare domains of a design, where it is written out as that."""
+    optic_of = {optic.name: optic for optic in question.network.optics}
+    names = [tier.ends for tier in design.fabric.tier]
+    if (
+        family.tiers != design.fabric.tiers
+        or family.gpus != design.gpus
+        or not set(chain(*names)) <= set(optic_of)
+    ):
+        return None
+    optics = tuple(
+        LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
+    )
+    candidate = replace(family, optics=optics, spare_domains=design.spare_domains)
+    uplinks, fit = (
+        uplinks_of(design),
+        all(map(all, candidate.per_module)),
+    )  # at the rate of its planes
+    if question.network.switch_cages == "kept":  # by which switches have their ports
+        fit = fit and candidate.per_module == family.per_module
+    if not fit or uplinks not in candidate.uplink_choices:
+        return None
+    return candidate if design_of(candidate, uplinks) == design else None

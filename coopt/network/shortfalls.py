@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from coopt.instance.base import counted
 from coopt.instance.catalog import ports_of_modules
-from coopt.instance.errors import counted
 from coopt.instance.hardware import Switch, mate
 from coopt.instance.schema import Instance, SwitchedKind
-from coopt.network.core import links_to_core
-from coopt.network.space import Space
-from coopt.network.wiring import EndPoints, wirings
+from coopt.network.optics import links_to_core
+from coopt.network.space import EndPoints, Space, wirings
 
 ENOUGH = 10**9
 """Ports of a switch that is in no wiring's way."""

@@ -21,18 +21,16 @@ import numpy as np
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import (
+from coopt.perf.collectives import (
+    GRADIENTS,
     AffineSeconds,
     Algorithm,
     Algorithms,
-    Reciprocals,
-    available_algorithms,
-)
-from coopt.perf.collectives import (
-    GRADIENTS,
     LinkRates,
+    Reciprocals,
     Visits,
     all_to_all,
+    available_algorithms,
     forwards_at_once,
     min_steps,
     steps,

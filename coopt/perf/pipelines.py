@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.perf.affine import AffineSeconds
-from coopt.perf.kernels import Passes
+from coopt.perf.collectives import AffineSeconds
+from coopt.perf.layer import Passes
 from coopt.perf.mapping import Floats, Ints
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds
 from coopt.perf.collectives import (
+    AffineSeconds,
     LinkRates,
     RingKind,
     all_to_all,
@@ -22,12 +22,17 @@ from coopt.perf.collectives import (
     send,
     visits_of,
 )
-from coopt.perf.kernels import BYTES, Device
-from coopt.perf.mapping import FULL, NORM_FFN, Floats, Ints, Mappings, Placements, expert_ranks
-from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
-from coopt.perf.parameters import (
+from coopt.perf.layer import BYTES, Device
+from coopt.perf.mapping import (
+    FULL,
+    NORM_FFN,
+    Floats,
+    Ints,
+    Mappings,
+    Placements,
     block_share,
     expert_layers,
+    expert_ranks,
     expert_width,
     ffn_share,
     held_expert_parameters,
@@ -35,6 +40,7 @@ from coopt.perf.parameters import (
     kv_width,
     vocab_share,
 )
+from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
 
 # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 OVERLAP_COST = 0.33

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from coopt.instance.schema import Limits
 from coopt.plan.couplings import Part
-from coopt.plan.parts import DirectLinks, Item
-from coopt.plan.schema import Design, Plan, WorkloadPlan
+from coopt.plan.parts import Design, DirectLinks, Item, WorkloadPlan
+from coopt.plan.schema import Plan
 
 ADDED = ("gpus", "spare_gpus", "hb_count", "switches", "transceivers", "racks")
 """Values of several designs that add up."""

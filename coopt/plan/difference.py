@@ -11,8 +11,8 @@ from pydantic import Field
 
 from coopt.instance.question import ObjectiveKind
 from coopt.plan.couplings import NETWORK, CorePlan, Couplings, Part, PhaseSpending
-from coopt.plan.parts import DirectLinks, Record
-from coopt.plan.schema import InstanceId, Item, Plan, WorkloadPlan
+from coopt.plan.parts import DirectLinks, Item, Record, WorkloadPlan
+from coopt.plan.schema import InstanceId, Plan
 
 Value = bool | int | float | str | None
 RESULTS = (

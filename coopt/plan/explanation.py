@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from coopt.instance.base import Row, frame_of, html
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.tables import Row, frame_of, html
-from coopt.plan.parts import Record
-from coopt.plan.schema import Design, InstanceId
+from coopt.plan.parts import Design, Record
+from coopt.plan.schema import InstanceId
 
 
 class NextPlan(Record):
@@ -187,7 +187,7 @@ class Explanation(Record):
 
     def to_frame(self, table: str = "bounds") -> Any:
         """Return a table as a data frame: "bounds", "rivals" or "prices" (see
-        `coopt.instance.tables.frame`).
+        `coopt.instance.base.frame`).
         """
         tables: dict[str, Callable[[], Iterable[Row]]] = {
             "bounds": self._bound_rows,

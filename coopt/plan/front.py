@@ -12,19 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coopt.instance.tables import Row, frame, html
+from coopt.instance.base import Row, frame, html
 from coopt.plan.contents import running
-from coopt.plan.parts import Record
-from coopt.plan.schema import (
-    Alternative,
-    Cost,
-    Design,
-    InstanceId,
-    ObjectiveClaim,
-    Plan,
-    WorkloadPlan,
-    check_matplotlib,
-)
+from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
+from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan, check_matplotlib
 
 FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
 
@@ -158,7 +149,7 @@ class Front(Record):
             }
 
     def to_frame(self) -> Any:
-        """Return the points as a data frame (see `coopt.instance.tables.frame`)."""
+        """Return the points as a data frame (see `coopt.instance.base.frame`)."""
         return frame(self.rows())
 
     def plot(self) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from coopt.instance.tables import Row
+from coopt.instance.base import Row
 
 
 class Plot(Figure):

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from coopt.plan.parts import Uptime
-from coopt.plan.schema import InstanceId, Record, WorkloadPlan
+from coopt.plan.parts import Record, Uptime, WorkloadPlan
+from coopt.plan.schema import InstanceId
 
 Cause = Literal["pipeline", "gradients", "embedding", "optimizer", "stragglers"]
 TrafficKind = Literal["tp", "cp", "ep", "pp", "dp", "edp", "embedding"]

@@ -12,14 +12,11 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.base import Entry, Provenance, Tag
+from coopt.instance.base import Entry, InstanceError, Provenance, Tag, toml_text
 from coopt.instance.catalog import KINDS, entries
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.texts import toml_text
-from coopt.plan.parts import ItemKind
-from coopt.plan.schema import Item
-from coopt.report.tables import figures
+from coopt.plan.parts import Item, ItemKind
+from coopt.report.words import figures
 
 TAGS = (
     "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not"

@@ -11,10 +11,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.question import BILLED
-from coopt.plan.schema import Cost, Design, ObjectiveClaim, Plan, Rivals
+from coopt.plan.parts import Cost, Design
+from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.report import words
-from coopt.report.parts import nics_in_words, tiers_of
-from coopt.report.tables import FigureTable, figures
+from coopt.report.facts import nics_in_words, tiers_of
+from coopt.report.words import FigureTable, figures
 
 if TYPE_CHECKING:
     from coopt.network.plan_networks import Baseline

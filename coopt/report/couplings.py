@@ -13,10 +13,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import phases_of
 from coopt.plan.contents import products
 from coopt.plan.couplings import Outlooks, PartLosses, Ring, SharedCore, SitePower, Survived
-from coopt.plan.schema import Cost, Item, Plan, WorkloadPlan
+from coopt.plan.parts import Cost, Item, WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.report import words
-from coopt.report.parts import BILL, bill_table, degrees, tco_sentence
-from coopt.report.tables import FigureTable, facts, figures
+from coopt.report.facts import BILL, bill_table, degrees, tco_sentence
+from coopt.report.words import FigureTable, facts, figures
 
 EACH_ON_ITS_OWN = (
     "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another"

@@ -6,14 +6,14 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import network_of, part_named
+from coopt.network.plan_networks import network_of, part_named
 from coopt.plan.contents import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import BilledNetwork, NetworksBill
-from coopt.plan.parts import ItemKind, Record
-from coopt.plan.schema import Design, Item, Plan
+from coopt.plan.parts import Design, Item, ItemKind, Record
+from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import LinkLoad, Routing
 from coopt.traffic.of_plan import workload_splits

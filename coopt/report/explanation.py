@@ -10,16 +10,16 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coopt.instance.errors import with_names
+from coopt.instance.base import with_names
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.workload import LONGEST_S
-from coopt.plan.claims import SolverReport, Timing
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan, SolverReport, Timing
 from coopt.report import words
 from coopt.report.comparison import differences
 from coopt.report.facts import claim_text, value_name
-from coopt.report.tables import Cell, FigureTable, facts, figures, verdict_word
+from coopt.report.words import Cell, FigureTable, facts, figures, verdict_word
 
 if TYPE_CHECKING:
     from coopt.plan.explanation import Bound, Explanation, NextPlan, PriceRange

@@ -11,9 +11,9 @@ from rich.text import Text
 from coopt.instance.workload import LONGEST_S
 from coopt.report import words
 from coopt.report.couplings import run_without
-from coopt.report.parts import uptime_text
-from coopt.report.tables import Cell, figures
+from coopt.report.facts import uptime_text
 from coopt.report.traffic import COLLECTIVES, NOTHING_TRAINS
+from coopt.report.words import Cell, figures
 
 if TYPE_CHECKING:
     from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.software import Software
-from coopt.instance.transformer import Transformer
+from coopt.instance.transformer import Software, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import stage_layers
-from coopt.plan.schema import MappingChoice, Plan
+from coopt.plan.parts import MappingChoice
+from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question
 from coopt.traffic.of_plan import require_one_workload, workload_splits
 from coopt.traffic.ranks import RankGrid, RankTable, megatron_expert_groups, rank_table, same_groups

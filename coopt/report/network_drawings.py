@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coopt.network.chain import Ints
-from coopt.network.family import Family
+from coopt.network.family import Family, Ints
 from coopt.network.graphs import plane_graph
-from coopt.network.wiring import leaf_numbers, rails_of
+from coopt.network.space import leaf_numbers, rails_of
 
 Key = tuple[str, int]
 Place = tuple[float, float]

@@ -28,8 +28,8 @@ from coopt.plan.networks import (
 from coopt.plan.parts import Item
 from coopt.plan.traffic import Trained
 from coopt.report import words
-from coopt.report.parts import bill_table
-from coopt.report.tables import FigureTable, facts, figures, verdict_word
+from coopt.report.facts import bill_table
+from coopt.report.words import FigureTable, facts, figures, verdict_word
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 FABRIC_ITEM = {"item", "kind", "count", "unit_usd", "usd", "unit_w", "w"}

@@ -1,25 +1,204 @@
 """What a reader has to know to read a plan rightly: limits, accuracy, what is counted and kept
 free.
+
+What somebody who builds a network has to know: what does not mate, which modules to order, what
+else it needs.
+
+What stands above all else of a plan: what was replaced, what nobody sells, and figures that may
+be mistaken.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 
-from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.base import Entry, spoken
+from coopt.instance.catalog import entries
+from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
 from coopt.instance.schema import Instance
+from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
-from coopt.network.orders import notes_by_part, plan_order_notes
+from coopt.network.halls import NetworkHall
+from coopt.network.optics import first_unmated
+from coopt.network.orders import (
+    link_gbit_s,
+    notes_by_part,
+    order_notes,
+    placed_optics,
+    plan_order_notes,
+    switch_of,
+)
 from coopt.network.space import Space
 from coopt.plan.couplings import Part
-from coopt.plan.evaluation import LimitCheck
-from coopt.plan.schema import Design, Plan, WorkloadPlan
+from coopt.plan.parts import Design, WorkloadPlan
+from coopt.plan.schema import Plan
+from coopt.plan.store import LimitCheck
 from coopt.report import words
-from coopt.report.building import building_notes, leaf_notes
-from coopt.report.tables import FigureTable, figures, verdict_word
+from coopt.report.words import FigureTable, figures, verdict_word
+
+
+def building_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What to order otherwise, and what else a design implies."""
+    halls = [*placed_optics(instance, design)]
+    yield from order_notes(instance, design, halls)
+    for hall, _ in halls:
+        yield from hall_sentences(instance, hall)
+    yield from _other_notes(instance, design)
+
+
+def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
+    """Which links of parts, by their names, nobody can build of what is listed, as their ends do
+    not mate.
+    """
+    yield from notes_by_part(
+        {name: _lane_notes(instance, design) for name, design in designs.items()}
+    )
+
+
+def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
+    """How racks stand and what they draw, and the longest cables of each tier."""
+    along, across = hall.sides_m
+    pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
+    of_switches = f" and {words.count(hall.switch_racks)} of switches" if hall.switch_racks else ""
+    of_first = " of the former" if of_switches else ""
+    fullest_kw, cap_kw = hall.switch_rack_w / 1e3, instance.network.hall.switch_rack_kw
+    capped = "" if cap_kw is not None else " (network.hall.switch_rack_kw caps that)"
+    of_fullest = (
+        f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if of_switches else ""
+    )
+    elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
+    beside = "servers" if hall.with_hosts else "interconnect"
+    yield (
+        f"The hall: {racks}{of_switches} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by"
+        f" {across:,.0f} m, with {hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in"
+        f" each{of_first}{of_fullest}; everything together draws {words.power(hall.w)},"
+        f" {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics draw"
+        f" {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
+    )
+    longest = [
+        f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
+    ]
+    yield f"Cables take up to {', '.join(longest)}."
+
+
+def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What does not mate on the first tier where that is so: the optic and what its links join."""
+    mismatch = first_unmated(instance.network, design.fabric)
+    if mismatch is not None:
+        level, ends = mismatch
+        ends_text = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
+        yield (
+            f"Links below tier {level} do not mate as they are listed: {ends_text}. Order parts of"
+            " one rate of lanes and one protocol; network.tier_switches = 'any' plans with such"
+            " alone."
+        )
+
+
+def _lanes(end: Nic | Optic | Switch) -> str:
+    """`ethernet, lanes of 100 Gbit/s`."""
+    protocol, rate = getattr(end, "protocol", None) or (), end.lane_gbit_s or ()
+    speaks = words.alternatives((protocol,) if isinstance(protocol, str) else protocol)
+    listed = (rate,) if isinstance(rate, float | int) else rate
+    rates = words.alternatives(f"{lane_rate:g}" for lane_rate in listed)
+    texts = filter(None, (speaks, f"lanes of {rates} Gbit/s" if rates else ""))
+    return ", ".join(texts) or "not known"
+
+
+def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What else somebody who builds a design has to know."""
+    domain, fabric = design.hb_domain, design.fabric
+    fewest = -(-design.gpus // domain.size)
+    if instance.network.domain_fill == "even" and fewest < domain.count:
+        fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
+        needed = (
+            f", as {words.both(instance.even_for)} need them so; filled unevenly, {fewer} might do."
+        )
+        free = f"; with network.domain_fill = 'any' {fewer} may do."
+        yield f"As many GPUs train in every {domain.name}{needed if instance.even_for else free}"
+    yield from _empty_ports(instance, design)
+    yield from _adapter_notes(instance, design)
+    if design.spare_domains and fabric.tiers:
+        yield (
+            "Domains that stand by have no switch ports: each takes the links of the domain that it"
+            " stands in for, by a patch panel or by hand, and availability.restart_s has to hold"
+            " that time."
+        )
+    if fabric.kind == "rail-only" and fabric.tiers:
+        yield (
+            "No switch joins two rails: traffic between ranks of a domain passes through that"
+            " domain, and storage needs a network of its own."
+        )
+
+
+def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
+    """Which switches above the leaves use less than half of their ports, so that links to all of
+    them are alike.
+    """
+    fabric, rate = design.fabric, link_gbit_s(instance, design)
+    for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
+        way, in_use = (
+            switch_of(instance, fabric, tier, rate),
+            tier.down_ports + tier.uplinks_per_switch,
+        )
+        # One switch for each plane is the fewest there can be, however few of its ports are used.
+        if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
+            yield (
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of"
+                f" {way.radix} ports each, so that every switch below has as many links to each;"
+                " with network.bundles = 'any' fewer may do."
+            )
+
+
+def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which NICs are not those that servers come with."""
+    nic = design.fabric.nic.name
+    for domain in instance.network.hb_domains if design.fabric.tiers else ():
+        if domain.name == design.hb_domain.name and domain.nics and nic not in domain.nics:
+            yield (
+                f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask"
+                " for such servers first."
+            )
+
+
+def leaf_notes(designs: Sequence[Design]) -> list[str]:
+    """What the loss of a leaf means for training, in one line of 80 columns."""
+    notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
+    differ = ["coopt faults says what each network does without a leaf."]
+    return notes if len(notes) < 2 else differ
+
+
+def _leaf_note(design: Design) -> str:
+    """What becomes of training without a leaf; a switch of a single tier may serve several
+    rails.
+    """
+    fabric = design.fabric
+    ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
+    rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
+    others = rails - rails_taken
+    nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
+    # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
+    on_one_leaf = fabric.kind == "clos" and fabric.tier[0].down_ports >= nics
+    if ports > 1:
+        lost = "If a leaf is lost, NICs keep their other ports: no restart"
+    elif fabric.kind != "rail-only" and (on_one_leaf or 1 in (nics, fabric.tier[0].switches)):
+        lost = "If a leaf is lost, training stops: it joins whole HB domains"
+    elif fabric.kind != "rail-only":
+        lost = "If a leaf is lost, training restarts over the other NICs"
+    elif rails == 1:
+        lost = "There is a single rail: if a leaf is lost, training stops"
+    elif not others:
+        lost = f"All {words.count(rails)} rails share one switch: if it is lost, training stops"
+    elif rails_taken > 1:
+        lost = f"If a leaf is lost, training restarts on the other {others} rails"
+    else:
+        lost = f"If a rail is lost, training restarts on the other {words.count(others)}"
+    return f"{lost} (coopt faults)."
+
 
 COUNTED = {
     "hb": "HB interconnect with idle GPUs",
@@ -331,3 +510,202 @@ def kept_free(instance: Instance, margin: Margin) -> str:
     memory = f", {words.percent(margin.memory)} of the memory" if margin.memory else ""
     ports = f", {words.percent(margin.ports)} of the ports of each switch" if margin.ports else ""
     return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"
+
+
+FAR = 100.0
+"""How many times beyond the range of the catalog a figure is taken for a mistake of its unit."""
+
+LITTLE = 0.8
+"""A share of the time that trains, below which a plan says so first."""
+
+
+def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
+    """What stands above all else of a plan: what was replaced in its file, that nobody can order
+    it, why it is so.
+    """
+    if plan.overrides.values:
+        yield f"In place of what the file says: {plan.overrides.replaced}."
+    yield from study_notes(instance, plan.parts)
+    yield from mating_notes(
+        instance, {part.name: part.design for part in plan.parts if part.design is not None}
+    )
+    yield from far_figures(instance)
+    yield from _power_left_out(instance, plan)
+    yield from _long_runs(instance, plan)
+    yield from _standing_still(instance, plan)
+    yield from _by_law(instance)
+    risks: dict[str, list[str]] = {}
+    for workload in instance.workload:
+        for evidence in workload.options.evidence:
+            risks.setdefault(evidence, []).append(workload.name)
+    for evidence, names in risks.items():
+        trained = "Workload {} is" if len(names) == 1 else "Workloads {} are"
+        yield f"{trained.format(words.both(names))} trained with a declared risk: {evidence}."
+    yield from map(words.sentence, plan.explanation)
+
+
+def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:
+    """Which HB domains nobody sells as they are planned, so that the answer is a study and no
+    order, and which have a price that was never published.
+    """
+    gpu = instance.cluster.gpu.name
+    for domain in domains_of(instance, parts):
+        if note := domain.study_note(gpu):
+            yield note
+        elif "hb" in instance.objective.include and (usd := _scaled_usd(domain)):
+            yield (
+                f"No price of {domain.name} was found: ${words.exact(usd)} a GPU is scaled from"
+                " another system's."
+            )
+
+
+def _scaled_usd(domain: HbDomain) -> float:
+    """The price for each GPU that the catalog works out of others' (USD), without servers; 0 where
+    it has another.
+    """
+    entry = entries("hb_domain").get(domain.name)
+    # A price of one's own has no such source: only prices that the catalog derived are called
+    # scaled.
+    derived = any("usd_per_gpu" in source.fields and source.tag == "D" for source in domain.sources)
+    return entry.usd_per_gpu if isinstance(entry, HbDomain) and derived else 0.0
+
+
+def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
+    """That GPUs and servers which the objective leaves out take more than the limit on power, where
+    they do; that a limit is so far above what is drawn that its unit may be another one.
+    """
+    if plan.cost is None:
+        return
+    include, limit_mw = instance.objective.include, instance.limits.power_mw
+    kinds = {"gpu": "GPUs", "host": "servers"}
+    left_out = {kind: text for kind, text in kinds.items() if kind not in include}
+    drawn_w: defaultdict[float | None, float] = defaultdict(float)
+    for part in plan.parts:
+        drawn_w[part.phase] += _drawn_beside_w(instance, part, left_out)
+    # Phases stand one after the other, so that the largest of them counts, and parts of a phase
+    # together.
+    together_mw = (plan.cost.power_w + max(drawn_w.values(), default=0.0)) / 1e6
+    drawn = words.with_unit(together_mw, "MW")
+    if limit_mw is not None and left_out and together_mw > limit_mw:
+        names = words.both(f'"{kind}"' for kind in left_out)
+        yield (
+            f"With its {words.both(left_out.values())} this plan draws {drawn}, more than"
+            f" limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add"
+            f" {names} there."
+        )
+    for key, cap_mw in instance.power_caps_mw.items():
+        if cap_mw > FAR * together_mw:
+            yield (
+                f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws"
+                " with its GPUs: check its unit, which is MW."
+            )
+
+
+def _drawn_beside_w(instance: Instance, part: Part, left_out: Collection[str]) -> float:
+    """What the GPUs and servers of a part draw, of those that no bill lists (W)."""
+    domains = {domain.name: domain for domain in instance.network.hb_domains}
+    network = part.design or part.links
+    if network is None:
+        return 0.0
+    domain = domains[network.hb_domain.name]
+    gpus_w = network.gpus * instance.cluster.gpu.w if "gpu" in left_out else 0.0
+    host_w = domain.host_w_per_gpu or 0.0 if "host" in left_out else 0.0
+    return gpus_w + network.hb_domain.count * domain.size * host_w
+
+
+def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
+    """Which workloads train for more than a year, of those whose tokens are given."""
+    for workload in instance.workload:
+        runs = [run for run in plan.runs if run.name == workload.name]
+        if runs and workload.train_tokens is not None:
+            slowest = max(runs, key=lambda run: run.iteration_time_s)
+            goodput = slowest.uptime.goodput if slowest.uptime else 1.0
+            years = workload.iterations * slowest.elapsed_s(goodput) / (365 * 86400)
+            if 1 < years < math.inf:
+                yield (
+                    f"Training {workload.name} takes {years:.3g} years for"
+                    f" {spoken(workload.needed_tokens)} tokens."
+                )
+
+
+def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
+    """Which workloads train for little of the time, where no bound on days counts that."""
+    for name in (workload.name for workload in instance.workload if not workload.calendar):
+        min_goodput = min(
+            (run.uptime.goodput for run in plan.runs if run.name == name and run.uptime),
+            default=1.0,
+        )
+        if min_goodput < LITTLE:
+            yield (
+                f"With its interruptions, {name} trains for {words.percent(min_goodput)} of the"
+                " time: train_days with train_tokens finds the spares and the network that"
+                " training in time takes."
+            )
+
+
+def _by_law(instance: Instance) -> Iterator[str]:
+    """What a scaling law says of workloads whose tokens follow from it, and which size is best for
+    their compute.
+    """
+    for workload in instance.workload:
+        if workload.loss is None and workload.compute_flop is None:
+            continue
+        law, size = workload.law, float(workload.model.parameters)
+        tokens = workload.train_tokens or 0.0
+        flop = FLOP_PER_PARAMETER * size * tokens
+        best_size, its_tokens = law.best_for_compute(flop)
+        yield (
+            f"By the scaling law {law.name}, {spoken(tokens)} tokens take the {spoken(size)}"
+            f" parameters of {workload.model.name} to a loss of {law.loss(size, tokens):.4g}; the"
+            f" same {flop:.3g} FLOP take the best size, {spoken(best_size)} with"
+            f" {spoken(its_tokens)} tokens, to {law.loss(best_size, its_tokens):.4g}."
+        )
+
+
+def far_figures(instance: Instance) -> Iterator[str]:
+    """Which figures of one's own parts lie so far from all of the catalog that their unit may be
+    another one.
+    """
+    cluster, network = instance.cluster, instance.network
+    lists: dict[str, tuple[str, Sequence[Entry]]] = {
+        "cluster.gpu": ("gpu", cluster.generations or (cluster.gpu,)),
+        "network.hb_domains": ("hb_domain", network.hb_domains),
+        "network.nics": ("nic", network.nics),
+        "network.switches": ("switch", network.switches),
+        "network.optics": ("optic", network.optics),
+        "network.panels": ("panel", network.panels),
+    }
+    for place, (kind, parts) in lists.items():
+        catalogued = list(entries(kind).values())
+        for part in parts:
+            for key, field in type(part).model_fields.items():
+                low_figure, high_figure = _range(
+                    [getattr(catalog_entry, key) for catalog_entry in catalogued]
+                )
+                if (
+                    value := _figure(getattr(part, key))
+                ) and not low_figure / FAR <= value <= high_figure * FAR:
+                    unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
+                    ends = (
+                        f"{_number(low_figure)} to"
+                        f" {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
+                    )
+                    yield (
+                        f"{place}: {key} = {_number(value)} of {part.name} is far from all of the"
+                        f" catalog, which has {ends}: check its unit."
+                    )
+
+
+def _range(values: Iterable[object]) -> tuple[float, float]:
+    """The least and the largest of those that are figures; everything where none is."""
+    figures_known = [figure for value in values if (figure := _figure(value))]
+    return (min(figures_known), max(figures_known)) if figures_known else (0.0, math.inf)
+
+
+def _figure(value: object) -> float:
+    """A number; 0 for anything else, as a price of 0 says that it is counted elsewhere."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _number(value: float) -> str:
+    return words.exact(value) if value >= 1 else f"{value:g}"

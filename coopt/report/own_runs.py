@@ -9,8 +9,8 @@ from rich.text import Text
 
 from coopt.plan.parts import beside_ordinary
 from coopt.report import words
-from coopt.report.tables import figures
 from coopt.report.validation import hardware_lines, value
+from coopt.report.words import figures
 from coopt.validation.own_calibration import NextRun, OwnCalibration
 from coopt.validation.posterior import Posterior
 

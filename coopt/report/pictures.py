@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.texts import write_bytes
+from coopt.instance.base import InstanceError, write_bytes
 from coopt.report import words
 from coopt.report.traffic import COLLECTIVES
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.report import words
 from coopt.report.pictures import COLOURS, check_picture, made_folder, plain_axes, save_picture
-from coopt.report.tables import PIPED_WIDTH, facts, figures
+from coopt.report.words import PIPED_WIDTH, facts, figures
 from coopt.suite.driver import Summary
 from coopt.suite.form import CaseGrid, FigureView, PublishedRow, Study, TableView, View
 from coopt.suite.table import COLUMNS, LATER, Row

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.tables import Cell, FigureTable, figures, verdict_word
+from coopt.report.words import Cell, FigureTable, figures, verdict_word
 
 if TYPE_CHECKING:
     from coopt.plan.traffic import (

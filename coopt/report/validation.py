@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.tables import Cell, figures
+from coopt.report.words import Cell, figures
 from coopt.validation.calibration import Calibration, Fit
 from coopt.validation.comparison import Comparison, GroupResult, RowResult, Score
 

@@ -12,11 +12,11 @@ from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
-from coopt.plan.evaluation import MappingRanking, plan_checks
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.parts import Item, WorkloadPlan
 from coopt.plan.schema import Plan
+from coopt.plan.store import MappingRanking, plan_checks
 from coopt.report import words
 from coopt.report.catalog import price_origins
 from coopt.report.csv_files import bill_csv
@@ -26,7 +26,7 @@ from coopt.report.explanation import (
     search_rows,
     verdict_headline,
 )
-from coopt.report.facts import label, plan_facts
+from coopt.report.facts import BILL, bill_table, label, plan_facts
 from coopt.report.fronts.text import (
     amount_of,
     bound_of,
@@ -40,13 +40,10 @@ from coopt.report.fronts.text import (
     value_of,
     value_scale,
 )
-from coopt.report.notes import margins_table, remarks
+from coopt.report.notes import first_sentences, margins_table, remarks
 from coopt.report.page.evidence import planes, time_bar
-from coopt.report.parts import BILL, bill_table
-from coopt.report.plan import parts_table, plan_sections, ranking_report
-from coopt.report.remarks import first_sentences
-from coopt.report.sentence import headline
-from coopt.report.tables import Cell, FactTable, FigureTable, facts, figures, of_group
+from coopt.report.plan import headline, parts_table, plan_sections, ranking_report
+from coopt.report.words import Cell, FactTable, FigureTable, facts, figures, of_group
 from coopt.verifier.checks.verdict import Verdict
 
 Document = dict[str, Any]

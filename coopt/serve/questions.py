@@ -13,12 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.catalog import Book
-from coopt.instance.complaints import key_path, sentences
-from coopt.instance.errors import InstanceError, names_in, with_names
+from coopt.instance.base import InstanceError, names_in, toml_of, with_names
+from coopt.instance.catalog import Book, key_path, sentences
 from coopt.instance.quotes import CatalogFiles, with_places
 from coopt.instance.schema import Chosen, Instance, choices_of, domains_of
-from coopt.instance.texts import toml_of
 
 NAME = "question"
 """How complaints call the text, as they call a file by its name."""

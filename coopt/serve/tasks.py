@@ -19,14 +19,12 @@ from typing import Any
 from coopt._interpreter import collect_rarely
 from coopt.columns.islands.options import ListedIslands
 from coopt.explain.answer import explain
-from coopt.instance.errors import InstanceError, names_in
+from coopt.instance.base import InstanceError, names_in, toml_of
 from coopt.instance.schema import Instance
-from coopt.instance.texts import toml_of
-from coopt.plan.claims import OnProgress
-from coopt.plan.schema import Plan
+from coopt.plan.schema import OnProgress, Plan
 from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
-from coopt.report.tables import progress_line, throttled
+from coopt.report.words import progress_line, throttled
 from coopt.serve.contents import (
     explanation_contents,
     front_contents,

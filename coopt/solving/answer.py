@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from coopt.instance.errors import InstanceError, alternatives
-from coopt.instance.files import instance_of
+from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import (
     Chosen,
@@ -25,15 +24,22 @@ from coopt.instance.schema import (
     Solver,
     at_choice,
     choices_of,
+    instance_of,
     seconds_weight,
 )
 from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
-from coopt.plan.claims import OnProgress, Witness
-from coopt.plan.schema import Plan
-from coopt.solving.backend import backend_of, found_here
-from coopt.solving.outcome import claim_of, identity, infeasible, unknown, within_gap
-from coopt.solving.runs import Method, Run, StoppedError, overridden, overrides_of
-from coopt.solving.watching import interrupts_heard
+from coopt.plan.schema import OnProgress, Plan, Witness
+from coopt.solving.driver import claim_of, identity, infeasible, unknown, within_gap
+from coopt.solving.highs import interrupts_heard
+from coopt.solving.runs import (
+    Method,
+    Run,
+    StoppedError,
+    backend_of,
+    found_here,
+    overridden,
+    overrides_of,
+)
 
 if TYPE_CHECKING:
     from coopt.columns.islands.options import ListedIslands

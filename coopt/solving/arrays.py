@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.columns.pools import Pool
 from coopt.columns.table import Column, Columns, needs
 from coopt.instance.hardware import Gpu
@@ -18,12 +18,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
-from coopt.perf.affine import Algorithms, Reciprocals
 from coopt.perf.algorithms import algorithm_names
-from coopt.perf.mapping import Mappings, Placements, expert_ranks
+from coopt.perf.collectives import Algorithms, Reciprocals
+from coopt.perf.mapping import Mappings, Placements, expert_ranks, utilisation
 from coopt.perf.memory import GIB, memory_bytes
-from coopt.perf.parameters import utilisation
-from coopt.plan.schema import MappingChoice, WorkloadPlan
+from coopt.plan.parts import MappingChoice, WorkloadPlan
 from coopt.solving.highs import COARSE, LARGEST, NEAR
 from formulations.network import Floats, Ints, NetworkData, Resource
 

@@ -8,13 +8,10 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from coopt.instance.base import InstanceError, read_toml
 from coopt.instance.designs import read_designs
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import instance_of, load
 from coopt.instance.network import not_counted
-from coopt.instance.requirements import require_one_network
-from coopt.instance.schema import Instance
-from coopt.instance.texts import read_toml
+from coopt.instance.schema import Instance, instance_of, load, require_one_network
 from coopt.network.design_bills import (
     BESIDE,
     cables_of,

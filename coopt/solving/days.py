@@ -31,7 +31,7 @@ from coopt.availability.uptime import (
     promise,
     waiting_variance_s,
 )
-from coopt.columns.context import Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.columns.pools import Pool, timely_pool
 from coopt.columns.table import Columns
 from coopt.columns.times import of_family, table_times_s, uplinks_by_context

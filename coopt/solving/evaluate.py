@@ -11,26 +11,22 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from coopt.columns.context import Context, context_of
-from coopt.columns.grid import MISSING_LAYERS
+from coopt.columns.grid import MISSING_LAYERS, Context, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import in_orders, place
-from coopt.instance.complaints import sentences
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import instance_of
-from coopt.instance.requirements import require_one_network
-from coopt.instance.schema import Instance
-from coopt.instance.software import MappingLimits
+from coopt.instance.base import InstanceError
+from coopt.instance.catalog import sentences
+from coopt.instance.schema import Instance, instance_of, require_one_network
+from coopt.instance.transformer import MappingLimits
 from coopt.instance.variants import inside_first, with_tp
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.part_networks import part_network
-from coopt.network.plan_networks import design_of
+from coopt.network.plan_networks import design_of, part_network
 from coopt.perf.mapping import NAMED, Mappings
 from coopt.perf.memory import memory_bytes
-from coopt.plan.evaluation import Evaluation, MappingRanking, RankedMappings, limit_checks
-from coopt.plan.schema import Design, InstanceId, MappingChoice, Plan, WorkloadPlan
-from coopt.plan.store import decided
+from coopt.plan.parts import Design, MappingChoice, WorkloadPlan
+from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import Evaluation, MappingRanking, RankedMappings, decided, limit_checks
 from coopt.solving.arrays import fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.explain import no_split

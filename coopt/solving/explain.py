@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.context import Context, context_of
-from coopt.columns.grid import MISSING_LAYERS, allowed_recompute, divisors, mappings
+from coopt.columns.grid import (
+    MISSING_LAYERS,
+    Context,
+    allowed_recompute,
+    context_of,
+    divisors,
+    mappings,
+)
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
+from coopt.instance.base import alternatives, both, counted
 from coopt.instance.catalog import entries
-from coopt.instance.changes import text_of, typed, with_part
-from coopt.instance.errors import alternatives, both, counted
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, text_of, typed, with_part
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.optics import optic_choices

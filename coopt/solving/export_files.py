@@ -14,9 +14,8 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.columns.table import columns
-from coopt.instance.errors import InstanceError, alternatives
-from coopt.instance.requirements import require_billed, require_no_failures
-from coopt.instance.schema import Instance
+from coopt.instance.base import InstanceError, alternatives
+from coopt.instance.schema import Instance, require_billed, require_no_failures
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family
 from coopt.network.space import families
@@ -24,10 +23,9 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, placed_as
 from coopt.solving.answer import method_of
 from coopt.solving.arrays import SharedProblem, assemble, viable
-from coopt.solving.backend import backend_of
 from coopt.solving.driver import drive
 from coopt.solving.highs import QuietHighs, linear_program
-from coopt.solving.runs import NamedPrograms, Program, Run
+from coopt.solving.runs import NamedPrograms, Program, Run, backend_of
 from coopt.solving.shared import subproblem
 from formulations.network import NETWORK, build
 

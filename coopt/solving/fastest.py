@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.feasible import FeasibleMappings, feasible_mappings
+from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.table import columns
-from coopt.instance.requirements import require_billed, require_no_failures, require_one_network
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, require_billed, require_no_failures, require_one_network
 from coopt.instance.variants import inside_first
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.evaluation import Evaluation, limit_checks
-from coopt.plan.schema import Cost, InstanceId
+from coopt.plan.parts import Cost
+from coopt.plan.schema import InstanceId
+from coopt.plan.store import Evaluation, limit_checks
 from coopt.solving import explain
 from coopt.solving.arrays import fastest_row, workload_plan
 

@@ -10,9 +10,9 @@ from operator import itemgetter
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of, domains_filled
 from coopt.columns.feasible import FeasibleMappings, feasible_mappings
-from coopt.columns.layouts import NicLayout
+from coopt.columns.flows import NicLayout
+from coopt.columns.grid import Context, DomainSet, context_of, domains_filled
 from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.columns.times import least_times_s
 from coopt.instance.hardware import Gpu, HbDomain

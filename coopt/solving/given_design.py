@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.reserves import Availability
 from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
 from coopt.instance.variants import inside_first
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of, within_limits
+from coopt.network.plan_networks import families_of_design
 from coopt.network.space import families
-from coopt.plan.schema import Cost, Design, WorkloadPlan
+from coopt.plan.parts import Cost, Design, WorkloadPlan
 from coopt.solving.days import demand, family_domain_lost, fewest_spares
 from coopt.solving.explain import no_family
 

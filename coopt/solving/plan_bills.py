@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from coopt.instance.base import InstanceError, counted
 from coopt.instance.catalog import entries
-from coopt.instance.errors import InstanceError, counted
 from coopt.instance.hardware import Optic
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_billed
-from coopt.network.chain import pair_share
 from coopt.network.design_bills import (
     BESIDE,
     KINDS,
@@ -24,16 +23,21 @@ from coopt.network.design_bills import (
     spare_lines,
     work_lines,
 )
-from coopt.network.family import Family
-from coopt.network.halls import NetworkHall, network_hall
-from coopt.network.island_halls import CoreHall, core_halls, placed_parts
+from coopt.network.family import Family, pair_share
+from coopt.network.halls import (
+    CoreHall,
+    Lengths,
+    NetworkHall,
+    core_halls,
+    network_hall,
+    placed_parts,
+)
 from coopt.network.orders import order_notes, plan_order_notes
 from coopt.network.plan_networks import design_of
-from coopt.network.racks import Lengths
-from coopt.plan.couplings import SharedCore
+from coopt.plan.couplings import Part, SharedCore
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill
-from coopt.plan.parts import Cost, Design, Item, ItemKind, line
-from coopt.plan.schema import Fabric, Part, Plan, Tier
+from coopt.plan.parts import Cost, Design, Fabric, Item, ItemKind, Tier, line
+from coopt.plan.schema import Plan
 
 COUNTED_AS: dict[ItemKind, str] = {"gpu": "GPUs", "hb": "HB domains", **KINDS}
 

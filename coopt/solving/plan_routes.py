@@ -16,27 +16,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.algorithm_loads import algorithm_patterns
-from coopt.columns.context import context_of, groups_of
+from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import crossings
 from coopt.columns.times import delayed
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.network import Discipline, Network
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.part_networks import PartNetwork
+from coopt.network.plan_networks import PartNetwork
 from coopt.network.routing.layers import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
-from coopt.perf.affine import KINDS, Algorithms, Reciprocals
-from coopt.perf.affine import Flows as WayFlows
 from coopt.perf.algorithms import HALVING, RINGS, TREES
+from coopt.perf.collectives import KINDS, Algorithms, Reciprocals
+from coopt.perf.collectives import Flows as WayFlows
 from coopt.perf.iterations import iteration
+from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
-from coopt.plan.schema import InstanceId, Part, Plan
+from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.solving.days import allowed_s
+from coopt.solving.driver import claim_of, identity, unknown, within_gap
 from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
-from coopt.solving.outcome import claim_of, identity, unknown, within_gap
 from coopt.solving.plan_traffic import CLOSE, trusted_part
 from coopt.solving.runs import Run
 from coopt.traffic.flows import demand

@@ -14,24 +14,25 @@ from pathlib import Path
 
 import numpy as np
 
-from coopt.columns.context import DomainSet, context_of
+from coopt.columns.grid import DomainSet, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.times import waiting
-from coopt.instance.errors import InstanceError, both
-from coopt.instance.files import instance_of
+from coopt.instance.base import InstanceError, both
 from coopt.instance.hardware import HbDomain
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.workload import Workload
-from coopt.network.part_networks import PartNetwork, part_named, part_network, question_of
+from coopt.network.plan_networks import PartNetwork, part_named, part_network, question_of
 from coopt.network.schedules.board import Board
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
-from coopt.perf.affine import NO_NETWORK, AffineSeconds, Reciprocals
 from coopt.perf.algorithms import HALVING, ONE_RING, RINGS, TREES
+from coopt.perf.collectives import NO_NETWORK, AffineSeconds, Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
-from coopt.plan.schema import Part, Plan, WorkloadPlan
+from coopt.plan.couplings import Part
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.plan.traffic import TrafficReport, Trained
 from coopt.solving.arrays import placement_of
 from coopt.solving.days import allowed_s

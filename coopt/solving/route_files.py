@@ -9,10 +9,10 @@ from itertools import product
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.part_networks import require_workload
+from coopt.network.plan_networks import require_workload
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.plan.schema import Plan
 from coopt.solving.flow_routes import Choice, routed_flows

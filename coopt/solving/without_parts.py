@@ -10,22 +10,21 @@ from typing import Literal
 import numpy as np
 
 from coopt.availability.uptime import throughput_without
-from coopt.columns.context import context_of, groups_of
+from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.times import delayed
+from coopt.instance.base import both, counted
 from coopt.instance.couplings import Losses, Lost
-from coopt.instance.errors import both, counted
-from coopt.instance.requirements import require_decided
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, require_decided
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family, without_nics
-from coopt.network.part_networks import PartNetwork
-from coopt.perf.affine import KINDS
-from coopt.perf.iteration_parts import Iteration
-from coopt.perf.iterations import iteration
+from coopt.network.plan_networks import PartNetwork
+from coopt.perf.collectives import KINDS
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.couplings import SharedCore
-from coopt.plan.schema import InstanceId, Plan, WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coopt.plan.claims import OnProgress, Progress
-from coopt.solving.watching import interrupts_heard
+from coopt.plan.schema import OnProgress, Progress
+from coopt.solving.highs import interrupts_heard
 from coopt.suite.folder import Outcome, RunFolder, row_of, run_folder
 from coopt.suite.form import Case, cases_of, read_study
 from coopt.suite.pools import DaskPool, LocalPool, PoolLostError, WorkerPool, available_cores

@@ -20,12 +20,11 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from coopt._version import __version__
-from coopt.instance.errors import InstanceError
-from coopt.instance.texts import read_text, write_text
+from coopt.instance.base import InstanceError, read_text, write_text
 from coopt.plan.contents import flat_design, flat_plan
-from coopt.plan.evaluation import Evaluation
-from coopt.plan.parts import Record
-from coopt.plan.schema import Cost, Plan, WorkloadPlan
+from coopt.plan.parts import Cost, Record, WorkloadPlan
+from coopt.plan.schema import Plan
+from coopt.plan.store import Evaluation
 from coopt.suite.form import Action, Case, Study
 from coopt.suite.table import COLUMNS, Row, check_parquet, read_rows
 

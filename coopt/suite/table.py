@@ -12,8 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.texts import write_bytes
+from coopt.instance.base import InstanceError, write_bytes
 from coopt.plan.parts import MappingChoice
 
 if TYPE_CHECKING:

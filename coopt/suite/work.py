@@ -8,7 +8,7 @@ import time
 import traceback
 
 from coopt._version import __version__
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import any_to_any
 from coopt.solving.answer import solve

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.graph_files import network_graph
-from coopt.network.part_networks import part_named
+from coopt.network.plan_networks import part_named
 from coopt.plan.schema import Plan
 from coopt.traffic.flows import Stream, TrafficDemand
 from coopt.traffic.of_plan import demands, single_demand

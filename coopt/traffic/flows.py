@@ -10,12 +10,20 @@ import numpy as np
 
 from coopt.instance.workload import Workload
 from coopt.network.schedules.textbook import two_trees
-from coopt.perf.affine import Flows
 from coopt.perf.algorithms import HALVING, ONE_RING, RINGS, SWITCHES, TREES
-from coopt.perf.kernels import BYTES
-from coopt.perf.mapping import Bools, Floats, Ints, micro_batches, stage_layers
-from coopt.perf.parameters import held_expert_parameters, held_parameters, vocab_share
-from coopt.plan.schema import WorkloadPlan
+from coopt.perf.collectives import Flows
+from coopt.perf.layer import BYTES
+from coopt.perf.mapping import (
+    Bools,
+    Floats,
+    Ints,
+    held_expert_parameters,
+    held_parameters,
+    micro_batches,
+    stage_layers,
+    vocab_share,
+)
+from coopt.plan.parts import WorkloadPlan
 from coopt.traffic.ranks import Group, RankGrid, groups, split_of, stages
 from coopt.traffic.volumes import IterationPhase, Share, TrafficClass, Volume, collective_volumes
 

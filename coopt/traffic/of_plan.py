@@ -9,20 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError, alternatives
+from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.part_networks import (
+from coopt.network.plan_networks import (
     network_of,
     part_named,
     part_network,
     question_of,
     require_workload,
 )
-from coopt.network.wiring import leaf_numbers, rails_of
-from coopt.perf.affine import Flows as WayFlows
+from coopt.network.space import leaf_numbers, rails_of
+from coopt.perf.collectives import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
-from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.traffic.flows import Stream, TrafficDemand, demand
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.volumes import TrafficClass

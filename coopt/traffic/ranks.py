@@ -26,7 +26,7 @@ from coopt.perf.mapping import (
     replicas_together,
     uneven_replicas,
 )
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 
 GRID = (
     "pl",

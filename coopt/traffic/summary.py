@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.wiring import leaf_numbers, rails_of
+from coopt.network.space import leaf_numbers, rails_of
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic

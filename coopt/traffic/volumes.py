@@ -11,10 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from coopt.perf.affine import AffineSeconds
-from coopt.perf.collectives import LinkRates
-from coopt.perf.mapping import FULL, micro_batches
-from coopt.perf.parameters import block_share, further_exchanges, prediction_of
+from coopt.perf.collectives import AffineSeconds, LinkRates
+from coopt.perf.mapping import FULL, block_share, further_exchanges, micro_batches, prediction_of
 from coopt.perf.traffic import EXCHANGES, RING_PASSES, StageTraffic, replicas_of
 from coopt.traffic.ranks import Group, RankGrid
 

@@ -17,11 +17,10 @@ from pydantic import Field
 
 from coopt.instance.base import Table
 from coopt.instance.hardware import Gpu
-from coopt.instance.software import Software
+from coopt.instance.transformer import Software
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals
-from coopt.perf.iteration_parts import Iteration
-from coopt.perf.iterations import iteration
+from coopt.perf.collectives import Reciprocals
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
 from coopt.validation.published import Measurement
 from coopt.validation.runs import MeasuredRun

@@ -14,9 +14,8 @@ from coopt.instance.base import Entry, Table
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import HYBRID, model_kind
-from coopt.perf.mapping import RECOMPUTE, Floats
+from coopt.perf.mapping import RECOMPUTE, Floats, utilisation
 from coopt.perf.memory import GIB, memory_bytes
-from coopt.perf.parameters import utilisation
 from coopt.validation.batches import Ranking, batches_of, breakdowns_s, ranking_of, unchanged_s
 from coopt.validation.facts import Peer, published_facts
 from coopt.validation.published import Measurement, corrected

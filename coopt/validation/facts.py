@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from coopt.instance.base import Count, Positive, Table, Tag, one_or_many
 from coopt.instance.hardware import Precision
-from coopt.instance.software import Recompute
+from coopt.instance.transformer import Recompute
 
 Words = Annotated[tuple[str, ...], one_or_many]
 

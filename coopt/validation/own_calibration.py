@@ -22,9 +22,8 @@ import numpy as np
 from pydantic import Field
 
 from coopt.columns.grid import mappings
-from coopt.instance.base import Table
-from coopt.instance.errors import InstanceError
-from coopt.perf.affine import Reciprocals
+from coopt.instance.base import InstanceError, Table
+from coopt.perf.collectives import Reciprocals
 from coopt.perf.mapping import Floats, Mappings, Placements
 from coopt.perf.memory import memory_bytes
 from coopt.validation.batches import Batch, unchanged_s

@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, HbDomain, Precision
-from coopt.instance.software import Software
-from coopt.instance.transformer import Transformer
+from coopt.instance.transformer import Software, Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts

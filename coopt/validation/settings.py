@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import cast
 
+from coopt.instance.base import InstanceError
 from coopt.instance.catalog import entries
-from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu, Precision
-from coopt.instance.software import Reached, Software
+from coopt.instance.transformer import Reached, Software
 from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import MeasuredRun
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.catalog import entries
-from coopt.instance.complaints import sentences
+from coopt.instance.catalog import entries, sentences
 from coopt.instance.transformer import Transformer
 from coopt.validation.facts import published_facts
 from coopt.validation.published import SHAPE, Measurement, UnusableError

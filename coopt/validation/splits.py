@@ -9,8 +9,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.software import Recompute
-from coopt.instance.transformer import Transformer
+from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import instance_of
-from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, seconds_weight
+from coopt.instance.base import InstanceError
+from coopt.instance.schema import (
+    Chosen,
+    Instance,
+    at_choice,
+    choices_of,
+    instance_of,
+    seconds_weight,
+)
 from coopt.instance.variants import leaves_tp_open, with_tp
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.contents import running
-from coopt.plan.evaluation import LimitCheck, PlanEvaluation, PlanFigure
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import InstanceId, Plan
-from coopt.plan.store import decided, read_plan
+from coopt.plan.store import LimitCheck, PlanEvaluation, PlanFigure, decided, read_plan
 from coopt.verifier.bounds.designs import check_bound, check_rivals
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds

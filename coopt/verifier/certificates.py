@@ -18,13 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from coopt.instance.errors import InstanceError, both
-from coopt.instance.files import instance_of
-from coopt.instance.requirements import require_billed
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.base import InstanceError, both
+from coopt.instance.schema import Instance, ObjectiveKind, instance_of, require_billed
 from coopt.instance.variants import with_tp
-from coopt.plan.claims import Proof
-from coopt.plan.schema import Plan, Record
+from coopt.plan.parts import Record
+from coopt.plan.schema import Plan, Proof
 from coopt.plan.store import (
     check_same_question,
     claims_of,

@@ -13,9 +13,9 @@ from coopt.instance.couplings import Site
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.plan.claims import Alternative
 from coopt.plan.couplings import Part, SitePower, one_network
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Alternative, Plan
 from coopt.verifier.bounds.designs import check_beside, check_order
 from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap, island_places

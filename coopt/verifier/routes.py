@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger

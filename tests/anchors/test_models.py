@@ -10,7 +10,7 @@ import pytest
 
 from coopt.instance.catalog import entries
 from coopt.instance.transformer import Transformer
-from coopt.perf.parameters import model_parameters
+from coopt.perf.mapping import model_parameters
 
 TOTALS = {  # parameters, of which a token meets, and how far off they may be
     "gpt-22b": (12 * 48 * 6144**2 + 51_200 * 6144, None, 1e-12),  # 12 l h^2 + V h (arXiv 2104.04473, equation 2)

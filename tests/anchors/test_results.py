@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.plan.evaluation import PlanEvaluation
+from coopt.plan.store import PlanEvaluation
 
 GIB, YEAR_H = 2**30, 8760
 NETWORK: dict[str, Any] = {

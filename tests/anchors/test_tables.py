@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.catalog import FailureRates, entries
-from coopt.instance.software import Software
-from coopt.instance.transformer import ScalingLaw
+from coopt.instance.transformer import ScalingLaw, Software
 from coopt.instance.workload import Workload
 from coopt.validation.comparison import Comparison, comparison_of
 from coopt.validation.published import read_measurements

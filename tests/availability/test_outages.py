@@ -10,7 +10,7 @@ import pytest
 from coopt.instance.schema import Instance
 from coopt.network.space import families
 from coopt.report.plan import evaluation_report, plan_screen
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.without_parts import plan_faults

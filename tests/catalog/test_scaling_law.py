@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from coopt.instance.catalog import entries, find
 from coopt.instance.transformer import FLOP_PER_PARAMETER, ScalingLaw
 from coopt.instance.workload import Workload
-from coopt.perf.parameters import layer_parameters
+from coopt.perf.mapping import layer_parameters
 
 LAWS = [one for one in entries("scaling_law").values() if isinstance(one, ScalingLaw)]
 

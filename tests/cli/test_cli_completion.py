@@ -8,8 +8,7 @@ from click.shell_completion import ShellComplete
 from coopt.cli.arguments import dotted_keys
 from coopt.cli.main import main
 from coopt.instance.catalog import KINDS, entries
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from tests.cli.conftest import INSTANCES
 
 

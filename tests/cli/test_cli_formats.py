@@ -10,7 +10,7 @@ import tomllib
 import jsonschema
 import pytest
 
-from coopt.instance.files import load
+from coopt.instance.schema import load
 from tests.cli.test_cli_refusals import CHANGES
 from tests.conftest import validator
 

@@ -12,7 +12,7 @@ import pytest
 
 import coopt as planner
 from coopt.instance.catalog import entries
-from coopt.instance.files import load
+from coopt.instance.schema import load
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
 from tests.cli.conftest import Coopt, Solved, Written

@@ -6,7 +6,7 @@ import json
 
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES
-from coopt.solving.outcome import Run
+from coopt.solving.driver import Run
 from tests.cli.conftest import PHASES
 
 TWO_SIZES = ('hb_domains = "hgx-h100-8"', 'hb_domains = ["hgx-h100-8", "h100-hb16"]')

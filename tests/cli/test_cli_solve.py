@@ -9,9 +9,8 @@ import tomllib
 import pytest
 
 import coopt.solving.answer as solving
-from coopt.instance.files import load
-from coopt.plan.claims import InstanceId
-from coopt.plan.schema import Plan
+from coopt.instance.schema import load
+from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import plan_json, read_plan, with_replaced
 from coopt.verifier.checks.claims import check_question
 from coopt.verifier.checks.verdict import Ledger

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import coopt as planner
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 
 TINY = Path("instances/tiny-64.toml")
 LONG = "0x" + "f" * 5000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.dominance import Slopes, needed_options, undominated
+from coopt.columns.pools import Slopes, needed_options, undominated
 from coopt.perf.mapping import distinct_rows
 from tests.conftest import example_count
 

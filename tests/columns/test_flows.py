@@ -8,7 +8,7 @@ import pytest
 
 from coopt.columns import flows
 from coopt.columns.algorithm_loads import most_edges
-from coopt.columns.layouts import NicLayout
+from coopt.columns.flows import NicLayout
 from coopt.network.schedules.textbook import two_trees
 
 CASES = 400

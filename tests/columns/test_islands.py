@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.dominance import undominated
 from coopt.columns.feasible import fastest_s
 from coopt.columns.grid import mappings
 from coopt.columns.islands import needs, options
@@ -17,10 +16,10 @@ from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.options import ListedIslands, islands_of, list_options, within_bounds
 from coopt.columns.islands.shapes import quick_degrees, sites_of
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.columns.pools import undominated
+from coopt.instance.schema import Instance, load
 from coopt.instance.workload import Workload
-from coopt.network.core import with_core_optics
+from coopt.network.optics import with_core_optics
 from coopt.network.space import domain_counts
 from coopt.perf.mapping import Bools
 from tests.conftest import ask, example_count

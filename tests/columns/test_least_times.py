@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet
 from coopt.columns.feasible import _feasible_mappings, compute_s, feasible_mappings, least_time_s, possibly_in_time
-from coopt.columns.grid import degrees, split_counts
+from coopt.columns.grid import DomainSet, degrees, split_counts
 from coopt.columns.pools import in_orders, in_time, place
 from coopt.columns.table import full_bandwidth
 from coopt.columns.times import FEW, table_times_s, unbounded, uplinks_by_context

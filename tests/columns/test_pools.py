@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, DomainSet
 from coopt.columns.feasible import feasible_mappings, saves_needlessly
-from coopt.columns.grid import STYLES, interleaves, mappings, splits
-from coopt.columns.layouts import NicLayout
+from coopt.columns.flows import NicLayout
+from coopt.columns.grid import STYLES, Context, DomainSet, interleaves, mappings, splits
 from coopt.columns.pools import place, timed
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline

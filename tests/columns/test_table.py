@@ -7,7 +7,7 @@ from itertools import count
 
 from hypothesis import given, settings
 
-from coopt.columns.context import Context
+from coopt.columns.grid import Context
 from coopt.columns.pools import Pool
 from coopt.columns.table import columns
 from coopt.instance.schema import Instance

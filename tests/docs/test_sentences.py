@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from coopt.instance.errors import alternatives, both
+from coopt.instance.base import alternatives, both
 from docs import sentences
 from tests.docs.shown import ROOT
 
@@ -70,7 +70,7 @@ def test_docstrings_help_and_checks_are_left_out() -> None:
 def test_names_in_a_sentence_are_joined_in_one_place() -> None:
     joins = re.compile(r"""["'] (?:or|and) ["']\.join""")
     found = [file for file in sorted((ROOT / "coopt").rglob("*.py")) if joins.search(file.read_text("utf-8"))]
-    assert not found, "coopt.instance.errors has `alternatives` and `both`"
+    assert not found, "coopt.instance.base has `alternatives` and `both`"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.solving.watching import ALONE
+from coopt.solving.highs import ALONE
 
 ROOT = Path(__file__).parents[2]
 Reply = tuple[int, Any]

@@ -14,11 +14,11 @@ from coopt.explain.bounds import STEP
 from coopt.explain.joint import ALIKE
 from coopt.explain.prices import Price, Turns
 from coopt.explain.rivals import lists_of_choices
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, rivals_table
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
 from tests.kinds import QUESTIONS
 

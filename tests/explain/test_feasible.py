@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from coopt.explain.answer import explain
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of
+from coopt.network.plan_networks import families_of_design
 from coopt.plan.explanation import Bound, Explanation
 from coopt.solving.answer import solve
 from tests.conftest import ask, example_count

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.explain import gpus as other_gpus
 from coopt.explain.gpus import other_number, possible_counts, with_gpus
-from coopt.instance.changes import with_part
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, with_part
 from coopt.instance.variants import with_scaled_bounds, with_value
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.answer import solve

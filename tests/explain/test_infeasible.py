@@ -13,8 +13,7 @@ from coopt.explain.answer import explain
 from coopt.explain.conflicts import conflict_of, conflicts_of, dropped, drops
 from coopt.explain.lists import lists_of
 from coopt.instance.catalog import find
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver

@@ -8,8 +8,7 @@ import pytest
 
 from coopt.explain.answer import explain
 from coopt.instance.catalog import find
-from coopt.instance.changes import text_of
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, text_of
 from coopt.solving.answer import solve
 from tests.conftest import ask, small_model
 from tests.explain.test_infeasible import single

@@ -10,9 +10,9 @@ import pytest
 import coopt
 from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more
 from coopt.explain.sentences import of_bound
-from coopt.instance.errors import with_names
-from coopt.instance.files import load
+from coopt.instance.base import with_names
 from coopt.instance.question import Objective
+from coopt.instance.schema import load
 from coopt.plan.explanation import Bound
 from coopt.plan.parts import Cost, line
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.errors import with_names
-from coopt.instance.files import load
+from coopt.instance.base import with_names
 from coopt.instance.numerics import SEARCHED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from tests.conftest import question
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.fleets import growing_at

@@ -12,8 +12,7 @@ from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
-from coopt.network.modules import end_modules
-from coopt.network.parts import racks
+from coopt.network.parts import end_modules, racks
 
 SOLD_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
 

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coopt.columns.busiest_links import serving_uplinks
+from coopt.columns.loads import serving_uplinks
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, common_links, levels
 from coopt.network.graphs import whole_graph
 from coopt.network.parts import bill, total
-from coopt.network.space import families
-from coopt.network.wiring import EndPoints, wirings
+from coopt.network.space import EndPoints, families, wirings
 from coopt.verifier.parts.layouts import pod_splits
 from tests.conftest import accepted, ask, example_count, question, switch, value_of
 from tests.network.even_bundles import least_spines, offered, on_gpus, up_ports, with_bundles

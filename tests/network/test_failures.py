@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from coopt.network.failures import losses, slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
-from coopt.network.wiring import rails_of
+from coopt.network.space import rails_of
 from tests.conftest import ask, example_count
 from tests.network.graphs.test_graphs import wired
 

@@ -11,18 +11,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.growth import lines
-from coopt.network.halls import network_hall
-from coopt.network.part_networks import family_of_plan
-from coopt.network.racks import sold_m
+from coopt.network.halls import network_hall, sold_m
+from coopt.network.plan_networks import family_of_plan
 from coopt.network.space import families
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv
 from coopt.report.networks import bill_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.conftest import ask, example_count
 from tests.network.hall_oracle import standing
 from tests.solving.oracle import instances

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.island_halls import CoreHall, core_halls, core_reach_notes, placed_parts, site_halls
-from coopt.network.part_networks import part_network
-from coopt.plan.couplings import SharedCore
-from coopt.plan.schema import Part, Plan
+from coopt.network.halls import CoreHall, core_halls, core_reach_notes, placed_parts, site_halls
+from coopt.network.plan_networks import part_network
+from coopt.plan.couplings import Part, SharedCore
+from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 from coopt.report.network_drawings import ROW
 from coopt.report.page.evidence import site_hall_caption, site_hall_drawing

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance, SwitchedKind
-from coopt.network.space import families
-from coopt.network.wiring import EndPoints, wirings
+from coopt.network.space import EndPoints, families, wirings
 from coopt.verifier.parts.layouts import chains
 from tests.conftest import accepted, ask, example_count, switch, value, value_of
 from tests.solving.oracle import instances

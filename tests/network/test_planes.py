@@ -14,9 +14,8 @@ from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import Family, levels, without_nics
 from coopt.network.graphs import whole_graph
-from coopt.network.modules import end_modules
-from coopt.network.part_networks import family_of_plan
-from coopt.network.plan_networks import design_of
+from coopt.network.parts import end_modules
+from coopt.network.plan_networks import design_of, family_of_plan
 from coopt.network.space import families
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify

@@ -17,7 +17,8 @@ from coopt.network.family import levels
 from coopt.network.graphs import whole_graph
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
-from coopt.plan.schema import Fabric, Plan
+from coopt.plan.parts import Fabric
+from coopt.plan.schema import Plan
 from coopt.solving.route_files import COLUMNS, routes_csv
 from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
 from tests.network.even_bundles import on_gpus

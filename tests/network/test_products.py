@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.network.optics import measures_of, optic_choices
-from coopt.network.products import PricedProduct
+from coopt.network.parts import PricedProduct
 from coopt.network.space import families
 from tests.conftest import ask
 

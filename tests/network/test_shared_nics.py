@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import context_of
-from coopt.columns.layouts import NicLayout
+from coopt.columns.flows import NicLayout
+from coopt.columns.grid import context_of
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.network.family import levels

@@ -9,11 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.shortfalls import nearest_shortfall
-from coopt.network.space import families
-from coopt.network.wiring import EndPoints, Wiring, wirings
+from coopt.network.space import EndPoints, Wiring, families, wirings
 from tests.conftest import ask, example_count, switch
 
 PINNED = {

@@ -18,8 +18,8 @@ from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report, plan_screen
-from coopt.report.tables import rendered
-from coopt.solving.cheapest import unbeaten
+from coopt.report.words import rendered
+from coopt.solving.shared import unbeaten
 from tests.conftest import accepted, ask, example_count, question, switch, value, value_of
 from tests.network.graph_counts import check_counts
 from tests.solving.oracle import enumerated, every_design, instances

@@ -11,9 +11,8 @@ import pytest
 from coopt.columns.algorithm_loads import algorithm_patterns
 from coopt.columns.flows import Groups
 from coopt.network.schedules.textbook import Tree, two_trees
-from coopt.perf.affine import Algorithms, Reciprocals
 from coopt.perf.algorithms import sized_algorithms, starts_per_byte
-from coopt.perf.collectives import LinkRates, gather, min_steps, switched_share, tree_levels
+from coopt.perf.collectives import Algorithms, LinkRates, Reciprocals, gather, min_steps, switched_share, tree_levels
 
 
 def groups(stride: int, members: int) -> Groups:

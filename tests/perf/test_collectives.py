@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.perf.affine import Reciprocals
 from coopt.perf.algorithms import ring_algorithms
-from coopt.perf.collectives import LinkRates, Visits, all_to_all, gather, send, steps
+from coopt.perf.collectives import LinkRates, Reciprocals, Visits, all_to_all, gather, send, steps
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu

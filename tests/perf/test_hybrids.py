@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 import coopt
 from coopt.columns.grid import mappings
+from coopt.instance.base import InstanceError
 from coopt.instance.catalog import find
-from coopt.instance.errors import InstanceError
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.parameters import model_flop_per_token, model_parameters
+from coopt.perf.mapping import model_flop_per_token, model_parameters
 from coopt.report.megatron import megatron_script
 from tests.conftest import accepted, ask, question, small_model
 from tests.perf.training import training

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import Context, DomainSet
-from coopt.columns.grid import mappings
-from coopt.columns.layouts import NicLayout
+from coopt.columns.flows import NicLayout
+from coopt.columns.grid import Context, DomainSet, mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance

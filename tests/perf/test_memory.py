@@ -9,9 +9,8 @@ import pytest
 
 from coopt.instance.catalog import find
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import FULL, NONE, NORM_ACT, NORM_FFN, SELECTIVE, Mappings
+from coopt.perf.mapping import FULL, NONE, NORM_ACT, NORM_FFN, SELECTIVE, Mappings, layer_parameters
 from coopt.perf.memory import GIB, chunks_in_flight, layer_activation_bytes, memory_bytes, stages, state_bytes
-from coopt.perf.parameters import layer_parameters
 from tests.conftest import small_model
 
 FIG_1 = [  # model, t, p, v, B, parameters and optimizer, activations without and with SP and selective recomputation

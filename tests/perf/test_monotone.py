@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals
-from coopt.perf.iteration_parts import Iteration
+from coopt.perf.collectives import Reciprocals
+from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Mappings
 from coopt.perf.memory import memory_bytes
 from tests.conftest import example_count, small_model

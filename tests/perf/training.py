@@ -9,9 +9,8 @@ import numpy as np
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals
-from coopt.perf.iteration_parts import Iteration
-from coopt.perf.iterations import iteration
+from coopt.perf.collectives import Reciprocals
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from tests.conftest import small_model
 

@@ -9,7 +9,8 @@ import pytest
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import Baseline
 from coopt.plan.couplings import NETWORK
-from coopt.plan.schema import Cost, Plan
+from coopt.plan.parts import Cost
+from coopt.plan.schema import Plan
 
 INSTANCE: dict[str, Any] = {
     "schema": 1,

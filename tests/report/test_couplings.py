@@ -14,9 +14,8 @@ from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.couplings import bill_tables, coupling_tables
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
-from coopt.report.plan import plan_report
-from coopt.report.sentence import headline
-from coopt.report.tables import FactTable, FigureTable, rendered
+from coopt.report.plan import headline, plan_report
+from coopt.report.words import FactTable, FigureTable, rendered
 from coopt.solving.answer import solve
 from tests.conftest import ask, small_model
 from tests.kinds import solved

@@ -11,7 +11,7 @@ import coopt
 from coopt.plan.difference import difference_of
 from coopt.plan.schema import Plan
 from coopt.report.comparison import difference_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved

@@ -13,15 +13,13 @@ from rich.text import Text
 import coopt
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
-from coopt.plan.evaluation import plan_checks
 from coopt.plan.schema import Plan
+from coopt.plan.store import plan_checks
 from coopt.report.explanation import search_rows
 from coopt.report.facts import label, plan_facts
 from coopt.report.page.contents import Origin, PageCase, page_html
-from coopt.report.plan import IN_FULL, plan_report, plan_sections
-from coopt.report.sentence import headline
-from coopt.report.tables import PlanFact, of_group, rendered
-from coopt.report.words import exact
+from coopt.report.plan import IN_FULL, headline, plan_report, plan_sections
+from coopt.report.words import PlanFact, exact, of_group, rendered
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask, question

@@ -13,13 +13,13 @@ import pytest
 from rich.text import Text
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.front import Front
 from coopt.report.csv_files import front_csv
 from coopt.report.fronts.files import NAMES, check_packages, draw_front, front_chart, write_front
 from coopt.report.fronts.text import answer_to, columns, front_headline, front_notes, front_report, time_label
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.suite.table import COLUMNS
 from tests.conftest import ask
 from tests.report.test_report_layout import Terminal

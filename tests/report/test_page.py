@@ -18,15 +18,14 @@ import pytest
 from pydantic import ValidationError
 from rich.text import Text
 
+from coopt.instance.base import InstanceError
 from coopt.instance.catalog import KINDS, entries
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from coopt.network.parts import bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_json
-from coopt.report import tables
+from coopt.report import words
 from coopt.report.catalog import OWN, TAG_WORDS, UNKNOWN, price_origins
 from coopt.report.page.contents import (
     Origin,
@@ -40,8 +39,7 @@ from coopt.report.page.contents import (
     page_report,
     tied,
 )
-from coopt.report.plan import plan_report
-from coopt.report.sentence import headline
+from coopt.report.plan import headline, plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
@@ -83,7 +81,7 @@ def text_of(page: str) -> str:
 
 def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved, page):
     shown = text_of(page)
-    lines = tables.rendered(plan_report(*solved)).splitlines()
+    lines = words.rendered(plan_report(*solved)).splitlines()
     cells = {cell for line in lines for cell in re.split(r"\s{2,}", line.strip()) if re.search(r"[a-z0-9]", cell)}
     assert len(cells) > 80
     missing = {cell for cell in cells if " ".join(cell.split()) not in shown}
@@ -92,7 +90,7 @@ def test_every_word_and_figure_of_the_terminal_stands_on_the_page(solved, page):
 
 def wrapped(pieces):
     """The lines of sentences that a terminal breaks."""
-    return {line for piece in pieces if isinstance(piece, str) for line in tables.rendered([piece]).splitlines()}
+    return {line for piece in pieces if isinstance(piece, str) for line in words.rendered([piece]).splitlines()}
 
 
 class Balance(HTMLParser):
@@ -128,9 +126,9 @@ def test_every_tag_is_closed_and_every_id_is_given_once(page):
 def test_the_two_sentences_suit_a_terminal_and_a_pipe(solved, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     case = case_of(*solved)
-    shown = Text.from_ansi(tables.rendered(page_report(case), Terminal())).plain
+    shown = Text.from_ansi(words.rendered(page_report(case), Terminal())).plain
     assert max(len(line) for line in shown.splitlines()) <= width
-    assert "\x1b" not in tables.rendered(page_report(case), io.StringIO())
+    assert "\x1b" not in words.rendered(page_report(case), io.StringIO())
     assert shown.rstrip().endswith(" 0.0%.")
 
 
@@ -143,7 +141,7 @@ def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
 def test_provenance_stands_on_the_page(solved, page):
     question, plan = solved
     known = (question.sha256, "coopt report a b -o c", "2030-01-02 00:00:00 UTC", plan.solver.version, "network")
-    assert all(words in text_of(page) for words in known)
+    assert all(text in text_of(page) for text in known)
 
 
 def test_prices_carry_their_source_and_how_it_is_known():

@@ -13,7 +13,7 @@ from coopt.plan.explanation import Bound, Explanation, NextPlan
 from coopt.plan.schema import InstanceId
 from coopt.report.explanation import bounds_table
 from coopt.report.plan import plan_report
-from coopt.report.tables import FigureTable, figures, rendered
+from coopt.report.words import FigureTable, figures, rendered
 from tests.changes import with_part
 from tests.kinds import solved
 

@@ -13,16 +13,15 @@ from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
-from coopt.network.modules import cage_note
 from coopt.network.orders import order_notes_of_parts
+from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.report.comparison import network_sentence
-from coopt.report.notes import accuracy, memory_note, reading_notes, turns_text
-from coopt.report.parts import training_text
+from coopt.report.facts import training_text
+from coopt.report.notes import accuracy, first_sentences, memory_note, reading_notes, study_notes, turns_text
 from coopt.report.plan import plan_report, plan_screen
-from coopt.report.remarks import first_sentences, study_notes
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.conftest import ask, switch
 
 SLOW = {"workload__0__max_iteration_time_s": 100.0}

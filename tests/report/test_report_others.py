@@ -9,15 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 import coopt
-from coopt.instance.base import Provenance
+from coopt.instance.base import InstanceError, Provenance
 from coopt.instance.catalog import KINDS, entries
-from coopt.instance.errors import InstanceError
-from coopt.plan.claims import Progress
-from coopt.plan.evaluation import Evaluation, LimitCheck
+from coopt.plan.schema import Progress
+from coopt.plan.store import Evaluation, LimitCheck
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report
 from coopt.report.explanation import check_row, limit_checks, value_text, verdict_report
 from coopt.report.plan import evaluation_report
-from coopt.report.tables import progress_line, progress_shown, rendered, throttled
+from coopt.report.words import progress_line, progress_shown, rendered, throttled
 from coopt.verifier.checks.verdict import NAMES, Check, Verdict
 from tests.kinds import solved
 from tests.report.test_report_layout import Terminal

@@ -11,12 +11,9 @@ from coopt.plan.explanation import PriceRange
 from coopt.plan.schema import Alternative
 from coopt.report.comparison import STOPS, differences, runners_tables, saving_sentence
 from coopt.report.explanation import narrowing, prices_table, search_rows, stages
-from coopt.report.facts import claim_text, plan_facts
-from coopt.report.parts import schedule, split, uplinks
-from coopt.report.plan import plan_report, plan_screen
-from coopt.report.sentence import headline
-from coopt.report.tables import of_group, rendered
-from coopt.report.words import percent, with_unit
+from coopt.report.facts import claim_text, plan_facts, schedule, split, uplinks
+from coopt.report.plan import headline, plan_report, plan_screen
+from coopt.report.words import of_group, percent, rendered, with_unit
 from tests.changes import NOTHING_BUILT, with_part
 from tests.conftest import ask
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.report.sentence import question_rows
+from coopt.report.plan import question_rows
 from tests.kinds import QUESTIONS
 
 BEYOND_ONE_NETWORK = {

@@ -16,15 +16,13 @@ from coopt.network.failures import losses
 from coopt.network.family import without_nics
 from coopt.network.orders import order_notes_of_parts
 from coopt.network.plan_networks import baseline_of, design_of
-from coopt.network.space import families
-from coopt.network.wiring import rails_of
-from coopt.plan.schema import Design, Plan
+from coopt.network.space import families, rails_of
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
 from coopt.report import words
-from coopt.report.building import leaf_notes
-from coopt.report.notes import numbers_between
-from coopt.report.plan import MOST_LINES, plan_screen
-from coopt.report.sentence import headline
-from coopt.report.tables import rendered
+from coopt.report.notes import leaf_notes, numbers_between
+from coopt.report.plan import MOST_LINES, headline, plan_screen
+from coopt.report.words import rendered
 from tests.conftest import ask, switch
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.report.suites import draw_figures, knee, lines, published_marks, suite_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.suite.form import FigureView, Study, Suite
 from coopt.suite.table import COLUMNS
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import coopt
-from coopt.instance.files import load
+from coopt.instance.schema import load
 from coopt.report.catalog import NONE, OWN, TAG_WORDS, UNKNOWN
 from coopt.serve.contents import front_contents, plan_contents, verdict_contents
 from coopt.solving.answer import solve

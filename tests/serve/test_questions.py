@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coopt.instance.base import InstanceError, names_in, toml_of
 from coopt.instance.catalog import KINDS
-from coopt.instance.errors import InstanceError, names_in
-from coopt.instance.files import load
-from coopt.instance.texts import toml_of
+from coopt.instance.schema import load
 from coopt.serve.questions import OwnCatalog, edited, json_value, place_of, question_of
 
 INSTANCES = Path(__file__).parents[2] / "instances"

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 import coopt
-from coopt.instance.files import load
+from coopt.instance.schema import load
 from coopt.report.words import seconds
 from tests.serve.conftest import INSTANCES, TINY, served
 

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.grid import mappings
+from coopt.columns.grid import Context, DomainSet, context_of, mappings
 from coopt.columns.pools import Pool
 from coopt.instance.couplings import Robust
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from coopt.network.core import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows
+from coopt.network.optics import links_to_core
 from coopt.network.part_bills import units_of
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of

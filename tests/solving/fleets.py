@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import context_of
+from coopt.columns.grid import context_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from tests.conftest import DISCIPLINES, ask, question, small_model, switch

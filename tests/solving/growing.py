@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, years_of
 from coopt.instance.workload import Workload
@@ -18,7 +18,7 @@ from coopt.network.family import Family
 from coopt.network.growth import lines
 from coopt.network.parts import bill, total, within_limits
 from coopt.network.plan_networks import design_of
-from coopt.plan.schema import Design, Item
+from coopt.plan.parts import Design, Item
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import lines_with_every_optic, optics
 from tests.solving.oracle import least_s

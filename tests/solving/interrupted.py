@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import Availability

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, DomainSet, context_of
-from coopt.columns.grid import mappings
+from coopt.columns.grid import Context, DomainSet, context_of, mappings
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet, context_left
+from coopt.columns.grid import DomainSet, context_left
 from coopt.columns.pools import Pool
 from coopt.instance.couplings import Robust
 from coopt.instance.hardware import Gpu
@@ -19,7 +19,7 @@ from coopt.network.failures import losses
 from coopt.network.family import Family, without_nics
 from coopt.network.parts import bill, total, within_limits
 from coopt.network.space import families
-from coopt.perf.affine import Reciprocals
+from coopt.perf.collectives import Reciprocals
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Item
 from tests.solving.every_optic import with_every_optic

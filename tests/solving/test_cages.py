@@ -11,7 +11,7 @@ from coopt.instance.catalog import find, ports_of_modules
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
 from coopt.network.orders import order_notes_of_parts
-from coopt.plan.claims import InstanceId
+from coopt.plan.schema import InstanceId
 from coopt.verifier.parts import design_checks
 from coopt.verifier.parts.space import cage_count
 from tests.conftest import accepted, ask, switch

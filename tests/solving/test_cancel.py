@@ -8,10 +8,9 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.plan.claims import Progress
-from coopt.solving import watching
-from coopt.solving.highs import options, solve
-from coopt.solving.watching import ALONE
+from coopt.plan.schema import Progress
+from coopt.solving import highs
+from coopt.solving.highs import ALONE, options, solve
 from tests.conftest import ask
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
@@ -76,7 +75,7 @@ def test_an_event_that_is_never_set_changes_nothing() -> None:
 
 
 def test_a_search_cancelled_by_another_thread_keeps_its_best_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "TELL_S", 0.0)
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
     cancel, found = threading.Event(), threading.Event()
     other = threading.Thread(target=lambda: (found.wait(), cancel.set()))
     other.start()

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
 from coopt.instance.variants import with_scaled_bounds
-from coopt.network.part_networks import families_of_design
 from coopt.network.parts import cost_of
+from coopt.network.plan_networks import families_of_design
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline

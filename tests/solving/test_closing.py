@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Solver
 from coopt.solving import highs
-from coopt.solving.backend import Backend, backend_of
 from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.parts import prove_part
 from coopt.solving.fleet.search import search_partition
+from coopt.solving.runs import Backend, backend_of
 from formulations.choice_data import ChoiceData, Ints
 from tests.conftest import example_count
 from tests.formulations.partitions import doubtful_problems, enumerated, growing_problems, problems

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.report.faults import faults_report
 from coopt.report.plan import plan_screen
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify

@@ -21,10 +21,11 @@ from coopt.instance.schema import Instance, Limits
 from coopt.instance.workload import Workload
 from coopt.network.parts import price
 from coopt.network.space import Space, domain_counts, families
-from coopt.plan.schema import Design, Plan, WorkloadPlan
+from coopt.plan.parts import Design, WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.report.csv_files import ranks_csv
 from coopt.solving.arrays import viable
-from coopt.solving.cheapest import _floor, _is_quick
+from coopt.solving.shared import _floor, _is_quick
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
 from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, small_model, switch, value_of

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.graphs import whole_graph
-from coopt.network.modules import end_modules
-from coopt.network.part_networks import families_of_design, uplinks_of
+from coopt.network.parts import end_modules
+from coopt.network.plan_networks import families_of_design, uplinks_of
 from coopt.network.space import families
 from tests.conftest import accepted, example_count, question
 from tests.network.test_planes import modules_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from coopt.instance.schema import Instance
-from coopt.plan.evaluation import Evaluation
+from coopt.plan.store import Evaluation
 from coopt.solving import fastest
 from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design

@@ -19,7 +19,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from coopt.solving import highs, watching
+from coopt.solving import highs
 from coopt.solving.highs import QuietHighs, linear_program, options, safe_bound, solve, solved
 from formulations.network import NETWORK, NetworkData, add_uplinks_demanded, build
 
@@ -160,7 +160,7 @@ def test_a_search_that_is_deaf_to_its_limits_is_left_with_its_best_solution(
             self.cbMipInterrupt.subscribe(held_up)
             return super().run()
 
-    monkeypatch.setattr(watching, "DEAF_S", 0.2)
+    monkeypatch.setattr(highs, "DEAF_S", 0.2)
     monkeypatch.setattr(highs, "QuietHighs", DeafHighs)
     m = knapsack(40)
     try:

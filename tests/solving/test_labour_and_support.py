@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.network.parts import usd_per_w
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count, value_of
 from tests.solving.fleet_oracle import TooManyError

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance, at_choice, choices_of
 from coopt.report.plan import plan_screen
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.conftest import ask
 from tests.solving.test_choices import GENERATIONS, left_open
 

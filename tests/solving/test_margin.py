@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coopt.instance.base import InstanceError
 from coopt.instance.catalog import entries
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase, with_scaled_bounds, within, without_margin
 from coopt.report.notes import margin_note

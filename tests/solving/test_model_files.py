@@ -16,7 +16,7 @@ import pyomo.core as pyo
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan

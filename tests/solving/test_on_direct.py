@@ -5,12 +5,12 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.trees import multitree
-from coopt.perf.parameters import held_parameters
+from coopt.perf.mapping import held_parameters
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Trained
 from coopt.solving.answer import solve

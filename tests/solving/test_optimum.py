@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coopt.instance.catalog import find
-from coopt.instance.files import load
-from coopt.instance.schema import Instance, Limits
+from coopt.instance.schema import Instance, Limits, load
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import accepted, ask, example_count, question, switch, value, value_of

@@ -6,9 +6,8 @@ import math
 
 import pytest
 
-from coopt.solving.backend import backend_of
-from coopt.solving.outcome import claim_of, infeasible
-from coopt.solving.runs import Run, StoppedError
+from coopt.solving.driver import claim_of, infeasible
+from coopt.solving.runs import Run, StoppedError, backend_of
 from tests.conftest import ask
 
 

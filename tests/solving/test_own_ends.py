@@ -10,12 +10,11 @@ from hypothesis import given, settings
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.modules import end_modules
-from coopt.network.parts import cost_of, price
+from coopt.network.parts import cost_of, end_modules, price
 from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_screen
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.conftest import accepted, ask, example_count, small_model, value
 from tests.network.test_planes import modules_of
 from tests.solving.every_optic import with_every_optic

@@ -13,12 +13,11 @@ import coopt
 from coopt.columns.islands.options import ListedIslands
 from coopt.instance.schema import Instance
 from coopt.solving.answer import solve
-from coopt.solving.backend import backend_of
 from coopt.solving.fleet.least_limits import UNTRIED, over_limits
 from coopt.solving.fleet.listing import islands_listed, numbers_of
 from coopt.solving.fleet.placed import slots_of
 from coopt.solving.fleet.unserved import no_island
-from coopt.solving.runs import Run
+from coopt.solving.runs import Run, backend_of
 from tests.changes import with_couplings
 from tests.conftest import accepted, ask, example_count, small_model, switch
 from tests.solving.partition_oracle import enumerated, partitions

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.growth import lines

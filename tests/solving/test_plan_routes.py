@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Routing
 from coopt.solving.answer import solve

@@ -8,8 +8,8 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.solving.backend import Backend
 from coopt.solving.highs import SolverAnswer
+from coopt.solving.runs import Backend
 from tests.conftest import FEW_MAPPINGS, question
 from tests.kinds import QUESTIONS
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.plan.claims import Progress
-from coopt.solving import watching
-from coopt.solving.backend import Backend
-from coopt.solving.highs import options, solve
-from coopt.solving.watching import SearchStanding
+from coopt.plan.schema import Progress
+from coopt.solving import highs
+from coopt.solving.highs import SearchStanding, options, solve
+from coopt.solving.runs import Backend
 from tests.conftest import ask
 from tests.solving.test_highs import knapsack
 
@@ -21,7 +20,7 @@ SETTINGS = options(gap=0.0, threads=1)
 
 
 def test_a_search_tells_nodes_incumbent_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "TELL_S", 0.0)
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
     heard: list[SearchStanding] = []
     answer = solve(knapsack(60), time_limit_s=1.5, settings=SETTINGS, on_standing=heard.append)
     assert len(heard) > 3
@@ -38,11 +37,11 @@ def test_reports_keep_their_distance() -> None:
     heard: list[float] = []
     solve(knapsack(60), time_limit_s=1.8, settings=SETTINGS, on_standing=lambda _: heard.append(time.perf_counter()))
     assert 1 <= len(heard) <= 4
-    assert all(after - before >= 0.9 * watching.TELL_S for before, after in pairwise(heard))
+    assert all(after - before >= 0.9 * highs.TELL_S for before, after in pairwise(heard))
 
 
 def test_a_listener_that_interrupts_keeps_the_best_solution(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "TELL_S", 0.0)
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
 
     def press(now: SearchStanding) -> None:
         if now.best is not None:
@@ -57,7 +56,7 @@ def test_a_listener_that_interrupts_keeps_the_best_solution(monkeypatch: pytest.
 
 
 def test_a_listener_that_fails_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "TELL_S", 0.0)
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
 
     def fail(_: SearchStanding) -> None:
         raise ValueError("listener")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pyomo.opt import SolverStatus, TerminationCondition
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance, Solver
-from coopt.solving import backend as backends
 from coopt.solving import highs
-from coopt.solving.backend import backend_of
+from coopt.solving import runs as backends
+from coopt.solving.runs import backend_of
 from tests.conftest import ask, example_count
 from tests.formulations.small import two_families
 from tests.solving.oracle import instances

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.space import families
-from coopt.plan.schema import MappingChoice
+from coopt.plan.parts import MappingChoice
 from tests.conftest import ask, question, switch
 
 

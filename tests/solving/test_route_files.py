@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.graph_files import network_graph
-from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import COLUMNS, routes_csv
 from coopt.traffic.flows import demand

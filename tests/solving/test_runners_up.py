@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import context_of
-from coopt.instance.errors import InstanceError
+from coopt.columns.grid import context_of
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.plan.claims import Progress
-from coopt.plan.schema import Alternative, Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Alternative, Plan, Progress
 from coopt.solving import shared
 from coopt.solving.shared import without
 from tests.conftest import ask, example_count

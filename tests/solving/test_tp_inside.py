@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance, Limits
 from coopt.instance.variants import with_tp
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report, plan_screen
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.conftest import ask, example_count
 from tests.solving import oracle, partition_oracle
 

@@ -7,11 +7,11 @@ from itertools import combinations
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.traffic import Fault
 from coopt.report.faults import faults_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.plan_routes import route_plan
 from coopt.solving.without_parts import _without_switch, plan_faults

@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.plan.schema import Plan
 from coopt.solving.answer import agree
 from tests.verifier.cases import ask
@@ -31,7 +31,7 @@ def test_answers_that_refute_each_other_do_not_agree() -> None:
 def test_a_witness_that_is_unknown_or_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InstanceError, match="no such witness, needs 'scip'"):
         coopt.solve(ask(), witness="oracle")
-    monkeypatch.setattr("coopt.solving.backend._available", lambda name: False)
+    monkeypatch.setattr("coopt.solving.runs._available", lambda name: False)
     with pytest.raises(InstanceError, match=r"witness = 'scip': not installed here, needs pip install 'coopt\[witness"):
         coopt.solve(ask(), witness="scip")
 

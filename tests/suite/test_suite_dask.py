@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from coopt.instance.errors import InstanceError
-from coopt.plan.claims import Progress
+from coopt.instance.base import InstanceError
+from coopt.plan.schema import Progress
 from coopt.suite.driver import run_suite
 from tests.suite.conftest import Ran, Written
 from tests.suite.processes import CASES, GRID, journal, rows_without_times, until

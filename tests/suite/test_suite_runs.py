@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
-from coopt.plan.claims import Progress
+from coopt.instance.base import InstanceError
+from coopt.plan.schema import Progress
 from coopt.suite import driver
 from coopt.suite.folder import Outcome, run_folder
 from coopt.suite.form import cases_of, read_study

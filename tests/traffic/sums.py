@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from coopt.columns.context import groups_of
-from coopt.columns.grid import mappings, placements_of
+from coopt.columns.grid import groups_of, mappings, placements_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.wiring import leaf_numbers
-from coopt.plan.schema import MappingChoice, WorkloadPlan
+from coopt.network.space import leaf_numbers
+from coopt.plan.parts import MappingChoice, WorkloadPlan
 from coopt.solving.arrays import placement_of
 from coopt.traffic.flows import TrafficDemand
 from coopt.traffic.ranks import RankGrid, split_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.traffic.files import chakra_traces

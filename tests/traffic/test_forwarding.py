@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from coopt.network.graphs import whole_graph
-from coopt.network.part_networks import families_of_design
+from coopt.network.plan_networks import families_of_design
 from coopt.solving.evaluate import evaluate_instance
 from coopt.traffic.flows import demand
 from tests.conftest import ask, small_model

@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.traffic.files import ns3_flows, ns3_topology

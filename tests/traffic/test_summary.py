@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.traffic.flows import Stream, TrafficDemand

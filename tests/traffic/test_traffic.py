@@ -9,15 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coopt.columns.context import DomainSet
-from coopt.columns.grid import mappings
+from coopt.columns.grid import DomainSet, mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.perf.affine import AffineSeconds
+from coopt.perf.collectives import AffineSeconds
 from coopt.perf.mapping import micro_batches, stage_layers
 from coopt.perf.traffic import StageTraffic, replicas_of
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.solving.evaluate import evaluate_instance
 from coopt.traffic.flows import TrafficDemand, demand
 from coopt.traffic.ranks import groups, split_of, stages

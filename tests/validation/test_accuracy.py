@@ -10,7 +10,7 @@ import pytest
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.perf.affine import Reciprocals
+from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
 from coopt.perf.memory import memory_bytes

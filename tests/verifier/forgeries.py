@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.plan.claims import Proof
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Plan, Proof
 from coopt.plan.store import proof_json
 from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove

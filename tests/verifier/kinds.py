@@ -8,7 +8,8 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import leaves_tp_open
-from coopt.plan.schema import Couplings, Plan
+from coopt.plan.couplings import Couplings
+from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart

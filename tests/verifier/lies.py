@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Chosen, Instance
 from coopt.instance.variants import leaves_tp_open
 from coopt.plan.schema import Plan

@@ -8,15 +8,14 @@ from random import Random
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
+from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.perf.affine import Reciprocals
-from coopt.perf.iteration_parts import Iteration
-from coopt.perf.iterations import iteration
+from coopt.perf.collectives import Reciprocals
+from coopt.perf.iterations import Iteration, iteration
+from coopt.perf.mapping import utilisation
 from coopt.perf.memory import memory_bytes
-from coopt.perf.parameters import utilisation
 from coopt.solving.arrays import algorithms_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from coopt.plan.schema import InstanceId, Plan
 from coopt.report.explanation import verdict_headline
 from coopt.report.page.contents import Origin, PageCase, page_html

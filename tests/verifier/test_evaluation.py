@@ -7,14 +7,14 @@ import json
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.plan.contents import running
-from coopt.plan.evaluation import PlanEvaluation
+from coopt.plan.store import PlanEvaluation
 from coopt.report.plan import given_plan_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from tests.conftest import ask, question
 from tests.kinds import ISLANDS, solved
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.errors import InstanceError
-from coopt.plan.claims import Proof
+from coopt.instance.base import InstanceError
 from coopt.plan.parts import LinkCut, LinkLengths
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Plan, Proof
 from coopt.plan.store import proof_json
 from coopt.verifier.bounds.links import LinksBound, link_places
 from coopt.verifier.checks.verdict import LENIENT, Verdict

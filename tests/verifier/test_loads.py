@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from coopt.columns.context import context_of, groups_of
+from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import crossings
 from coopt.instance.network import Discipline
 from coopt.instance.schema import FabricKind

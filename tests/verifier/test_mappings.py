@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from coopt.instance.software import MappingLimits
+from coopt.instance.transformer import MappingLimits
 from coopt.instance.workload import Workload
-from coopt.plan.schema import MappingChoice
+from coopt.plan.parts import MappingChoice
 from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, splits
 from tests.conftest import example_count
 from tests.verifier.cases import EXPERTS, split, workload

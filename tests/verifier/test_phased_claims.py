@@ -14,7 +14,8 @@ import pytest
 from coopt.instance.schema import Instance
 from coopt.network.growth import lines
 from coopt.network.plan_networks import design_of
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.couplings.growth import (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.workload import Workload
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement, placement_of, placements
 from tests.verifier.cases import EXPERTS, split, workload

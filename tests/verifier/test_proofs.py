@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from coopt.instance.base import InstanceError
 from coopt.instance.couplings import corners
-from coopt.instance.errors import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
-from coopt.plan.claims import Leaf, Proof
+from coopt.plan.schema import Leaf, Proof
 from coopt.plan.store import plan_json, proof_json, read_proof
 from coopt.report.explanation import certificate_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.proofs.search import prove
 from coopt.verifier.certificates import certify

@@ -8,7 +8,7 @@ import pytest
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.plan.schema import MappingChoice
+from coopt.plan.parts import MappingChoice
 from coopt.verifier.training.communication import traffic_of
 from coopt.verifier.training.iteration import met_parameters, model_flop_per_token
 from coopt.verifier.training.kernels import Machine

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan
 from coopt.plan.store import read_plan
 from coopt.report.explanation import verdict_headline

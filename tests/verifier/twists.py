@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from tests.conftest import question, small_model, switch
 

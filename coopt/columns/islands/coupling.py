@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.columns.dominance import Slopes, beaten_options, needed_options
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.shapes import Sites
+from coopt.columns.pools import Slopes, beaten_options, needed_options
 from coopt.instance.schema import Instance
-from coopt.network.products import caps_of, priced_products
+from coopt.network.parts import caps_of, priced_products
 from coopt.perf.mapping import Bools, Floats, Ints
 
 Usage = tuple[Floats, Floats, Bools]

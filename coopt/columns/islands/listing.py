@@ -12,10 +12,16 @@ import numpy as np
 from coopt.columns.islands.shapes import Shapes, Sites, Wirings, wirings_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.core import core_links_of_module, core_optic, core_switch, links_to_core
 from coopt.network.family import Family, LinkEnds, NicOption
-from coopt.network.optics import Levels, optic_choices
-from coopt.network.products import PricedProduct, priced_products
+from coopt.network.optics import (
+    Levels,
+    core_links_of_module,
+    core_optic,
+    core_switch,
+    links_to_core,
+    optic_choices,
+)
+from coopt.network.parts import PricedProduct, priced_products
 from coopt.network.space import Parts, Space, outages_of
 from coopt.perf.mapping import Bools, Floats, Ints
 

@@ -8,20 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from coopt.columns.context import groups_of
-from coopt.columns.dominance import undominated
 from coopt.columns.feasible import possibly_in_time
-from coopt.columns.grid import placements_of
+from coopt.columns.flows import NicLayout
+from coopt.columns.grid import groups_of, placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
-from coopt.columns.layouts import NicLayout
-from coopt.columns.least_uplinks import Rows, Trials, layout_numbers
 from coopt.columns.loads import MAX_UPLINKS
+from coopt.columns.pools import Rows, Trials, layout_numbers, undominated
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network
 from coopt.instance.workload import Workload
 from coopt.network.family import next_even
-from coopt.perf.affine import Reciprocals
+from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import (
     Floats,

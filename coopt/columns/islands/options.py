@@ -21,7 +21,7 @@ from coopt.columns.islands.needs import (
     uplinks_needed,
 )
 from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
-from coopt.columns.least_uplinks import Rows
+from coopt.columns.pools import Rows
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Bools, Floats, Ints

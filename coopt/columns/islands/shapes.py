@@ -14,16 +14,15 @@ from itertools import product
 import numpy as np
 
 from coopt.columns.feasible import SHORT
+from coopt.columns.flows import NicLayout
 from coopt.columns.grid import degrees_up_to, divisors
-from coopt.columns.layouts import NicLayout
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.instance.workload import Workload
 from coopt.network.family import Wiring, common_links
-from coopt.network.wiring import EndPoints, wirings
-from coopt.perf.kernels import device_of
-from coopt.perf.layer import layer_s
+from coopt.network.space import EndPoints, wirings
+from coopt.perf.layer import device_of, layer_s
 from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
 
 Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
@@ -106,7 +105,7 @@ class Shapes:
 
     def layouts(self, discipline: Discipline) -> NicLayout:
         """Return the distribution of NICs over leaves and pods, as in
-        `coopt.columns.context.layout_of`.
+        `coopt.columns.grid.layout_of`.
         """
         podded = (self.pods > 0) & (self.leaf_span < self.domains)
         zero = np.zeros_like(self.domains)

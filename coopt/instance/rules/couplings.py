@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise, product
 
+from coopt.instance.base import both, numbers
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import (
     MAX_SITES,
@@ -20,7 +21,6 @@ from coopt.instance.couplings import (
     Prices,
     Slower,
 )
-from coopt.instance.errors import both, numbers
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import CostKind, Question

@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
-from coopt.network.chain import TierChain
-from coopt.network.family import Family
+from coopt.instance.base import InstanceError
+from coopt.network.family import Family, TierChain
 from coopt.network.routing.algorithms import algorithm
 from coopt.network.routing.colouring import even_slices
 from coopt.network.routing.layers import (

@@ -11,12 +11,12 @@ from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.schema import Design
+from coopt.plan.parts import Design
 from coopt.report import words
+from coopt.report.facts import degrees, nics_in_words
 from coopt.report.notes import turns_text
-from coopt.report.parts import degrees, nics_in_words
-from coopt.report.sentence import decision
-from coopt.report.tables import FigureTable, figures
+from coopt.report.plan import decision
+from coopt.report.words import FigureTable, figures
 
 VERBS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}

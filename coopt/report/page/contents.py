@@ -18,7 +18,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt._version import __version__
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
@@ -36,6 +36,7 @@ from coopt.report.explanation import (
 from coopt.report.facts import plan_facts
 from coopt.report.fronts.files import front_chart
 from coopt.report.fronts.text import front_headline, front_notes, front_table
+from coopt.report.notes import first_sentences
 from coopt.report.page.evidence import (
     FABRICS,
     details,
@@ -44,11 +45,9 @@ from coopt.report.page.evidence import (
     time_bar,
     traffic_maps,
 )
-from coopt.report.plan import plan_sections, run_tables
-from coopt.report.remarks import first_sentences
-from coopt.report.sentence import headline, question_rows
-from coopt.report.tables import Cell, FactTable, FigureTable, PlanFact, facts, of_group
+from coopt.report.plan import headline, plan_sections, question_rows, run_tables
 from coopt.report.traffic import COUNTING
+from coopt.report.words import Cell, FactTable, FigureTable, PlanFact, facts, of_group
 from coopt.verifier.checks.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.island_halls import CoreHall, SiteHall, site_halls
-from coopt.network.part_networks import family_of_plan
-from coopt.network.wiring import rails_of
-from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.network.halls import CoreHall, SiteHall, site_halls
+from coopt.network.plan_networks import family_of_plan
+from coopt.network.space import rails_of
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.report import words
+from coopt.report.facts import COMPONENTS, side_by_side
 from coopt.report.network_drawings import (
     Drawing,
     Shape,
@@ -26,10 +28,9 @@ from coopt.report.network_drawings import (
     row_names,
 )
 from coopt.report.network_pictures import svg
-from coopt.report.parts import COMPONENTS, side_by_side
 from coopt.report.pictures import bytes_figure, classes_figure, picture
-from coopt.report.tables import FigureTable
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
+from coopt.report.words import FigureTable
 from coopt.traffic.of_plan import demands
 from coopt.traffic.summary import cells_of, traffic_figures
 

@@ -17,17 +17,32 @@ import numpy as np
 from coopt.columns.feasible import feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.perf.mapping import Ints
-from coopt.plan.couplings import one_network
-from coopt.plan.parts import DirectLinks, LinkBundle, LinkLengths, LinkPhase
-from coopt.plan.schema import HbDomainChoice, NicChoice, ObjectiveClaim, Part, Plan, Rivals
+from coopt.plan.couplings import Part, one_network
+from coopt.plan.parts import (
+    DirectLinks,
+    HbDomainChoice,
+    LinkBundle,
+    LinkLengths,
+    LinkPhase,
+    NicChoice,
+)
+from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.solving.arrays import run_of
-from coopt.solving.backend import Backend, backend_of
 from coopt.solving.direct.climbing import LinkProgress, LinkRouting, bound_links, climb
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import Programs
 from coopt.solving.direct.rows import Row, every_place, worthwhile
-from coopt.solving.outcome import answered, claim_of, infeasible, unknown, within_gap
-from coopt.solving.runs import Counted, Method, NamedPrograms, Program, Run, SearchStatistics
+from coopt.solving.driver import answered, claim_of, infeasible, unknown, within_gap
+from coopt.solving.runs import (
+    Backend,
+    Counted,
+    Method,
+    NamedPrograms,
+    Program,
+    Run,
+    SearchStatistics,
+    backend_of,
+)
 from coopt.solving.shared import shared_plan
 from formulations.links import FORMULATIONS, build
 

@@ -15,7 +15,6 @@ import pyomo.core as pyo
 
 from coopt.perf.mapping import Ints
 from coopt.plan.parts import LinkRoute
-from coopt.solving.backend import Backend
 from coopt.solving.direct.exchange import LinkExchange, own_links
 from coopt.solving.direct.grid import (
     ANY_PAIR_DOMAINS,
@@ -27,7 +26,7 @@ from coopt.solving.direct.grid import (
 )
 from coopt.solving.direct.lengths import LATE, FlowProgram, round_up
 from coopt.solving.highs import SolverAnswer
-from coopt.solving.runs import RunningStatistics
+from coopt.solving.runs import Backend, RunningStatistics
 from formulations.links import FORMULATIONS, add_tangent, build
 from formulations.links_data import LinksData
 

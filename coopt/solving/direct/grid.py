@@ -15,7 +15,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 
-from coopt.perf.affine import NO_NETWORK, Reciprocals
+from coopt.perf.collectives import NO_NETWORK, Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints
 from coopt.plan.parts import LinkGrid, LinkRoute
 from formulations.links_data import LinksData, flow_orbits, group_of, keeps, on_orbits

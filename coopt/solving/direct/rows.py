@@ -14,20 +14,18 @@ from itertools import product
 
 import numpy as np
 
-from coopt.columns.context import DomainSet, groups_of
-from coopt.columns.dominance import undominated
 from coopt.columns.feasible import FeasibleMappings
-from coopt.columns.pools import Pool, promising, timed
+from coopt.columns.grid import DomainSet, groups_of
+from coopt.columns.pools import Pool, promising, timed, undominated
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.optics import optic_choices
 from coopt.network.parts import domain_lines, included_lines, keeps_limits, total, weigh
 from coopt.network.space import Space
-from coopt.perf.affine import Reciprocals
+from coopt.perf.collectives import Reciprocals
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, distinct_rows
-from coopt.plan.parts import line
-from coopt.plan.schema import Cost
+from coopt.plan.parts import Cost, line
 from coopt.solving.direct.grid import KINDS, Demands, DomainGrid
 
 

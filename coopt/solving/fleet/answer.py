@@ -14,15 +14,15 @@ import numpy as np
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_max_efficiency, at_prices, phases_of
-from coopt.network.core import IslandsAt, cores_of, with_core_of
 from coopt.network.growth import grows_alone
+from coopt.network.optics import IslandsAt, cores_of, with_core_of
 from coopt.network.part_bills import part_cost
 from coopt.network.parts import electricity_of
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, PriceScenario, largest_regret
 from coopt.plan.schema import Plan
-from coopt.solving.backend import backend_of
 from coopt.solving.days import fastest_on
+from coopt.solving.driver import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.fleet.cheapest import without_foresight
 from coopt.solving.fleet.choice import BestChoice, best_choice
 from coopt.solving.fleet.listing import Listed, SlotOptions, islands_listed, listed_at, numbers_of
@@ -30,9 +30,8 @@ from coopt.solving.fleet.parts import scaled, subset, useful
 from coopt.solving.fleet.paths import workloads_named
 from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, outlook_at, slots_of
 from coopt.solving.fleet.search import search_partition
-from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
 from coopt.solving.robust.survival import survived
-from coopt.solving.runs import Method, NamedPrograms, Program, Run, no_programs
+from coopt.solving.runs import Method, NamedPrograms, Program, Run, backend_of, no_programs
 from formulations.choice import FORMULATIONS, REGRET, build
 from formulations.choice_data import ChoiceData, Ints
 

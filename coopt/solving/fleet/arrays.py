@@ -15,7 +15,6 @@ import numpy as np
 from coopt.instance.couplings import Site
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Objective
-from coopt.network.core import core_switch
 from coopt.network.growth import (
     bought_share,
     energy_usd_per_w,
@@ -23,8 +22,8 @@ from coopt.network.growth import (
     grows_alone,
     support_share,
 )
-from coopt.network.parts import electricity_of, weigh
-from coopt.network.products import Cap, PricedProduct, caps_of, priced_products
+from coopt.network.optics import core_switch
+from coopt.network.parts import Cap, PricedProduct, caps_of, electricity_of, priced_products, weigh
 from formulations.choice_data import (
     Bracket,
     ChoiceData,

@@ -26,7 +26,7 @@ from coopt.network.growth import factor, link_labour_usd, retrofit
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Myopic, MyopicStep
-from coopt.plan.schema import Design
+from coopt.plan.parts import Design
 from coopt.solving.fleet.arrays import Grid
 from coopt.solving.fleet.paths import Chain, IslandPath, stretched
 from coopt.solving.fleet.placed import Placed, fleet_bill, slots_of, units_at

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from coopt.plan.schema import Plan
+from coopt.solving.driver import infeasible, unknown
 from coopt.solving.fleet.search import LimitCheck, Partition, search_partition
 from coopt.solving.highs import Outcome
-from coopt.solving.outcome import infeasible, unknown
 from coopt.solving.runs import Run
 from formulations.choice_data import ChoiceData, Ints
 

@@ -9,11 +9,10 @@ from itertools import chain
 import numpy as np
 
 from coopt.instance.schema import Solver
-from coopt.solving.backend import backend_of
 from coopt.solving.explain import rounded_up
 from coopt.solving.fleet.arrays import Worth, worth
 from coopt.solving.fleet.search import search_partition
-from coopt.solving.runs import Run, StoppedError
+from coopt.solving.runs import Run, StoppedError, backend_of
 from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, PriceOutlook
 
 UNTRIED = (

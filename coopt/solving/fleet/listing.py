@@ -20,9 +20,9 @@ from coopt.columns.islands.options import IslandOptions, ListedIslands, list_opt
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.schema import Instance
 from coopt.instance.variants import as_built
-from coopt.network.core import core_links_of_module, core_ports_of, with_core_optics
 from coopt.network.family import Family
 from coopt.network.growth import link_labour_usd
+from coopt.network.optics import core_links_of_module, core_ports_of, with_core_optics
 from coopt.network.parts import racks
 from coopt.solving.fleet.arrays import Grid, OptionUses, coupled
 from coopt.solving.fleet.cheapest import cheapest_paths, is_separable

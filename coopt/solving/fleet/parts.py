@@ -43,7 +43,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.dominance import Slopes, needed_options
+from coopt.columns.pools import Slopes, needed_options
 from coopt.solving.highs import LARGEST, NEAR
 from coopt.solving.proofs.tree import Prover
 from formulations.choice_data import (
@@ -207,7 +207,7 @@ def subset(data: ChoiceData, rows: Ints) -> ChoiceData:
 
 def useful(data: ChoiceData) -> Ints:
     """Positions of options that hold an optimum whenever there is one, by
-    `coopt.columns.dominance`.
+    `coopt.columns.pools`.
     """
     counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     slopes = slopes_of(data)
@@ -242,7 +242,7 @@ def slopes_of(data: ChoiceData) -> Slopes:
     no less than the least last price.
 
     An option that dominates another one by these slopes may replace it in every choice: condition 3
-    of `coopt.columns.dominance` holds at each of the prices by itself, so that neither the
+    of `coopt.columns.pools` holds at each of the prices by itself, so that neither the
     objective of an outlook nor what the budget bounds grows. Slopes of the outlooks alone would not
     do: what is cheapest in one of them may be over the budget at the listed prices, where the
     option that it would have removed is not.

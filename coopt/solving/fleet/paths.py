@@ -18,16 +18,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coopt.columns.context import context_of
+from coopt.columns.grid import context_of
 from coopt.columns.islands.shapes import quick_degrees
 from coopt.columns.table import columns, needs
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
-from coopt.network.core import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
+from coopt.network.optics import links_to_core
 from coopt.network.space import families
 from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving

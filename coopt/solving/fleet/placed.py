@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.network.core import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
 from coopt.network.growth import (
     PhaseBill,
@@ -24,9 +23,9 @@ from coopt.network.growth import (
     spendings,
     work_usd,
 )
+from coopt.network.optics import core_ports_of, core_switch, core_switches
 from coopt.network.part_bills import units_of
-from coopt.network.parts import racks, site_power
-from coopt.network.products import PricedProduct
+from coopt.network.parts import PricedProduct, racks, site_power
 from coopt.plan.couplings import NETWORK, Couplings, SitePower, Stored
 from coopt.plan.parts import Cost, Item, line
 from coopt.solving.fleet.arrays import (

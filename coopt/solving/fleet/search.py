@@ -37,7 +37,6 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.instance.schema import Solver
-from coopt.solving.backend import Backend, backend_of
 from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
 from coopt.solving.fleet.arrays import Worth, worth
 from coopt.solving.fleet.parts import (
@@ -49,9 +48,8 @@ from coopt.solving.fleet.parts import (
     subset,
     useful,
 )
-from coopt.solving.highs import COARSE, Outcome, solved
-from coopt.solving.runs import SearchStatistics
-from coopt.solving.watching import OnStanding
+from coopt.solving.highs import COARSE, OnStanding, Outcome, solved
+from coopt.solving.runs import Backend, SearchStatistics, backend_of
 from formulations.choice import FORMULATIONS, REGRET, Equation, add_choice_cut, build
 from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, Product
 

@@ -1,7 +1,7 @@
 """Islands that need not grow, from the smallest on: what cannot win any more is neither wired nor
 timed.
 
-An island that serves dominates whatever takes no less than it does (`coopt.columns.dominance`).
+An island that serves dominates whatever takes no less than it does (`coopt.columns.pools`).
 What networks of a site and a NIC option take at least is known before they are wired, and what a
 network takes before it is timed. So both are left out where an island that is kept dominates that
 least already, whatever slows, interrupts or breaks them.
@@ -20,24 +20,21 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.columns.context import DomainSet
-from coopt.columns.dominance import beaten_options
 from coopt.columns.feasible import possibly_in_time
-from coopt.columns.grid import degrees
+from coopt.columns.grid import DomainSet, degrees
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.options import ListedIslands, SiteKey, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
-from coopt.columns.pools import place
+from coopt.columns.pools import beaten_options, place
 from coopt.instance.couplings import Losses
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
-from coopt.network.core import core_ports_of, links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import factors_paid
-from coopt.network.optics import measures_of
+from coopt.network.optics import core_ports_of, links_to_core, measures_of
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints

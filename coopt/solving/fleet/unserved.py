@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from coopt.columns.islands.options import ListedIslands, within_bounds
+from coopt.instance.base import both
 from coopt.instance.couplings import Losses, Lost
-from coopt.instance.errors import both
 from coopt.instance.schema import Instance
 from coopt.instance.variants import (
     at_min_efficiency,
@@ -20,8 +20,8 @@ from coopt.instance.variants import (
     with_value,
     within,
 )
-from coopt.network.core import core_switch, with_core_optics
 from coopt.network.growth import grows, grows_alone, lines
+from coopt.network.optics import core_switch, with_core_optics
 from coopt.network.space import domain_counts, families
 from coopt.solving.explain import missing_optic, no_family, rounded_up
 from coopt.solving.fleet.listing import as_arrays

@@ -37,9 +37,9 @@ from coopt.plan.couplings import one_network
 from coopt.plan.schema import Plan
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import ROUNDED, allowed_s, interrupted_paces
+from coopt.solving.driver import answered, claim_of, infeasible, recomputed, unknown, written_out
 from coopt.solving.fleet.search import search_partition
 from coopt.solving.highs import QuietHighs, linear_program, options, run_apart
-from coopt.solving.outcome import answered, claim_of, infeasible, recomputed, unknown, written_out
 from coopt.solving.runs import Method, Run, no_programs
 from coopt.solving.shared import shared_plan
 from formulations.choice_data import ChoiceData, Product

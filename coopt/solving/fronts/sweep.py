@@ -8,30 +8,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from coopt.columns.context import DomainSet
+from coopt.columns.grid import DomainSet
 from coopt.columns.table import Columns
 from coopt.columns.times import unbounded
-from coopt.instance.changes import with_part
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import instance_of
-from coopt.instance.requirements import require_billed, require_one_network
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.base import InstanceError
+from coopt.instance.schema import (
+    Instance,
+    ObjectiveKind,
+    instance_of,
+    require_billed,
+    require_one_network,
+    with_part,
+)
 from coopt.instance.variants import inside_first, with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.network.space import families
 from coopt.perf.mapping import Ints
-from coopt.plan.claims import OnProgress
 from coopt.plan.front import Front, FrontPoint, FrontStop
+from coopt.plan.schema import OnProgress
 from coopt.solving.answer import plan_of
 from coopt.solving.arrays import assemble
-from coopt.solving.backend import BUILT_IN, backend_of
 from coopt.solving.days import ROUNDED, allowed_s
+from coopt.solving.driver import identity, recomputed, written_out
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import PATIENCE, Tracing, days_taken, evenly, knees, most_telling
-from coopt.solving.outcome import identity, recomputed, written_out
 from coopt.solving.resolves import Resolver, UnprovenError
-from coopt.solving.runs import Run, RunLog, StoppedError, overridden
+from coopt.solving.runs import BUILT_IN, Run, RunLog, StoppedError, backend_of, overridden
 
 FEWEST_POINTS, MOST_POINTS = 3, 10_000
 Reading = Literal["days", "budget"]

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coopt.instance.changes import ample_s, own_time
 from coopt.instance.numerics import REORDERED, SEARCHED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ample_s, own_time
 from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.perf.mapping import Floats

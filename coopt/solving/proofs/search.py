@@ -9,26 +9,23 @@ import time
 
 import numpy as np
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import instance_of
-from coopt.instance.schema import Instance
+from coopt.instance.base import InstanceError
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.variants import at_max_efficiency, at_prices
 from coopt.network.growth import grows_alone
-from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut
 from coopt.plan.store import check_same_question, decided, placed_as, read_plan
-from coopt.solving.backend import backend_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
+from coopt.solving.driver import identity
 from coopt.solving.fleet.answer import hopeful_offers, offers_of, offers_then
 from coopt.solving.fleet.arrays import Grid
 from coopt.solving.fleet.listing import islands_listed
 from coopt.solving.fleet.parts import subset, useful
 from coopt.solving.fleet.placed import slots_of
-from coopt.solving.outcome import identity
 from coopt.solving.proofs import tree as cuts
 from coopt.solving.proofs.relaxation import Multipliers, amount
-from coopt.solving.runs import Run
+from coopt.solving.runs import Run, backend_of
 from formulations.choice_data import ChoiceData
 
 JUST_ABOVE = 1 + 1e-12

@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_left, context_of
 from coopt.columns.feasible import FeasibleMappings, feasible_mappings
+from coopt.columns.grid import Context, DomainSet, context_left, context_of
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
@@ -38,10 +38,9 @@ from coopt.instance.variants import after_a_loss, within
 from coopt.instance.workload import Workload
 from coopt.network.failures import nics_on
 from coopt.network.family import Family, without_nics
-from coopt.network.space import domain_counts
-from coopt.network.wiring import rails_of
+from coopt.network.space import domain_counts, rails_of
 from coopt.plan.couplings import Survived
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.solving.arrays import fastest_row, workload_plan
 
 Check = Callable[[], None]

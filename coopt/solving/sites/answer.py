@@ -26,13 +26,23 @@ from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.plan.couplings import Couplings, Exchange, Ring, WanPlan, at_site
-from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import workload_plan
-from coopt.solving.backend import Backend
-from coopt.solving.driver import Decided, Drive, Subproblem, drive
-from coopt.solving.outcome import answered, claim_of, ending, infeasible, unknown
+from coopt.solving.driver import (
+    Decided,
+    Drive,
+    Subproblem,
+    answered,
+    claim_of,
+    drive,
+    ending,
+    infeasible,
+    unknown,
+)
 from coopt.solving.runs import (
+    Backend,
     Counted,
     Method,
     NamedPrograms,

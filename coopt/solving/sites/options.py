@@ -13,8 +13,8 @@ from functools import cache
 
 import numpy as np
 
-from coopt.columns.context import Context, DomainSet, context_of
 from coopt.columns.feasible import feasible_mappings
+from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool
 from coopt.columns.table import full_bandwidth
 from coopt.columns.times import (
@@ -30,8 +30,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import open_bill, racks
 from coopt.network.space import families
-from coopt.perf.mapping import Mappings
-from coopt.perf.parameters import held_expert_parameters, held_parameters
+from coopt.perf.mapping import Mappings, held_expert_parameters, held_parameters
 
 
 def gpus_w(instance: Instance, shares: int) -> float:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
-from coopt.instance.errors import counted
+from coopt.instance.base import counted
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (

@@ -22,7 +22,7 @@ from heapq import heappop, heappush
 from itertools import product
 from typing import NamedTuple
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.workload import Workload

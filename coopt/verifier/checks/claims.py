@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from coopt.instance.base import InstanceError
 from coopt.instance.catalog import UnknownNameError
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import overridden
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance, ObjectiveKind, overridden
 from coopt.instance.variants import phases_of
-from coopt.plan.couplings import NETWORK, Part
-from coopt.plan.schema import Couplings, ObjectiveClaim, Plan
+from coopt.plan.couplings import NETWORK, Couplings, Part
+from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.verifier.checks.verdict import (
     TOLERANCE,
     Ledger,

@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from coopt.instance.tables import frame, html
-from coopt.plan.schema import ObjectiveClaim, Record
+from coopt.instance.base import frame, html
+from coopt.plan.parts import Record
+from coopt.plan.schema import ObjectiveClaim
 
 SOLVERS_WORD = "the solver's word"
 """What a bound rests on that was not confirmed, or not in whole: words of the check `bound-source`.
@@ -77,7 +78,7 @@ class Verdict(Record):
         return html(repr(self), [check.why for check in self.failures], [self._rows()])
 
     def to_frame(self) -> Any:
-        """The checks as a data frame (`coopt.instance.tables.frame`)."""
+        """The checks as a data frame (`coopt.instance.base.frame`)."""
         return frame(self._rows())
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+from coopt.instance.base import alternatives, counted
 from coopt.instance.couplings import Core as CoreQuestion
-from coopt.instance.errors import alternatives, counted
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.plan.couplings import CorePlan

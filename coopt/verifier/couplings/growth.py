@@ -16,7 +16,8 @@ from functools import cache, cached_property, lru_cache, partial
 from coopt.instance.couplings import Limits
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of, years_of
-from coopt.plan.schema import Design, Plan
+from coopt.plan.parts import Design
+from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import Counterexample, check_claims
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
 from coopt.verifier.couplings.stages import (

@@ -7,14 +7,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from coopt.instance.base import counted
 from coopt.instance.couplings import Losses, Lost
-from coopt.instance.errors import counted
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Survived
-from coopt.plan.schema import Plan, WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland

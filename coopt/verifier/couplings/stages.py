@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, Network
-from coopt.plan.schema import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
+from coopt.plan.parts import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
 from coopt.verifier.parts.bills import (
     SwitchLevel,

@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple
 
 from coopt.instance.hardware import Panel
 from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
-from coopt.plan.parts import ItemKind
-from coopt.plan.schema import Item
+from coopt.plan.parts import Item, ItemKind
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.parts.layouts import (
     Ports,

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from coopt.instance.errors import alternatives, both, counted
+from coopt.instance.base import alternatives, both, counted
 from coopt.instance.schema import Instance, Network, ObjectiveKind
-from coopt.plan.parts import DirectLinks
-from coopt.plan.schema import Design, Fabric, Tier
+from coopt.plan.parts import Design, DirectLinks, Fabric, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import (

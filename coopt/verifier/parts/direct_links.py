@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.errors import alternatives, counted
+from coopt.instance.base import alternatives, counted
 from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import Instance

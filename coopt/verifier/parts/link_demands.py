@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.errors import InstanceError
-from coopt.instance.errors import both as listed
+from coopt.instance.base import InstanceError
+from coopt.instance.base import both as listed
 from coopt.instance.numerics import SOLVED
 from coopt.plan.parts import LinkGrid, LinkLengths
 from coopt.verifier.training.communication import Speeds

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from coopt.instance.errors import counted
-from coopt.plan.schema import Fabric
+from coopt.instance.base import counted
+from coopt.plan.parts import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.layouts import Ports

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.plan.schema import Fabric
+from coopt.plan.parts import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, linkable

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coopt.instance.errors import counted
+from coopt.instance.base import counted
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.workload import Workload
-from coopt.plan.schema import Cost, Design, Item, Plan, WorkloadPlan
+from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import (
     BillTotal,

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from coopt.instance.errors import alternatives
+from coopt.instance.base import alternatives
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, speeds_of

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import at_prices
-from coopt.plan.claims import Cases, IslandCut, Leaf, Node, ProductCut, Proof, PurchaseCut
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut
 from coopt.verifier.bounds.fleets import has_room, value_of
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.core import questions_by_core_optic

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site
-from coopt.plan.claims import Leaf
+from coopt.plan.schema import Leaf
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import ProductKey

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.hardware import HbDomain, Nic
 from coopt.instance.schema import Instance, Network
-from coopt.plan.parts import DirectLinks
-from coopt.plan.schema import Design, Fabric
+from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.design_checks import check_gear, held_in_cages

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from coopt.instance.base import InstanceError
 from coopt.instance.couplings import part_of
-from coopt.instance.errors import InstanceError
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_min_efficiency, phases_of
 from coopt.instance.workload import Workload
-from coopt.plan.schema import Design, InstanceId, Part, Plan, WorkloadPlan
+from coopt.plan.couplings import Part
+from coopt.plan.parts import Design, WorkloadPlan
+from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import (
     Cause,

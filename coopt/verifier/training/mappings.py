@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from coopt.instance.workload import Workload
-from coopt.plan.schema import MappingChoice
+from coopt.plan.parts import MappingChoice
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.plan.schema import WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.training.mappings import ScalarMapping, divisors
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import networkx as nx
 
 from coopt.instance.designs import PublishedDesign
-from coopt.network.chain import PodSet, TierChain
 from coopt.network.designs import chain_of
+from coopt.network.family import PodSet, TierChain
 
 Graph = Any  # networkx is untyped
 End = tuple[str, int, int, int]  # "end", domain, GPU, port

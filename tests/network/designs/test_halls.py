@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
+from coopt.instance.base import InstanceError
 from coopt.instance.designs import Hall, PublishedDesign
-from coopt.instance.errors import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.network.design_halls import cable_ends, design_hall
 from coopt.network.designs import chain_of
-from coopt.network.racks import Lengths, median_rack, sold_m
+from coopt.network.halls import Lengths, median_rack, sold_m
 from tests.network.designs.design_graphs import design_graph
 from tests.network.designs.oracle import tables
 

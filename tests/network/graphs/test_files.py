@@ -8,12 +8,12 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.graph_files import graphml_text, network_dot, network_graph, network_graphml
 from coopt.network.graphs import whole_graph
-from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from tests.conftest import ask, example_count

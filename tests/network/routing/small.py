@@ -10,8 +10,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from coopt.network.chain import PodSet, TierChain
-from coopt.network.family import Pods
+from coopt.network.family import Pods, PodSet, TierChain
 from coopt.network.routing.layers import Flows, Ints, TwoLayer
 from coopt.network.routing.tiers import Plane
 

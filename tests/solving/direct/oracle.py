@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.context import DomainSet
+from coopt.columns.grid import DomainSet
 from coopt.columns.pools import Pool
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
-from coopt.perf.affine import KINDS, Reciprocals
-from coopt.perf.iteration_parts import Iteration
+from coopt.perf.collectives import KINDS, Reciprocals
+from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import expert_ranks
 from tests.formulations.links import highest_pace, pace_of_ends, ways
 from tests.solving.oracle import every_mapping

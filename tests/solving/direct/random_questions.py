@@ -9,7 +9,7 @@ import numpy as np
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.perf.affine import NO_NETWORK
+from coopt.perf.collectives import NO_NETWORK
 from coopt.plan.schema import Plan
 from tests.conftest import question, small_model, switch
 from tests.solving.direct.oracle import fewest_links, pool_of

@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.parts import LinkRoute
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.direct.grid import DomainGrid, paces_on, routes
 from tests.changes import with_part
 from tests.conftest import question, small_model, switch

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.columns.pools import Pool
 from coopt.instance.schema import Instance
-from coopt.perf.affine import NO_NETWORK
+from coopt.perf.collectives import NO_NETWORK
 from coopt.solving.arrays import run_of
 from coopt.solving.direct.grid import KINDS, DomainGrid
 from coopt.solving.direct.rows import grids_of

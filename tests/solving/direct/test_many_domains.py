@@ -11,14 +11,13 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.solving.backend import backend_of
 from coopt.solving.direct import grid
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.climbing import LinkProgress, climb
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
 from coopt.solving.direct.rows import Row
-from coopt.solving.runs import Run
+from coopt.solving.runs import Run, backend_of
 from formulations.links_data import keeps
 
 SHIPPED = Path(__file__).parents[3] / "instances" / "direct-32.toml"

@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds, with_tp
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 from coopt.report.fronts.text import front_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing
 from coopt.solving.resolves import Resolver
 from tests.conftest import example_count, question

@@ -11,15 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import context_of
-from coopt.instance.errors import InstanceError
+from coopt.columns.grid import context_of
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
-from coopt.network.part_networks import families_of_design
-from coopt.plan.claims import Progress, SolverReport, Timing
+from coopt.network.plan_networks import families_of_design
 from coopt.plan.couplings import one_network
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.schema import InstanceId, Plan, Progress, SolverReport, Timing
 from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import enumerated_front, instances
 

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.cli.files import report
-from coopt.instance.errors import InstanceError
-from coopt.instance.files import load
-from coopt.instance.schema import Instance
+from coopt.instance.base import InstanceError
+from coopt.instance.schema import Instance, load
 from coopt.instance.workload import BOUNDS
 from coopt.network.parts import cost_of, within_limits
-from coopt.plan.evaluation import plan_checks
-from coopt.plan.store import plan_json
+from coopt.plan.store import plan_checks, plan_json
 from coopt.report.fronts.text import front_notes
 from tests.availability.test_outages import RATES
 from tests.conftest import accepted, ask, example_count, value_of

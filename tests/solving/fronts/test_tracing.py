@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.fronts.tracing import Tracing
 from coopt.solving.resolves import Resolver
 from tests.conftest import example_count

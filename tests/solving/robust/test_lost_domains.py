@@ -12,20 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.columns.context import Context, DomainSet, context_left
 from coopt.columns.flows import Groups
-from coopt.columns.grid import divisors
+from coopt.columns.grid import Context, DomainSet, context_left, divisors
 from coopt.columns.loads import crossings
 from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.perf.affine import KINDS
+from coopt.perf.collectives import KINDS
 from coopt.plan.couplings import Survived
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.losses import job_family, reach_of_job
 from coopt.verifier.parts.design_checks import check_design, check_ports

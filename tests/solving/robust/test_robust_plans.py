@@ -15,19 +15,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import coopt
-from coopt.columns.context import context_of
-from coopt.columns.grid import mappings
+from coopt.columns.grid import context_of, mappings
 from coopt.columns.pools import place
-from coopt.instance.complaints import sentences
+from coopt.instance.catalog import sentences
 from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import without_nics
-from coopt.network.part_networks import family_of_plan
+from coopt.network.plan_networks import family_of_plan
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Fault
 from coopt.report.faults import faults_report
 from coopt.report.plan import plan_report
-from coopt.report.tables import rendered
+from coopt.report.words import rendered
 from coopt.solving.arrays import placement_of
 from coopt.solving.evaluate import pinned
 from tests.changes import NOTHING_BUILT

@@ -6,9 +6,8 @@ import pytest
 
 import coopt
 from coopt.network.plan_networks import baseline_of
-from coopt.report.plan import plan_report
-from coopt.report.sentence import headline
-from coopt.report.tables import rendered
+from coopt.report.plan import headline, plan_report
+from coopt.report.words import rendered
 from tests.conftest import ask
 from tests.kinds import FEW
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coopt.columns.context import Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.columns.times import waiting
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.hardware import Gpu, HbDomain

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 
 import coopt
 from coopt.columns.feasible import _feasible_mappings
-from coopt.instance.errors import InstanceError
+from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
-from coopt.report.tables import rendered
-from coopt.solving.backend import backend_of
+from coopt.report.words import rendered
+from coopt.solving.runs import backend_of
 from coopt.solving.sites.answer import search_rings
 from coopt.solving.sites.arrays import least_with, promising, ring_problems
 from coopt.solving.sites.options import networks, offers
