@@ -23,7 +23,7 @@ from coopt.network.optics import with_core_optics
 from coopt.network.space import domain_counts
 from coopt.perf.mapping import Bools
 from tests.conftest import ask, example_count
-from tests.solving.partition_oracle import partitions
+from tests.solving.fleets import partitions
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 4))

@@ -17,7 +17,7 @@ from coopt.solving.answer import solve
 from tests.conftest import ask, example_count
 from tests.explain.changed import at_price, kept_free, moved, only, without
 from tests.solving.oracle import with_few_mappings
-from tests.solving.own_ends import twin_ported
+from tests.solving.questions import twin_ported
 
 HAIR, STEP = 1e-7, 1e-3
 

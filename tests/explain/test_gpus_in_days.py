@@ -18,8 +18,10 @@ from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver, UnprovenError
 from tests.conftest import ask, example_count
+from tests.solving.fleet_oracle import enumerated
 from tests.solving.interrupted import ITERATIONS
-from tests.solving.test_days import days, enumerated, interrupted
+from tests.solving.questions import interrupted
+from tests.solving.test_days import days
 
 
 @st.composite

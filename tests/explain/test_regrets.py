@@ -14,7 +14,7 @@ from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Explanation
 from tests.kinds import QUESTIONS
-from tests.solving.robust_oracle import least_costs, least_excess
+from tests.solving.fleet_oracle import least_costs, least_excess
 
 
 def regretting(kind: str, **limits: float) -> Instance:

@@ -14,7 +14,7 @@ from coopt.network.space import EndPoints, families, wirings
 from coopt.verifier.parts.layouts import chains
 from tests.conftest import accepted, ask, example_count, switch, value, value_of
 from tests.solving.oracle import instances
-from tests.solving.plane_questions import planar
+from tests.solving.questions import planar
 from tests.verifier.test_layouts import family
 
 

@@ -21,7 +21,7 @@ from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import ask, example_count, question, switch
 from tests.network.graph_counts import check_counts
-from tests.solving.plane_questions import planar
+from tests.solving.questions import planar
 
 BOX: dict[str, Any] = {"name": "51t", "radix": 64, "port_gbit_s": 800, "usd": 88_832, "w": 940}
 BOX["modes"] = [{"radix": 64 * n, "port_gbit_s": 800 / n} for n in (2, 4, 8)]

@@ -18,7 +18,7 @@ from coopt.network.graphs import whole_graph
 from coopt.network.space import families
 from coopt.solving.route_files import routes_csv
 from tests.conftest import accepted, ask, example_count, switch, value, value_of
-from tests.solving.plane_questions import planar
+from tests.solving.questions import planar
 
 
 def sharing(instance: Instance, *numbers: int, **changes: Any) -> Instance:

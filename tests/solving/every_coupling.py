@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
+from coopt.instance.variants import with_scaled_bounds
 from coopt.solving.answer import solve
-from tests.solving import fleet_oracle, growing, oracle, partition_oracle, robust_oracle
-from tests.solving.fleets import JOINED, SIDES, fleets
-from tests.solving.sites import oracle as site_oracle
+from tests.solving.fleet_oracle import TooManyError
+from tests.solving.test_enumeration import KINDS, Kind
 from tests.solving.wide_prices import fault
-
-Question = tuple[Instance, Callable[[Instance], float]]
 
 
 def couplings(instance: Instance) -> Iterator[str]:
@@ -48,36 +46,11 @@ def couplings(instance: Instance) -> Iterator[str]:
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> Question:
-    """A small question of some kind, and the enumeration that knows its least value."""
-    kind = draw(st.sampled_from(["one network", "growth", "doubt", "islands", "sites", *["fleet"] * 5]))
-    if kind == "one network":
-        return draw(oracle.instances()), oracle.enumerated
-    if kind == "growth":
-        return draw(growing.clusters()), growing.enumerated
-    if kind == "doubt":
-        return draw(oracle.instances()).model_copy(
-            update={"robust": draw(robust_oracle.wishes())}
-        ), robust_oracle.enumerated
-    if kind == "islands":
-        return draw(partition_oracle.partitions(core=draw(st.booleans()))), partition_oracle.enumerated
-    if kind == "sites":
-        return draw(site_oracle.instances()), site_oracle.enumerated
-    sides = draw(st.sampled_from([(), SIDES, JOINED]))
-    fleet = fleets(
-        phases=(1, 1, 2, 3), sites=(0, 1, 2), cores=sides != SIDES, doubts=not sides, losses=not sides, many_sided=sides
-    )
-    return loosened(draw(fleet), draw(st.sampled_from([1.0, 3.0, 10.0]))), fleet_oracle.enumerated
-
-
-def loosened(instance: Instance, factor: float) -> Instance:
-    """The question with every bound on an iteration as many times as long."""
-    table = instance.model_dump(mode="json", by_alias=True, exclude_none=True)
-    named = (one for phase in table.get("phase", ()) for one in phase["workloads"])
-    for bounded in (*table["workload"], *named):
-        if "max_iteration_time_s" in bounded:
-            bounded["max_iteration_time_s"] *= factor
-    return Instance.model_validate(table)
+def questions(draw: st.DrawFn) -> tuple[Instance, Kind]:
+    """A small question of some kind; a fleet as often as any other, at times with longer bounds."""
+    fleet = [name for name in KINDS if name.startswith("fleets")]
+    kind = KINDS[draw(st.sampled_from(fleet) | st.sampled_from([*KINDS.keys() - fleet]))]
+    return with_scaled_bounds(draw(kind.questions), draw(st.sampled_from([1.0, 3.0, 10.0]))), kind
 
 
 def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
@@ -85,11 +58,11 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
     found: Counter[str] = Counter()
     asked: set[str] = set()
 
-    def compare(question: Question) -> None:
-        instance, enumerated = question
+    def compare(question: tuple[Instance, Kind]) -> None:
+        instance, kind = question
         try:
-            least = enumerated(instance)
-        except fleet_oracle.TooManyError:
+            least = kind.least(instance)
+        except TooManyError:
             return
         wrong = fault(instance, solve(instance), least, rounding=1e-6)
         outcome = "wrong" if wrong else "no plan" if math.isinf(least) else "right"

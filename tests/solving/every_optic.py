@@ -36,14 +36,6 @@ def cages(per_module: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     return leaf, math.lcm(per_module[1][1], per_module[2][0]) if len(per_module) > 2 else 1
 
 
-def lines_with_every_optic(instance: Instance, lines: Iterable[tuple[Family, ...]]) -> Iterator[tuple[Family, ...]]:
-    """Each way to grow with every choice of optics, the same in all phases."""
-    bare = (tuple(replace(family, optics=()) for family in line) for line in lines)
-    for phases in dict.fromkeys(bare):
-        for optics in choices(instance, phases[-1]):
-            yield tuple(replace(family, optics=optics[: family.tiers]) for family in phases)
-
-
 def choices(instance: Instance, family: Family) -> Iterator[tuple[LinkEnds, ...]]:
     """Every choice of optics with the reach for each level: of one for both ends that carries as many links as the
     network's, or one, or of one for each end; with lanes of both ends where these are compared."""

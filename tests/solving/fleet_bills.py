@@ -65,12 +65,19 @@ class Book:
 
     @cached_property
     def listed(self) -> dict[tuple[str, str], tuple[float, float]]:
-        """USD and W of a unit of each product, GPUs last."""
+        """USD and W of a unit of each product, GPUs last; idle ones before them where these cost something else."""
         network, gpu = self.instance.network, self.instance.cluster.gpu
         found = {("hb", hb.name): (hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
         for kind, parts in (("nic", network.nics), ("switch", network.switches), ("optics", network.optics)):
             found |= {(kind, part.name): (part.usd, part.w) for part in parts}
-        return {**found, ("gpu", gpu.name): (gpu.usd, gpu.w)}
+        idle = {("hb", f"{gpu.name} (idle)"): (gpu.usd, gpu.w)} if self.idle_apart else {}
+        return {**found, **idle, ("gpu", gpu.name): (gpu.usd, gpu.w)}
+
+    @property
+    def idle_apart(self) -> bool:
+        """Whether one network grows at known prices, which buys idle GPUs at the factor of HB domains."""
+        instance = self.instance
+        return bool(instance.phase) and instance.sharing.mode == "time" and instance.robust is None
 
     @cached_property
     def products(self) -> list[tuple[str, str]]:

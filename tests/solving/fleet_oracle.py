@@ -1,40 +1,43 @@
-"""The optimum of a small fleet by plain enumeration, from docs/fleets.md: every number of GPUs of every phase, every
-number of uplinks that never falls, every site, every choice among them, and every way to buy what they need."""
+"""The optimum of a small question by plain enumeration, from docs/fleets.md: every number of GPUs of every phase, every
+number of uplinks that never falls, every site, every choice among them, and every way to buy what they need. A network
+that all workloads have in turn is a fleet of one island."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
-from coopt.columns.grid import Context, DomainSet, context_of, mappings
+from coopt.columns.grid import Context, DomainSet, context_left, context_of, mappings
 from coopt.columns.pools import Pool
 from coopt.instance.couplings import Robust
-from coopt.instance.hardware import HbDomain
+from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
-from coopt.network.family import Family
+from coopt.network.failures import losses
+from coopt.network.family import Family, without_nics
 from coopt.network.growth import grown, grows
 from coopt.network.optics import links_to_core
 from coopt.network.part_bills import units_of
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
+from coopt.perf.collectives import Reciprocals
 from coopt.perf.mapping import Floats, Ints
+from coopt.plan.schema import Design
 from tests.solving.every_optic import cages
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
-from tests.solving.growing import links_added
-from tests.solving.interrupted import least_mean_s, promised
-from tests.solving.oracle import every_mapping, least_s
-from tests.solving.partition_oracle import with_every_core_optic
-from tests.solving.robust_oracle import KINDS, at_efficiency, restarts, worst_loss
+from tests.solving.interrupted import in_time
+from tests.solving.oracle import every_mapping, least_over, least_s
 
+KINDS = ("hb", "nic", "switch", "optics", "gpu")
+LISTED = dict.fromkeys(KINDS, 1.0)
 MOST_CHOICES = 400_000
 
 Stands = tuple[tuple[Family | None, ...], tuple[int, ...]]
@@ -47,29 +50,68 @@ class TooManyError(Exception):
 
 def enumerated(instance: Instance) -> float:
     """The least objective, or the least of the largest regrets, over all fleets within limits; infinity without one."""
-    robust = instance.robust or Robust()
-    low, high = robust.efficiency
-    plain = dict.fromkeys(KINDS, 1.0)
-    asked = [Book(instance=one) for one in with_every_core_optic(instance)]
-    menus = [menus_of(book, low) for book in asked]
-    if instance.robust is None or robust.aim == "worst-case":
-        worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
-        return min(_least(book, some, [worst], at=worst)[0] for book, some in zip(asked, menus, strict=True))
-    ends = (dict.fromkeys(getattr(robust.prices, kind)) for kind in KINDS)
-    ways = [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
-    eager = menus if low == high else [menus_of(book, high) for book in asked]
-    best = np.min([_least(book, some, ways, at=plain) for book, some in zip(asked, eager, strict=True)], axis=0)
-    regrets = (
-        np.max([fleets.objective(way) - value for way, value in zip(ways, best, strict=True)], axis=0).min()
-        for book, some in zip(asked, menus, strict=True)
-        for fleets in _fleets(book, some, plain)
+    robust, terms = instance.robust or Robust(), instance.objective
+    if not (instance.beyond_one_network or instance.availability or terms.labour_share or terms.support_share):
+        job = Job(instance, 1.0)
+        networks = (family for gpus in job.sizes for family in job.networks(gpus))
+        return least_over(instance, ((family, u) for family in networks for u in family.uplink_choices))
+    if robust.aim == "regret":
+        return max(0.0, least_excess(instance, least_costs(instance)))
+    worst = {kind: getattr(robust.prices, kind)[1] for kind in KINDS}
+    books = (Book(instance=one) for one in with_every_core_optic(instance))
+    return min(
+        (_least(one, menus_of(one, robust.efficiency[0]), [worst], at=worst)[0] for one in books), default=math.inf
     )
-    return max(0.0, min(regrets, default=math.inf))
+
+
+def with_every_core_optic(instance: Instance) -> Iterator[Instance]:
+    """The instance with each optic named that fits the upper ends of links into its core; itself without a core."""
+    core, network = instance.sharing.core, instance.network
+    if core is None:
+        yield instance
+        return
+    box = next(switch for switch in network.switches if switch.name == core.switch)
+    for optic in network.optics:
+        links = optic.gbit_s / box.port_gbit_s
+        fits = links == 1
+        if network.link_ends == "any" and links in optic.breakout:
+            cages = box.cages or box.radix
+            modules = min(cages, box.radix // links) if network.switch_cages == "kept" else box.radix // links
+            in_box = box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s
+            fits = fits or (in_box and modules >= len(instance.workload))
+        if fits and optic.reach_m >= network.link_reach_m[-1]:
+            sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
+            yield instance.model_copy(update={"sharing": sharing})
+
+
+def outcomes(robust: Robust) -> list[Way]:
+    """Every way prices may turn out, each at an end of its interval."""
+    ends = (dict.fromkeys(getattr(robust.prices, kind)) for kind in KINDS)
+    return [dict(zip(KINDS, factors, strict=True)) for factors in product(*ends)]
+
+
+def least_costs(instance: Instance) -> list[float]:
+    """The least objective however prices turn out, at the best efficiency, within limits at the listed prices."""
+    robust = instance.robust or Robust()
+    books, ways = (Book(instance=one) for one in with_every_core_optic(instance)), outcomes(robust)
+    costs = [_least(book, menus_of(book, robust.efficiency[1]), ways, at=LISTED) for book in books]
+    return [min(column) for column in zip(*costs, strict=True)]
+
+
+def least_excess(instance: Instance, costs: list[float]) -> float:
+    """The least of what fleets cost beyond these costs, each at the worst of all outcomes; it may be below 0."""
+    robust = instance.robust or Robust()
+    excess = (
+        np.max([some.objective(way) - cost for way, cost in zip(outcomes(robust), costs, strict=True)], axis=0).min()
+        for book in (Book(instance=one) for one in with_every_core_optic(instance))
+        for some in fleets_of(book, menus_of(book, robust.efficiency[0]), LISTED)
+    )
+    return float(min(excess, default=math.inf))
 
 
 def _least(book: Book, menus: list[Menu], ways: list[Way], at: Way) -> list[float]:
     """The least objective at some prices each of all fleets that keep the limits at others."""
-    least = [[float(fleets.objective(way).min()) for way in ways] for fleets in _fleets(book, menus, at)]
+    least = [[float(fleets.objective(way).min()) for way in ways] for fleets in fleets_of(book, menus, at)]
     return [min(column) for column in zip(*least, strict=True)] or [math.inf] * len(ways)
 
 
@@ -137,13 +179,13 @@ class Fleets:
         return enough
 
 
-def _fleets(book: Book, menus: list[Menu], at: Way) -> Iterator[Fleets]:
+def fleets_of(book: Book, menus: list[Menu], at: Way) -> Iterator[Fleets]:
     """Every choice of islands within all limits at some prices, one choice of sites after the other."""
     instance, shape = book.instance, tuple(len(menu.gpus) for menu in menus)
     if math.prod(shape) > MOST_CHOICES:
         raise TooManyError(shape)
     chosen = [axis.reshape(-1) for axis in np.indices(shape)]
-    caps = [phase.gpus for phase in instance.phase] or [*instance.cluster.gpus]
+    caps = [phase.gpus for phase in instance.phase] or [max(instance.cluster.gpus)]
     most = math.inf if instance.limits.racks is None else instance.limits.racks
     gpus = np.sum([menu.gpus[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
     filled = np.sum([menu.racks[rows] for menu, rows in zip(menus, chosen, strict=True)], axis=0)
@@ -177,9 +219,11 @@ def _placed(book: Book, menus: list[Menu], chosen: list[Ints], sites: tuple[int,
 
 
 def menus_of(book: Book, efficiency: float) -> list[Menu]:
-    """The ways in which the island of each workload can stand and grow, without those that take more of everything."""
-    listed: dict[int, Any] = {}
-    return [_menu(book, list(_islands(book.instance, w.name, efficiency, listed))) for w in book.instance.workload]
+    """The ways in which each island can stand and grow, without those that take more of everything: that of a workload,
+    or of all that have it in turn."""
+    names, listed = [one.name for one in book.instance.workload], dict[int, Any]()
+    slots = [names] if book.instance.sharing.mode == "time" else [[name] for name in names]
+    return [_menu(book, list(_islands(book.instance, slot, efficiency, listed))) for slot in slots]
 
 
 def _menu(book: Book, islands: list[Stands]) -> Menu:
@@ -214,11 +258,12 @@ def _fewest(table: Floats) -> list[int]:
 
 @lru_cache(2**16)
 def _units(book: Book, family: Family, uplinks: int) -> list[int]:
-    """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU."""
+    """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU, or apart."""
     include, counted = book.instance.objective.include, units_of(book.instance, family, uplinks)
     idle = family.installed_gpus - family.gpus
-    gpus = family.gpus * ("gpu" in include) + idle * ("hb" in include)
-    return [*(counted[product] for product in book.products[:-1]), gpus]  # type: ignore[index]
+    units = [*(counted[product] for product in book.products[:-1]), family.gpus * ("gpu" in include)]  # type: ignore[index]
+    units[-2 if book.idle_apart else -1] += idle * ("hb" in include)
+    return units
 
 
 def _labour_usd(instance: Instance, island: Stands) -> float:
@@ -232,15 +277,25 @@ def _labour_usd(instance: Instance, island: Stands) -> float:
     )
 
 
-def _islands(instance: Instance, name: str, efficiency: float, listed: dict[int, Any]) -> Iterator[Stands]:
-    """Every network and every number of GPUs and uplinks that never fall, with which a workload meets its bounds; what
-    networks a phase may have is `listed` once for all workloads."""
+def links_added(before: Design, now: Design) -> int:
+    """Links up that switches which stood before have now and had not."""
+    was, is_now = before.fabric.tier, now.fabric.tier
+    return sum(
+        old.switches * (new.uplinks_per_switch - old.uplinks_per_switch)
+        for old, new in zip(was, is_now, strict=False)
+        if new.uplinks_per_switch
+    )
+
+
+def _islands(instance: Instance, names: list[str], efficiency: float, listed: dict[int, Any]) -> Iterator[Stands]:
+    """Every network and every number of GPUs and uplinks that never fall, with which workloads meet their bounds; what
+    networks a phase may have is `listed` once for all islands."""
     alone = instance.model_copy(update={"site": ()})
     asked = [of_phase(alone, t) for t in range(len(instance.phase))] or [alone]
     jobs = {
         t: Job(question.model_copy(update={"workload": mine}), efficiency)
         for t, question in enumerate(asked)
-        if (mine := tuple(workload for workload in question.workload if workload.name == name))
+        if (mine := tuple(workload for workload in question.workload if workload.name in names))
     }
     for t, job in jobs.items():
         job.networks = listed.setdefault(t, job.networks)
@@ -306,13 +361,11 @@ def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
 
 
 class Job:
-    """A workload in a phase, on a GPU that reaches so much: sizes and networks to try, and whether they are enough."""
+    """What an island trains in a phase, on a GPU that reaches so much: what to try, and whether it will do."""
 
     def __init__(self, question: Instance, efficiency: float) -> None:
         self.question, self.efficiency = question, efficiency
-        (self.workload,) = question.workload
         self.gpu = at_efficiency(question.cluster.gpu, efficiency)
-        self.pool = cache(self._pool)
         self.networks = cache(self._networks)
         self.in_time = cache(self._in_time)
         self.meets = cache(self._meets)
@@ -321,9 +374,12 @@ class Job:
     @property
     def sizes(self) -> list[int]:
         """Numbers of GPUs that an island may have."""
-        every = range(1, self.question.cluster.gpus[0] + 1)
-        allowed = every if self.workload.gpus is None else [n for n in every if n in self.workload.gpus]
-        return [n for n in allowed if len(mappings(self.workload, n)[0])]
+        asked = self.question
+        if asked.sharing.mode == "time":
+            return sorted(set(asked.cluster.gpus))
+        (workload,), every = asked.workload, range(1, asked.cluster.gpus[0] + 1)
+        allowed = every if workload.gpus is None else [n for n in every if n in workload.gpus]
+        return [n for n in allowed if len(mappings(workload, n)[0])]
 
     def _networks(self, gpus: int) -> list[Family]:
         """Every network of so many GPUs with every choice of optics, alone for each number of uplinks where modules
@@ -331,7 +387,8 @@ class Job:
         cluster = self.question.cluster.model_copy(update={"gpus": (gpus,)})
         question = self.question.model_copy(update={"cluster": cluster})
         network = question.network
-        split: Callable[[Any], Any] = cages if network.link_ends == "any" and network.switch_cages == "told" else tuple
+        own_ends = network.link_ends != "same" and network.switch_cages != "kept"
+        split: Callable[[Any], Any] = cages if own_ends else tuple
         alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(question)}
         found: dict[Family, None] = {}
         for (bare, ports), one in alike.items():
@@ -366,16 +423,9 @@ class Job:
         asked = self.question.availability
         if asked is None:
             return 0
-        pool = self.pool(context_of(family).site)
-        times_s = pool.time_s(context_of(family), uplinks).min()
-        if self.workload.calendar:
-            times_s = least_mean_s(asked, pool, family, uplinks)
         few = list(asked.spares)[:40] + list(asked.spares)[-1:]
-        for spares in (one for one in few if one >= least):
-            share = promised(self.question, replace(family, spare_domains=spares), uplinks, self.workload)
-            if times_s <= self.workload.bound_s * (share if self.workload.calendar else 1.0):
-                return spares
-        return None
+        built = ((spares, replace(family, spare_domains=spares)) for spares in few if spares >= least)
+        return next((spares for spares, one in built if in_time(self.question, one, uplinks, self.gpu)), None)
 
     def _survives(self, family: Family, uplinks: int, part: str, longer: float) -> bool:
         if part == "domain":
@@ -387,13 +437,63 @@ class Job:
         return self.in_time(context_of(weak), uplinks, longer)
 
     def _in_time(self, context: Context, uplinks: int, longer: float) -> bool:
-        return (
-            least_s(self.workload, self.gpu, self.hb(context.site), context, uplinks) <= self.workload.bound_s * longer
+        hb = next(hb for hb in self.question.network.hb_domains if hb.name == context.site.hb)
+        times_s = (least_s(one, self.gpu, hb, context, uplinks) for one in self.question.workload)
+        return all(s <= one.bound_s * longer for s, one in zip(times_s, self.question.workload, strict=True))
+
+
+def worst_loss(family: Family, uplinks: int, part: str) -> float:
+    """How much the worst such loss slows what leaves a domain, by going through the parts of the network."""
+    if part == "plane":
+        return without_nics(family, family.hb.size * family.nics_per_gpu // family.planes)[0]
+    named = {"nic": "NIC", "leaf": "leaf switch"}[part]
+    return max(loss.domain_slowdown for loss in losses(family, uplinks) if loss.part.startswith(named))
+
+
+def at_efficiency(gpu: Gpu, efficiency: float) -> Gpu:
+    """A GPU that reaches so many times what it is said to reach."""
+    old = gpu.efficiency
+    shares = {name: getattr(old, name) * efficiency for name in ("gemm", "hbm", "attention")}
+    return gpu.model_copy(update={"efficiency": old.model_copy(update=shares | {"fp8": None, "fp4": None})})
+
+
+def restarts(instance: Instance, family: Family, uplinks: int, efficiency: float, longer: float) -> bool:
+    """Whether every workload meets its longer bound on some GPUs of the domains that are left, whichever is lost."""
+    gpu = at_efficiency(instance.cluster.gpu, efficiency)
+    every = partial(every_mapping, discipline=family.discipline)
+    return all(
+        any(
+            (left_s(every(workload, gpu, family.hb, site), family, uplinks) <= workload.bound_s * longer).any()
+            for gpus in range(1, family.gpus + 1)
+            for active in range(1, family.hb.size + 1)
+            if gpus % active == 0 and (2 * active > family.hb.size or active == gpus)
+            if gpus // active < family.domains
+            for site in [DomainSet(gpus=gpus, hb=family.hb.name, domains=gpus // active)]
         )
+        for workload in instance.workload
+    )
 
-    def _pool(self, site: DomainSet) -> Pool:
-        """Every mapping that fits into memory, in every placement."""
-        return every_mapping(self.workload, self.gpu, self.hb(site), site, self.question.network.discipline)
 
-    def hb(self, site: DomainSet) -> HbDomain:
-        return next(hb for hb in self.question.network.hb_domains if hb.name == site.hb)
+def left_s(job: Pool, family: Family, uplinks: int) -> Floats:
+    """The iteration times of a job that goes without one domain: blocks without it are whole, and used as a whole."""
+    if family.discipline.charge == "loads":
+        return job.time_s(context_left(family, job.site), max(uplinks, 1))
+    domains, slow, routing = job.site.domains, family.slowdown(uplinks), float(family.discipline.routing)
+
+    def rate(block: int, whole: int) -> float:
+        def stays(span: int) -> bool:
+            enough = (family.domains // whole - 1) * whole >= domains
+            return span > domains or (span > 0 and span % block == 0 and enough)
+
+        if family.tiers == 1 or stays(family.leaf_span):
+            return 1 / family.byte_s
+        near = family.pods is None or stays(family.pod_span)
+        return slow * routing * (1.0 if near else family.pod_ratio) / family.byte_s
+
+    own = job.groups
+    rows = [tuple(map(int, row)) for row in zip(own.tp, own.stage, own.experts * own.apart, strict=True)]
+    blocks = [(tp, tp) for tp, _, _ in rows], [(dp, dp) for _, dp, _ in rows]
+    experts, line = [(ep, math.lcm(tp, ep)) for tp, _, ep in rows], [(domains, domains)] * len(rows)
+    tp, dp, ep, pp = (np.array([rate(*pair) for pair in pairs]) for pairs in (*blocks, experts, line))
+    r = Reciprocals(tp=tp, cp=dp, dp=dp, ep=ep, edp=dp, pp=pp, tied=pp)
+    return job.pieces.at(r)

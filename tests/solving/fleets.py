@@ -1,4 +1,5 @@
-"""Fleets for tests: random ones with phases, sites, cores, doubts and losses, and two workloads on islands."""
+"""Random small questions whose networks are coupled: fleets with phases, sites, cores, doubts and losses, islands, one
+network that grows, and wishes for robust plans."""
 
 from __future__ import annotations
 
@@ -6,16 +7,20 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
-from coopt.columns.grid import context_of
+from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
+from coopt.network.growth import lines
 from tests.conftest import DISCIPLINES, ask, question, small_model, switch
 from tests.solving.every_optic import optics
-from tests.solving.fleet_oracle import Job
-from tests.solving.own_ends import modules, switch_of_cages
-from tests.solving.partition_oracle import discounts
+from tests.solving.fleet_bills import Book
+from tests.solving.fleet_oracle import LISTED, Job, TooManyError, fleets_of, menus_of, with_every_core_optic
+from tests.solving.interrupted import failures, in_days
+from tests.solving.oracle import fastest_s
+from tests.solving.questions import modules, switch_of_cages
 
 KINDS = ("hb", "nic", "switch", "optics")
 SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
@@ -58,7 +63,7 @@ def fleets(
     core_ends = many_sided == CORE_ENDS
     gpus = sorted(draw(st.lists(st.sampled_from([32] if core_ends else [16, 24, 32]), min_size=count, max_size=count)))
     include = draw(st.sampled_from([[*KINDS, "gpu"], [*KINDS, "gpu"], ["nic", "switch", "gpu"]]))
-    network, workloads = _network(draw, gpus[-1]), draw(st.sampled_from([2, 2, 3]))
+    network, workloads = _network(draw), draw(st.sampled_from([2, 2, 3]))
     if many_sided:
         sides = [side for side in many_sided if count == 1 or side not in AT_ONCE]
         network |= _many_sided(draw, network, sides)
@@ -71,7 +76,8 @@ def fleets(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
         workload=[_workload(draw, w, gpus[-1], few=count * workloads > 4) | sized for w in range(workloads)],
         network=network,
-        objective={"minimize": draw(st.sampled_from(aims)), "include": include, "usd_per_kwh": 0.5, "pue": 1.25},
+        objective={"minimize": draw(st.sampled_from(aims)), "include": include, "usd_per_kwh": 0.5, "pue": 1.25}
+        | _owned(draw),
         limits=_limits(draw, gpus[-1], phased=count > 1),
         sharing={
             "mode": "partition",
@@ -98,24 +104,28 @@ def fleets(
     return Instance.model_validate(table)
 
 
-def _network(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
-    money = st.integers(0, 3000)
+def _network(draw: st.DrawFn) -> dict[str, Any]:
     sizes = draw(st.lists(st.sampled_from([1, 2, 4, 6, 8]), min_size=1, max_size=2, unique=True))
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12]), min_size=1, max_size=2, unique=True))
     rates = draw(st.lists(st.sampled_from([25, 100, 400]), min_size=1, max_size=2, unique=True))
+    ratio = {"oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5]))}
+    return _parts(draw, sizes, radices, rates) | ratio | draw(st.sampled_from(DISCIPLINES))
+
+
+def _parts(draw: st.DrawFn, sizes: list[int], radices: list[int], rates: list[int]) -> dict[str, Any]:
+    """HB domains, NICs, switches and optics at whole prices, and the fabrics that may join them."""
+    money = st.integers(0, 3000)
     return {
         "hb_domains": [
             {"name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 30, "racks": n / 8}
             for n in sizes
         ],
-        "fabrics": draw(
-            st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, max_size=2, unique=True)
-        ),
+        "fabrics": draw(st.lists(st.sampled_from(["rail-only", "rail-optimized", "clos"]), min_size=1, unique=True)),
         "nics": [{"name": f"nic{r}", "gbit_s": r, "usd": draw(money), "w": 20} for r in rates],
-        "switches": [switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}"} for k in radices for r in rates],
-        "optics": optics(draw, rates, (1, 1, 1, 2)),
-        "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5])),
-        **draw(st.sampled_from(DISCIPLINES)),
+        "switches": [
+            switch(k, draw(money) * 4, r) | {"name": f"{k}x{r}", "reduces": True} for k in radices for r in rates
+        ],
+        "optics": optics(draw, rates),
     }
 
 
@@ -213,6 +223,11 @@ def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any
     }
 
 
+def _owned(draw: st.DrawFn) -> dict[str, float]:
+    """Shares of a purchase that labour takes, and support a year; none as often as any."""
+    return {key: draw(st.sampled_from([0.0, 0.0, 0.03, 0.5])) for key in ("labour_share", "support_share")}
+
+
 def _limits(draw: st.DrawFn, gpus: int, *, phased: bool) -> dict[str, float]:
     limits = {
         "power_mw": draw(st.sampled_from([None, None, gpus / 1000, gpus / 2000])),
@@ -289,11 +304,10 @@ def _attain(draw: st.DrawFn, table: dict[str, Any]) -> None:
     networks = [family for gpus in job.sizes[-2:] for family in job.networks(gpus) if family.tiers > 1]
     if networks:
         family = draw(st.sampled_from(networks))
-        context = context_of(family)
-        times_s = job.pool(context.site).time_s(context, draw(st.sampled_from(family.uplink_choices)))
-        if math.isfinite(fastest_s := float(times_s.min(initial=math.inf))):
+        time_s = fastest_s(asked.workload[w], job.gpu, family, draw(st.sampled_from(family.uplink_choices)))
+        if math.isfinite(time_s):
             for bound in _bounds_of(table, asked.workload[w].name):
-                bound["max_iteration_time_s"] = fastest_s
+                bound["max_iteration_time_s"] = time_s
 
 
 def _bounds_of(table: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -301,6 +315,256 @@ def _bounds_of(table: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     yield from (one for one in table["workload"] if one["name"] == name)
     named = (one for phase in table.get("phase", ()) for one in phase["workloads"])
     yield from (one for one in named if not isinstance(one, str) and one["name"] == name)
+
+
+@st.composite
+def partitions(draw: st.DrawFn, core: bool = False) -> Instance:
+    """Two or three workloads on up to 48 GPUs with whole prices; every coupling, from hopeless to loose."""
+    gpus = draw(st.sampled_from([16, 24, 32, 48]))
+    sizes = draw(st.lists(st.sampled_from([1, 2, 4, 6, 8]), min_size=1, max_size=3, unique=True))
+    radices = draw(st.lists(st.sampled_from([4, 6, 8, 12]), min_size=1, max_size=2, unique=True))
+    rates = draw(st.lists(st.sampled_from([100, 400]), min_size=1, max_size=2, unique=True))
+    include = draw(st.sampled_from([[*KINDS], [*KINDS, "gpu"], [*KINDS, "gpu"], ["switch", "nic"]]))
+    network = _parts(draw, sizes, radices, rates) | {
+        "nics_per_gpu": draw(st.sampled_from([1, [1, 2]])),
+        "oversubscription": draw(st.sampled_from([1.0, 3.0, [1.0, 2.0]])),
+        **draw(st.sampled_from(DISCIPLINES)),
+    }
+    limits = {
+        "power_mw": draw(st.sampled_from([None, None, gpus / 1000, gpus / 2000])),
+        "capex_usd": draw(st.sampled_from([None, None, 20_000.0 * gpus, 4_000.0 * gpus])),
+        "racks": draw(st.sampled_from([None, None, gpus / 8])),
+    }
+    table = question(
+        cluster={"gpu": "h100-sxm", "gpus": gpus},
+        workload=[_team(draw, w) for w in range(draw(st.sampled_from([2, 2, 3])))],
+        network=network,
+        objective={"minimize": draw(st.sampled_from(["capex", "capex", "power", "tco"])), "include": include}
+        | _owned(draw),
+        limits={key: value for key, value in limits.items() if value is not None},
+        sharing={
+            "mode": "partition",
+            "most_products": {kind: 1 for kind in KINDS if draw(st.integers(0, 2)) == 0},
+            "discount": list(discounts(draw, network, include, gpus)),
+        }
+        | ({"core": _core(draw, network)} if core else {}),
+    )
+    return Instance.model_validate(table)
+
+
+def _team(draw: st.DrawFn, w: int) -> dict[str, Any]:
+    batch = draw(st.sampled_from([8, 12, 24]))
+    shape = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
+    if draw(st.integers(0, 3)) == 0:
+        shape |= {"experts": 4, "top_k": 2, "ffn": 4096}
+    return {
+        "name": f"w{w}",
+        "model": shape,
+        "global_batch": batch,
+        "allow_tp_across": True,
+        "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.2)),
+        "gpus": draw(st.sampled_from([None, None, [4, 8, 12]])),
+        "options": {"collectives": draw(st.sampled_from(["levels", "fastest", "in-network"]))},
+        "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},
+    }
+
+
+def discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus: int) -> Iterator[dict[str, Any]]:
+    names = {"hb": "hb_domains", "nic": "nics", "switch": "switches", "optics": "optics"}
+    listed = {kind: [one["name"] for one in network[key]] for kind, key in names.items()} | {"gpu": ["h100-sxm"]}
+    for kind in include:
+        for item in listed[kind]:
+            if draw(st.booleans()):
+                first = draw(st.integers(1, gpus if kind != "switch" else 6))
+                yield {
+                    "kind": kind,
+                    "item": item,
+                    "from": [first, first + draw(st.integers(1, gpus))],
+                    "off": draw(st.sampled_from([[0.1, 0.3], [0.5, 0.5], [0.02, 0.4]])),
+                    "applies": draw(st.sampled_from(["all-units", "incremental"])),
+                }
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Instance:
+    """Two or three phases of up to 128 GPUs with whole prices that rise and fall; bounds from hopeless to loose."""
+    gpus = draw(st.sampled_from([[16, 64], [32, 128], [32, 96], [64, 64], [16, 32, 128], [32, 64, 96], [48, 96, 144]]))
+    sizes = draw(st.lists(st.sampled_from([2, 4, 8, 16]), min_size=1, max_size=2, unique=True))
+    rate = draw(st.sampled_from([25, 50, 100, 400]))
+    radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16]), min_size=1, max_size=2, unique=True))
+    table = question(
+        cluster__gpus=gpus[-1],
+        workload=[_turn(draw, w) for w in range(draw(st.integers(1, 2)))],
+        network=_parts(draw, sizes, radices, [rate])
+        | {
+            "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, 7.0])),
+        },
+        objective={
+            "minimize": draw(st.sampled_from(["capex", "capex", "tco"])),
+            "include": draw(st.sampled_from([[*KINDS], ["switch", "optics"], [*KINDS, "gpu"]])),
+            **_owned(draw),
+        },
+        limits=draw(st.sampled_from([{}, {}, {}, {"racks": gpus[-1] / 4}, {"power_mw": gpus[-1] / 7000}])),
+        phase=[_stage(draw, t, count, gpus[-1]) for t, count in enumerate(gpus)],
+    )
+    if draw(st.booleans()):
+        table["phase"] = list(_attained(draw, Instance.model_validate(table), table["phase"]))
+    return Instance.model_validate(table)
+
+
+def _attained(draw: st.DrawFn, instance: Instance, phases: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Phases whose bound is exactly the time of some network of one line, so that uplinks decide."""
+    every = list(lines(instance))
+    line = draw(st.sampled_from(every)) if every else None
+    for t, phase in enumerate(phases):
+        asked, time_s = of_phase(instance, t), math.inf
+        if line is not None:
+            family = line[t]
+            time_s = fastest_s(
+                asked.workload[0], asked.cluster.gpu, family, draw(st.sampled_from(family.uplink_choices))
+            )
+        bound = [{"name": "w0", "max_iteration_time_s": time_s}] if math.isfinite(time_s) else ["w0"]
+        yield phase | {"workloads": bound}
+
+
+def _turn(draw: st.DrawFn, w: int) -> dict[str, Any]:
+    return {
+        "name": f"w{w}",
+        "model": small_model(gated=draw(st.booleans()), kv_heads=8),
+        "global_batch": 288,
+        "allow_tp_across": True,
+        "max_iteration_time_s": 2.0,
+        "mapping": {"micro_batch": [1, 3], "sequence_parallel": True, "zero": 1},
+        "options": {"attention": "flash"},
+    }
+
+
+def _stage(draw: st.DrawFn, t: int, gpus: int, last: int) -> dict[str, Any]:
+    pace = draw(st.sampled_from([0.1, 0.2, 0.2, 0.4, 0.4, 0.6])) * draw(st.floats(1.0, 1.5)) * last / gpus
+    asked: dict[str, Any] = (
+        {"workloads": [{"name": "w0", "max_iteration_time_s": pace}]} if draw(st.integers(0, 3)) else {}
+    )
+    factors = st.sampled_from([0.0, 1.0, 1.0, 2.0, 3.0])
+    return asked | {
+        "year": float(2 * t),
+        "gpus": gpus,
+        "price": {kind: draw(factors) for kind in (*KINDS, "gpu", "energy")},
+        "retrofit_usd_per_link": float(draw(st.sampled_from([0, 100, 1000, 20000]))),
+    }
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> Robust:
+    """Losses, intervals and aims of all sorts."""
+    interval = st.sampled_from([(1.0, 1.0), (0.5, 1.0), (0.5, 2.0), (1.0, 3.0)])
+    prices = {
+        kind: draw(interval) for kind in draw(st.lists(st.sampled_from([*KINDS, "gpu"]), max_size=2, unique=True))
+    }
+    survive = draw(st.lists(st.sampled_from(["nic", "leaf", "plane", "domain"]), max_size=2, unique=True))
+    by_part = st.fixed_dictionaries({part: st.sampled_from([1.0, 1.1, 1.5, 2.5]) for part in survive})
+    return Robust.model_validate(
+        {
+            "survive": survive,
+            "slower": draw(st.sampled_from([1.0, 1.2, 2.0]) | by_part),
+            "prices": prices,
+            "efficiency": draw(st.sampled_from([(1.0, 1.0), (0.8, 1.0), (0.9, 1.2)])),
+            "aim": draw(st.sampled_from(["worst-case", "regret"])),
+        }
+    )
+
+
+@st.composite
+def small_leaves(draw: st.DrawFn) -> Instance:
+    """A few GPUs on two tiers, with leaves of one product below spines of another wherever that is cheaper."""
+    boxes = [switch(ports, draw(st.integers(1, usd))) for ports, usd in ((4, 400), (8, 4000))]
+    changes = {"cluster__gpus": draw(st.sampled_from([8, 12])), "workload__0__global_batch": 24}
+    domain = {"name": "hb2", "size": 2, "gbyte_s": 450, "usd_per_gpu": 1, "w_per_gpu": 1}
+    changes |= {"network__hb_domains": domain, "network__nics_per_gpu": 2, "network__switches": boxes}
+    changes |= {"network__fabrics": "clos", "network__tier_switches": "any", "network__oversubscription": 1.0}
+    changes |= {"workload__0__max_iteration_time_s": draw(st.sampled_from([0.5, 5.0]))}
+    return ask(**changes).model_copy(update={"robust": draw(wishes())})
+
+
+GPU_FACTORS = [(0.1, 1.0), (0.2, 1.1), (0.5, 3.0), (2.0, 3.0), (0.1, 0.4)]
+
+
+DOMAINS = st.lists(
+    st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from([0.0, 400.0, 3_000.0])),
+    min_size=2,
+    max_size=3,
+    unique=True,
+)
+
+
+FACTORS = [(0.3, 1.0), (0.5, 2.0), (2.0, 3.0)]
+
+
+def affordable(instance: Instance) -> list[float]:
+    """Capex at the listed prices of every fleet within the other limits, rising."""
+    books = [Book(instance=one) for one in with_every_core_optic(instance)]
+    return sorted(
+        {
+            usd
+            for book in books
+            for some in fleets_of(book, menus_of(book, 1.0), LISTED)
+            for usd in some.capex_usd(LISTED).tolist()
+        }
+    )
+
+
+@st.composite
+def budgeted(draw: st.DrawFn) -> Instance:
+    """Islands whose prices are open, within a budget at the listed prices that lets in a few fleets at least."""
+    table = draw(fleets()).model_dump(by_alias=True)
+    kind = draw(st.sampled_from(["hb", "nic", "switch", "optics"]))
+    prices = {"gpu": draw(st.sampled_from(GPU_FACTORS)), kind: draw(st.sampled_from(FACTORS))}
+    table["robust"] = {"prices": prices, "aim": "regret"}
+    table["objective"] |= {"include": [*KINDS, "gpu"], "minimize": draw(st.sampled_from(["capex", "capex", "tco"]))}
+    table["cluster"]["gpu"]["usd"] = draw(st.sampled_from([100.0, 2_000.0, 20_000.0]))
+    # idle GPUs of large domains are cheap at some prices, and other parts in place of them at others
+    table["network"]["hb_domains"] = [
+        {"name": f"hb{n}", "size": size, "gbyte_s": 450.0, "usd_per_gpu": usd, "w_per_gpu": 10.0, "racks": 0.25}
+        for n, (size, usd) in enumerate(draw(DOMAINS))
+    ]
+    table["sharing"]["discount"] = []
+    table["workload"] = table["workload"][: draw(st.integers(1, 2))]
+    for workload in table["workload"]:
+        workload["gpus"] = draw(st.sampled_from([[2], [4], [2, 6], [4, 8]]))
+        workload["max_iteration_time_s"] = draw(st.sampled_from([0.3, 1.0, 10.0]))
+    table["limits"].pop("capex_usd", None)
+    try:
+        costs = affordable(Instance.model_validate(table))
+    except TooManyError:
+        assume(False)
+    assume(costs)
+    budget = costs[min(draw(st.integers(0, 6)), len(costs) - 1)] * (1 + 1e-9)
+    return Instance.model_validate(table | {"limits": table["limits"] | {"capex_usd": budget}})
+
+
+OF_FLEETS_IN_DAYS: tuple[dict[str, Any], ...] = (
+    {},
+    {"sites": (1, 2)},
+    {"phases": (2, 2, 3)},
+    {"doubts": True},
+    {"phases": (1, 2), "sites": (0, 2), "cores": True},
+    {"many_sided": ("planes",)},
+    {"many_sided": ("shared",)},
+    {"many_sided": ("shared",), "phases": (2,)},
+    {"many_sided": ("planes",), "phases": (2,), "doubts": True},
+)
+
+
+@st.composite
+def interrupted_fleets(draw: st.DrawFn) -> Instance:
+    """A small fleet with failures; most of its workloads have days, some in single phases alone."""
+    table = draw(fleets(**draw(st.sampled_from(OF_FLEETS_IN_DAYS)))).model_dump(by_alias=True)
+    for one in table["workload"]:
+        if draw(st.integers(0, 3)):
+            one |= in_days(one, one["max_iteration_time_s"] * draw(st.sampled_from([1.0, 1.02, 1.1, 1.5])))
+    table["availability"] = draw(failures())
+    if table["network"]["gpus_per_nic"] != (1,):
+        table["availability"]["rates"]["gpus_per_host"] = 4
+    return Instance.model_validate(table)
 
 
 def two(**changes: Any) -> Instance:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from coopt.columns.grid import Context, context_of
 from coopt.columns.pools import Pool
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
@@ -58,11 +57,6 @@ def promised(instance: Instance, family: Family, uplinks: int, workload: Workloa
     return uptime_of(instance.availability, workload, *_counted(family, uplinks)).promised
 
 
-def least_mean_s(asked: Availability, pool: Pool, family: Family, uplinks: int) -> float:
-    """What an iteration of the fastest mapping takes on average, with ports out as often as the verifier counts."""
-    return _mean_s(pool, context_of(family), uplinks, outages_of(asked, *_counted(family, uplinks)))
-
-
 def _mean_s(pool: Pool, context: Context, uplinks: int, out: OutageShares) -> float:
     done = (1 - out.share) / pool.time_s(context, uplinks)
     for share, left in ((out.leaf, out.leaf_rate), (out.link, out.link_rate)):
@@ -89,9 +83,20 @@ def networks(instance: Instance) -> Iterator[tuple[Family, int]]:
         yield from ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
 
 
-def least_s(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
+def in_time(instance: Instance, family: Family, uplinks: int, gpu: Gpu | None = None) -> bool:
+    """Whether every workload is in time with its interruptions, on another GPU where one is given."""
+    shares = (promised(instance, family, uplinks, one) if one.calendar else 1.0 for one in instance.workload)
+    return all(
+        least_s(instance, family, uplinks, one, gpu) <= one.bound_s * share
+        for one, share in zip(instance.workload, shares, strict=True)
+    )
+
+
+def least_s(
+    instance: Instance, family: Family, uplinks: int, workload: Workload, other_gpu: Gpu | None = None
+) -> float:
     """What an iteration of the fastest mapping takes, on average where days are bound."""
-    gpu, context = instance.cluster.gpu, context_of(family)
+    gpu, context = other_gpu or instance.cluster.gpu, context_of(family)
     if not workload.calendar:
         return fastest_s(workload, gpu, family, uplinks)
     assert instance.availability is not None

@@ -11,7 +11,7 @@ from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.solving.plan_bills import _network
 from tests.conftest import example_count
-from tests.solving.own_ends import twin_ported
+from tests.solving.questions import twin_ported
 
 
 def bundles(family: Family, uplinks: int) -> list[int]:

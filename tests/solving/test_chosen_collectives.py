@@ -20,7 +20,7 @@ from coopt.verifier.simulation.networks import network_of
 from coopt.verifier.simulation.plans import placed_runs
 from coopt.verifier.training.work import Clock
 from tests.conftest import ask, example_count, small_model, switch
-from tests.solving import partition_oracle
+from tests.solving import fleet_oracle
 from tests.solving.oracle import enumerated, instances
 
 SLOW_STEP_S = 2e-4
@@ -172,4 +172,4 @@ def test_islands_whose_workloads_sum_nothing_across_domains_are_found() -> None:
         },
         sharing={"mode": "partition"},
     )
-    assert coopt.solve(islands).objective.value == partition_oracle.enumerated(islands)
+    assert coopt.solve(islands).objective.value == fleet_oracle.enumerated(islands)

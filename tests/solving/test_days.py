@@ -4,110 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.instance.variants import with_scaled_bounds
-from coopt.network.family import Family
-from coopt.network.parts import cost_of, within_limits
 from coopt.report.faults import faults_report
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
-from tests.conftest import ask, example_count, question, switch, value, value_of
-from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, networks, promised
-from tests.solving.oracle import FEW_TIMED, fastest_s, instances
-from tests.solving.plane_questions import planar
-
-
-@st.composite
-def interrupted(draw: st.DrawFn) -> Instance:
-    """Small clusters whose parts fail so often that it decides; some bounds on days, some on iterations."""
-    bare = draw(st.one_of(instances(), planar()))
-    looser = draw(st.sampled_from([1.0, 1.02, 1.1, 1.5]))
-    asked = [one | {"mapping": one["mapping"] | FEW_TIMED} for one in bare.model_dump(by_alias=True)["workload"]]
-    workloads = [
-        in_days(one, one["max_iteration_time_s"] * looser) if draw(st.integers(0, 3)) else one for one in asked
-    ]
-    table = bare.model_dump(by_alias=True) | {"workload": workloads, "availability": draw(failures())}
-    return Instance.model_validate(table)
-
-
-def in_time(instance: Instance, family: Family, uplinks: int) -> bool:
-    """Whether every workload is in time with its interruptions."""
-    return all(
-        least_s(instance, family, uplinks, work)
-        <= work.bound_s * (promised(instance, family, uplinks, work) if work.calendar else 1.0)
-        for work in instance.workload
-    )
-
-
-def enumerated(instance: Instance) -> float:
-    """The least objective over every design with every number of spare domains; the first that serves is cheapest."""
-    found = math.inf
-    assert instance.availability is not None
-    few = list(instance.availability.spares)[:40] + list(instance.availability.spares)[-1:]
-    for family, uplinks in networks(instance):
-        if not all(
-            fastest_s(work, instance.cluster.gpu, family, uplinks) <= work.bound_s for work in instance.workload
-        ):
-            continue
-        for spares in few:
-            with_spares = replace(family, spare_domains=spares)
-            cost = cost_of(instance, with_spares, uplinks)
-            value = cost.of(instance.objective.minimize)
-            if value >= found:
-                break
-            if within_limits(instance, with_spares, cost) and in_time(instance, with_spares, uplinks):
-                found = value
-    return found
-
-
-@settings(max_examples=example_count(200, usual=5))
-@given(interrupted())
-def test_the_optimum_with_interruptions_equals_plain_enumeration(instance: Instance) -> None:
-    expected, plan = enumerated(instance), solve(instance)
-    if math.isinf(expected):
-        assert (plan.status, plan.objective.value) == ("infeasible", None)
-        assert plan.explanation
-    else:
-        exact = instance.objective.minimize != "tco"
-        assert plan.status == "optimal"
-        assert plan.objective.value == (expected if exact else pytest.approx(expected, rel=1e-12))
-    verdict = verify(instance, plan)
-    assert verdict.accepted, [check for check in verdict.checks if not check.ok]
-
-
-@settings(max_examples=example_count(10))
-@given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host", "flap"]), st.floats(1.0, 5.0))
-def test_cost_never_falls_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
-    asked = instance.availability
-    assert asked is not None
-    rate = getattr(asked.rates, part)
-    worse = asked.rates.model_copy(update={part: rate.model_copy(update={"per_year": rate.per_year * factor})})
-    other = instance.model_copy(update={"availability": asked.model_copy(update={"rates": worse})})
-    assert value(other) >= value(instance) * (1 - 1e-12)
-
-
-@settings(max_examples=example_count(10))
-@given(interrupted(), st.floats(0.7, 1.0), st.sampled_from([None, "time"]))
-def test_cost_never_falls_as_bounds_get_tighter_or_margins_grow(
-    instance: Instance, factor: float, margin: str | None
-) -> None:
-    if margin is None:
-        other = with_scaled_bounds(instance, factor)
-    else:
-        other = Instance.model_validate(instance.model_dump(by_alias=True) | {"margin": {"time": 1 / factor - 1}})
-    assert value(other) >= value(instance) * (1 - 1e-12)
+from tests.conftest import ask, question, switch, value, value_of
+from tests.solving.interrupted import ITERATIONS, in_days
 
 
 def days(train_days: float, **changes: Any) -> Instance:

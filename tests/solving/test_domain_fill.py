@@ -17,7 +17,7 @@ from coopt.columns.grid import divisors, uneven_splits
 from coopt.columns.table import columns
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import DomainFill
-from coopt.instance.schema import Instance, Limits
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.parts import price
 from coopt.network.space import Space, domain_counts, families
@@ -28,8 +28,9 @@ from coopt.solving.arrays import viable
 from coopt.solving.shared import _floor, _is_quick
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
-from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, small_model, switch, value_of
-from tests.solving.oracle import enumerated, instances
+from tests.conftest import accepted, ask, example_count, question, small_model, switch
+from tests.solving.oracle import instances
+from tests.solving.questions import racked
 
 RACKS: dict[str, Any] = {"name": "rack", "size": 72, "gbyte_s": 900, "usd_per_gpu": 700, "w_per_gpu": 100}
 
@@ -92,34 +93,6 @@ def test_an_even_filling_that_holds_no_group_whole_hides_no_uneven_one() -> None
     assert built == {"even": 20, "fewest": 17, "any": 17}
 
 
-@st.composite
-def racked(draw: st.DrawFn) -> Instance:
-    """Random questions whose domains are dear and seldom come out even."""
-    drawn, gpus = draw(instances()), draw(st.sampled_from([20, 28, 40, 44, 56, 60, 72, 84, 100]))
-    sizes = draw(st.lists(st.sampled_from([6, 7, 8, 11, 12, 16]), min_size=1, max_size=2, unique=True))
-    price, rate = draw(st.sampled_from([1000, 9000])), draw(st.sampled_from([50, 450]))
-    table = {"gbyte_s": rate, "usd_per_gpu": price, "w_per_gpu": price, "racks": 1}
-    slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
-    workloads = [
-        one.model_copy(
-            update={
-                "global_batch": gpus * 2,
-                "allow_tp_across": True,
-                "max_iteration_time_s": (one.max_iteration_time_s or 1.0) * slower,
-                "options": one.options.model_copy(update={"collectives": "levels"}),
-            }
-        )
-        for one in drawn.workload
-    ]
-    domains = [HbDomain.model_validate({"name": f"hb{size}", "size": size, **table}) for size in sizes]
-    charged = draw(
-        st.sampled_from([one for one in DISCIPLINES if one["charge"] == "loads" and one["routing"] != "pinned"])
-    )
-    network = drawn.network.model_copy(update={"hb_domains": tuple(domains), "domain_fill": "any", **charged})
-    changes = {"network": network, "workload": tuple(workloads), "limits": Limits()}
-    return drawn.model_copy(update={**changes, "cluster": drawn.cluster.model_copy(update={"gpus": (gpus,)})})
-
-
 @settings(max_examples=example_count(40))
 @given(st.one_of(racked(), instances()), st.sampled_from(["capex", "power", "tco"]))
 def test_no_network_is_worth_less_than_the_floor_of_its_site(instance: Instance, kind: Any) -> None:
@@ -140,19 +113,6 @@ def test_a_site_that_is_left_out_as_late_has_no_mapping_in_time(drawn: Instance,
     table = columns(instance, every, lambda _: None, lambda: None)
     for family in viable(instance, every, table):
         assert _is_quick(instance, nic_options, family.gpus, family.hb, family.domains)
-
-
-@settings(max_examples=example_count(25))
-@given(racked())
-def test_the_optimum_is_that_of_enumeration_and_no_dearer_than_with_even_fills(instance: Instance) -> None:
-    least = coopt.solve(filled(instance, "even")).objective.value or math.inf
-    for fill in ("fewest", "any"):
-        asked = filled(instance, fill)
-        plan = accepted(asked)
-        value = value_of(plan)
-        assert value == pytest.approx(enumerated(asked), rel=1e-9)
-        assert value == least or value <= least * (1 + 1e-9)
-        least = value
 
 
 def test_every_number_of_domains_is_offered_that_some_fill_needs() -> None:

@@ -6,49 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
 from coopt.solving.without_parts import plan_faults
-from tests.conftest import example_count
-from tests.solving.fleets import fleets, two
-from tests.solving.interrupted import failures, in_days
-from tests.solving.test_fleets import agrees_with_enumeration, value
+from tests.conftest import value
+from tests.solving.fleets import two
+from tests.solving.interrupted import in_days
 from tests.solving.test_model_files import check
-
-KINDS: tuple[dict[str, Any], ...] = (
-    {},
-    {"sites": (1, 2)},
-    {"phases": (2, 2, 3)},
-    {"doubts": True},
-    {"phases": (1, 2), "sites": (0, 2), "cores": True},
-    {"many_sided": ("planes",)},
-    {"many_sided": ("shared",)},
-    {"many_sided": ("shared",), "phases": (2,)},
-    {"many_sided": ("planes",), "phases": (2,), "doubts": True},
-)
-
-
-@st.composite
-def interrupted(draw: st.DrawFn) -> Instance:
-    """A small fleet with failures; most of its workloads have days, some in single phases alone."""
-    table = draw(fleets(**draw(st.sampled_from(KINDS)))).model_dump(by_alias=True)
-    for one in table["workload"]:
-        if draw(st.integers(0, 3)):
-            one |= in_days(one, one["max_iteration_time_s"] * draw(st.sampled_from([1.0, 1.02, 1.1, 1.5])))
-    table["availability"] = draw(failures())
-    if table["network"]["gpus_per_nic"] != (1,):
-        table["availability"]["rates"]["gpus_per_host"] = 4
-    return Instance.model_validate(table)
-
-
-@settings(max_examples=example_count(25))
-@given(interrupted())
-def test_fleets_with_interruptions_cost_what_enumeration_finds(instance: Instance) -> None:
-    agrees_with_enumeration(instance)
-
 
 OFTEN = {"rates": {"name": "often", "gpu": {"per_year": 5.0}, "optic": {"per_year": 20.0}}, "repair_hours": 24.0}
 GROWING = [{"year": 0, "gpus": 24}, {"year": 2, "gpus": 32}]
@@ -98,16 +63,6 @@ def test_what_a_fleet_says_of_interruptions_is_doubted(changes: dict[str, Any]) 
             parts = list(plan.parts)
             parts[number] = part.model_copy(update=change)
             assert not coopt.verify(instance, plan.model_copy(update={"parts": tuple(parts)})).accepted, change
-
-
-@settings(max_examples=example_count(10))
-@given(interrupted(), st.sampled_from(["optic", "switch", "gpu", "host"]), st.floats(1.0, 5.0))
-def test_a_fleet_never_costs_less_when_parts_fail_more_often(instance: Instance, part: str, factor: float) -> None:
-    table = instance.model_dump(by_alias=True)
-    assume(table["robust"] is None or table["robust"]["aim"] == "worst-case")  # regret is measured from what costs more
-    rate = table["availability"]["rates"][part]
-    rate |= {key: rate[key] * factor for key in ("per_year", "low", "high") if rate.get(key) is not None}
-    assert value(Instance.model_validate(table)) >= value(instance) * (1 - 1e-12)
 
 
 NEVER = {"rates": {"name": "never"}}

@@ -7,56 +7,25 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 import coopt
 from coopt.explain.prices import prices_of
-from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.parts import usd_per_w
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.words import rendered
 from tests.changes import with_part
-from tests.conftest import accepted, ask, example_count, value_of
-from tests.solving.fleet_oracle import TooManyError
-from tests.solving.fleet_oracle import enumerated as fleet_enumerated
-from tests.solving.fleets import fleets
-from tests.solving.growing import clusters
-from tests.solving.growing import enumerated as phased_enumerated
-from tests.solving.oracle import enumerated, instances
-from tests.solving.own_ends import twin_ported
-from tests.solving.partition_oracle import enumerated as islands_enumerated
-from tests.solving.partition_oracle import partitions
-from tests.solving.robust_oracle import enumerated as robust_enumerated
-from tests.solving.robust_oracle import wishes
-from tests.solving.sites.oracle import enumerated as sites_enumerated
-from tests.solving.sites.oracle import instances as site_instances
+from tests.conftest import accepted, ask
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_partition_cores import two
 
 OWNED = {"minimize": "tco", "labour_share": 0.05, "support_share": 0.06}
-SHARES = st.sampled_from([0.0, 0.03, 0.1, 0.5])
 
 
 def with_terms(instance: Instance, **terms: Any) -> Instance:
     objective = instance.objective.model_copy(update=terms)
     return Instance.model_validate(instance.model_copy(update={"objective": objective}).model_dump(by_alias=True))
-
-
-@settings(max_examples=example_count(60, usual=5))
-@given(twin_ported(), SHARES, SHARES)
-def test_the_optimum_is_that_of_electricity_at_a_price_divided_by_what_a_purchase_takes(
-    instance: Instance, labour: float, support: float
-) -> None:
-    """Enumeration knows nothing of labour: at the lower price of electricity it finds the same network."""
-    owned = 1 + labour + 4 * support
-    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support, years=4.0)
-    bare = with_terms(instance, minimize="tco", years=4.0, usd_per_kwh=instance.objective.usd_per_kwh / owned)
-    plan, expected = accepted(asked), enumerated(bare)
-    assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
-    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected * owned, rel=1e-12))
 
 
 def test_they_count_in_the_total_cost_alone() -> None:
@@ -105,86 +74,6 @@ def _repriced(instance: Instance, name: str, usd: float) -> Instance:
             if product["name"] == name:
                 product[key] = usd
     return Instance.model_validate(table)
-
-
-def coupled(instance: Instance, labour: float, support: float) -> tuple[Instance, Instance, float]:
-    """A question with labour and support over four years, one at prices of electricity divided by what a purchase takes
-    that has neither, and how much more the former is worth."""
-    owned = 1 + labour + 4 * support
-    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support, years=4.0)
-    bare = with_terms(instance, minimize="tco", years=4.0, usd_per_kwh=instance.objective.usd_per_kwh / owned)
-    local = [(site, site.usd_per_kwh) for site in bare.site]
-    sites = [site if usd is None else site.model_copy(update={"usd_per_kwh": usd / owned}) for site, usd in local]
-    return asked, bare.model_copy(update={"site": tuple(sites)}), owned
-
-
-def agrees(asked: Instance, expected: float) -> None:
-    """Whether the optimum, which the verifier accepts, is worth so much."""
-    plan = accepted(asked)
-    assert value_of(plan) == pytest.approx(expected, rel=1e-10, abs=1e-4)
-
-
-@settings(max_examples=example_count(40, usual=3))
-@given(partitions(core=True), SHARES, SHARES)
-def test_islands_that_share_a_core_are_those_of_cheaper_electricity(
-    instance: Instance, labour: float, support: float
-) -> None:
-    asked, bare, owned = coupled(instance, labour, support)
-    agrees(asked, islands_enumerated(bare) * owned)
-
-
-@settings(max_examples=example_count(60, usual=4))
-@given(fleets(sites=(0, 1, 2), cores=True, doubts=True, losses=True), SHARES, SHARES)
-def test_fleets_at_sites_and_in_doubt_are_those_of_cheaper_electricity(
-    instance: Instance, labour: float, support: float
-) -> None:
-    asked, bare, owned = coupled(instance, labour, support)
-    try:
-        least = fleet_enumerated(bare)
-    except TooManyError:
-        assume(False)
-    agrees(asked, least * owned)
-
-
-@settings(max_examples=example_count(30, usual=2))
-@given(site_instances(), SHARES, SHARES)
-def test_one_model_at_several_sites_is_that_of_cheaper_electricity(
-    instance: Instance, labour: float, support: float
-) -> None:
-    asked, bare, owned = coupled(instance, labour, support)
-    agrees(asked, sites_enumerated(bare) * owned)
-
-
-@settings(max_examples=example_count(40, usual=3))
-@given(instances(), wishes(), SHARES, SHARES)
-def test_robust_networks_are_those_of_cheaper_electricity(
-    instance: Instance, robust: Robust, labour: float, support: float
-) -> None:
-    asked, bare, owned = coupled(instance, labour, support)
-    in_doubt = {"robust": robust}
-    agrees(asked.model_copy(update=in_doubt), robust_enumerated(bare.model_copy(update=in_doubt)) * owned)
-
-
-@settings(max_examples=example_count(60, usual=4))
-@given(clusters(), SHARES, SHARES)
-def test_a_cluster_that_grows_pays_labour_for_what_it_buys_and_support_for_what_stands(
-    instance: Instance, labour: float, support: float
-) -> None:
-    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support)
-    agrees(asked, phased_enumerated(asked))
-
-
-@settings(max_examples=example_count(40, usual=2))
-@given(fleets(phases=(2, 2, 3), sites=(0, 0, 2), cores=True, doubts=True), SHARES, SHARES)
-def test_fleets_that_grow_pay_labour_and_support_in_each_phase(
-    instance: Instance, labour: float, support: float
-) -> None:
-    asked = with_terms(instance, minimize="tco", labour_share=labour, support_share=support)
-    try:
-        least = fleet_enumerated(asked)
-    except TooManyError:
-        assume(False)
-    agrees(asked, least)
 
 
 GROWING: dict[str, Any] = {

@@ -2,58 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
 import coopt
 from coopt.instance.schema import Instance, Limits
-from coopt.network.parts import cost_of
-from coopt.network.space import families
 from coopt.plan.schema import Plan
-from tests.conftest import accepted, ask, example_count, switch
+from tests.conftest import ask, example_count, switch
 from tests.network.test_products import CHEAP, FRUGAL
-from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import answers, enumerated, instances, load
-
-
-@st.composite
-def capped(draw: st.DrawFn) -> Instance:
-    """Random instances with a cap on another measure, which some network in time just meets or just misses."""
-    instance = draw(instances())
-    kind = draw(st.sampled_from(["capex", "power", "tco"]))
-    objective = {"minimize": kind, "include": ("hb", "nic", "switch", "optics")}
-    free = instance.model_copy(
-        update={"limits": Limits(), "objective": instance.objective.model_copy(update=objective)}
-    )
-    key = {"capex": "power_mw", "power": "capex_usd"}.get(kind) or draw(st.sampled_from(["power_mw", "capex_usd"]))
-    uses = sorted(_uses(free, key))
-    assume(len(uses) > 1)
-    use = draw(st.sampled_from(uses[: max(len(uses) // 2, 1)])) * draw(st.sampled_from([1.0, 1.0, 0.999]))
-    return free.model_copy(update={"limits": Limits.model_validate({key: max(use, 1e-6)})})
-
-
-def _uses(instance: Instance, key: str) -> set[float]:
-    """What networks in time take of a limit."""
-    found, networks = set(), list(with_every_optic(instance, families(instance)))
-    load(instance.workload, instance.cluster.gpu, networks)
-    for family in networks:
-        for uplinks in family.uplink_choices:
-            if answers(instance, family, uplinks):
-                cost = cost_of(instance, family, uplinks)
-                found.add(cost.capex_usd if key == "capex_usd" else cost.power_w / 1e6)
-    return found
-
-
-@settings(max_examples=example_count(12))
-@given(capped())
-def test_the_optimum_under_a_cap_is_that_of_all_optics_on_all_levels(instance: Instance) -> None:
-    plan, expected = accepted(instance), enumerated(instance)
-    assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
-    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
+from tests.solving.questions import capped
 
 
 @settings(max_examples=example_count(20, usual=2))

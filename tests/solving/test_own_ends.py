@@ -15,39 +15,9 @@ from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
-from tests.conftest import accepted, ask, example_count, small_model, value
+from tests.conftest import ask, example_count, small_model
 from tests.network.test_planes import modules_of
-from tests.solving.every_optic import with_every_optic
-from tests.solving.oracle import least_over
-from tests.solving.own_ends import twin_ported
-
-
-def least(instance: Instance) -> float:
-    """The least objective over every network, two modules for each level, uplinks and mapping; infinity without one."""
-    networks = with_every_optic(instance, families(instance))
-    return least_over(instance, ((family, uplinks) for family in networks for uplinks in family.uplink_choices))
-
-
-@settings(max_examples=example_count(200))
-@given(twin_ported())
-def test_the_optimum_is_that_of_every_two_modules_on_every_level(instance: Instance) -> None:
-    plan, expected = accepted(instance), least(instance)
-    assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
-    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
-
-
-@settings(max_examples=example_count(60))
-@given(twin_ported())
-def test_more_products_and_ends_of_their_own_never_cost_more(instance: Instance) -> None:
-    values = [value(instance)]
-    network = instance.network
-    for ends, count in (("own", len(network.optics) - 1), ("same", len(network.optics)), ("own", 1)):
-        some = network.model_copy(update={"link_ends": ends, "optics": network.optics[:count]})
-        values.append(value(instance.model_copy(update={"network": some})))
-    own, fewer, same, one = values
-    assert own <= fewer * (1 + 1e-12)
-    assert own <= same * (1 + 1e-12)
-    assert fewer <= one * (1 + 1e-12)
+from tests.solving.questions import twin_ported
 
 
 @settings(max_examples=example_count(60))
@@ -61,13 +31,6 @@ def test_bills_of_a_family_are_affine_and_lines_of_both_ends_are_those_of_its_gr
             assert line.at(family, uplinks) == pytest.approx(value, rel=1e-12)
         if family.tiers:
             assert list(end_modules(family, family.chain(uplinks))) == modules_of(family, uplinks)
-
-
-@settings(max_examples=example_count(40))
-@given(twin_ported((1, 2, 4)))
-def test_planes_of_nics_have_ends_of_their_own(instance: Instance) -> None:
-    plan, expected = accepted(instance), least(instance)
-    assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
 
 
 SUPERPOD: dict[str, Any] = {

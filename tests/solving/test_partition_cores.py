@@ -11,7 +11,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.couplings import CorePlan
 from coopt.plan.schema import Plan
 from tests.conftest import accepted, ask, small_model, switch
-from tests.solving.partition_oracle import enumerated
+from tests.solving.fleet_oracle import enumerated
 
 SHAPE = small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192)
 RUN = {"model": SHAPE, "global_batch": 72, "max_iteration_time_s": 9.0, "mapping": {"zero": 0, "micro_batch": [1]}}

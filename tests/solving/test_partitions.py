@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 import coopt
 from coopt.columns.islands.options import ListedIslands
@@ -19,8 +17,7 @@ from coopt.solving.fleet.placed import slots_of
 from coopt.solving.fleet.unserved import no_island
 from coopt.solving.runs import Run, backend_of
 from tests.changes import with_couplings
-from tests.conftest import accepted, ask, example_count, small_model, switch
-from tests.solving.partition_oracle import enumerated, partitions
+from tests.conftest import ask, small_model, switch
 
 
 def two(**changes: Any) -> Instance:
@@ -47,29 +44,6 @@ def test_replicas_may_be_asked_to_lie_outermost_on_a_single_tier() -> None:
     assert [run.mapping.outermost for run in plan.runs] == ["dp"]
     assert plan.objective.value == coopt.solve(alone).objective.value
     assert coopt.verify(island, plan).accepted
-
-
-@settings(max_examples=example_count(20, usual=2))
-@given(partitions())
-def test_the_optimum_agrees_with_enumeration_to_the_dollar(instance: Instance) -> None:
-    agrees_with_enumeration(instance)
-
-
-@settings(max_examples=example_count(20, usual=2))
-@given(partitions(core=True))
-def test_with_a_core_it_agrees_as_well(instance: Instance) -> None:
-    agrees_with_enumeration(instance)
-
-
-def agrees_with_enumeration(instance: Instance) -> None:
-    """Solve, enumerate, compare, and verify."""
-    plan, least = accepted(instance), enumerated(instance)
-    assert plan.status == ("optimal" if math.isfinite(least) else "infeasible")
-    if plan.objective.value is not None:
-        assert plan.objective.value == pytest.approx(least, rel=1e-12, abs=1e-6)
-    else:
-        assert math.isinf(least)
-        assert plan.explanation
 
 
 def five(nic_usd: float, nic_w: float, switch_usd: float, switch_w: float, usd: float, w: float, aim: str) -> Instance:

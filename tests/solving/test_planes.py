@@ -5,30 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 import coopt
-from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from tests.conftest import accepted, example_count, question, switch
+from tests.conftest import question, switch
 from tests.network.test_planes import large
-from tests.solving.plane_questions import planar
-
-
-def narrowed(instance: Instance, planes: int) -> Instance:
-    """The instance with one number of planes."""
-    return instance.model_copy(update={"network": instance.network.model_copy(update={"nic_planes": (planes,)})})
-
-
-@settings(max_examples=example_count(40))
-@given(planar())
-def test_the_optimum_is_confirmed_and_no_number_of_planes_is_better(instance: Instance) -> None:
-    plan = accepted(instance)
-    single = [one for one in map(narrowed, [instance] * 3, (1, 2, 4)) if not list(disagreements(one))]
-    listed = [one for one in single if set(one.network.nic_planes) <= set(instance.network.nic_planes)]
-    values = [value for one in listed if (value := coopt.solve(one).objective.value) is not None]
-    assert plan.objective.value == pytest.approx(min(values), rel=1e-9) if values else plan.status == "infeasible"
 
 
 @pytest.mark.parametrize(

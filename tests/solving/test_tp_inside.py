@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,9 @@ from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
 from tests.conftest import ask, example_count
-from tests.solving import oracle, partition_oracle
+from tests.solving.fleet_oracle import enumerated
+from tests.solving.fleets import partitions
+from tests.solving.oracle import instances
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 SAID = "because no mapping that keeps them inside one meets the bound"
@@ -54,18 +57,17 @@ def left_open(instance: Instance, said: list[bool | None]) -> Instance:
     return instance.model_copy(update={"workload": (*changed, *instance.workload[len(said) :])})
 
 
-def by_enumeration(instance: Instance, kind: str) -> tuple[float, bool]:
+def by_enumeration(instance: Instance) -> tuple[float, bool]:
     """The least objective inside domains where that is left open, else anywhere; and which of the two it is."""
-    enumerated = oracle.enumerated if kind == "shared" else partition_oracle.enumerated
     inside = enumerated(with_tp(instance, across=False))
     if math.isfinite(inside) or all(one.allow_tp_across is not None for one in instance.workload):
         return inside, False
     return enumerated(with_tp(instance, across=True)), True
 
 
-def answered(instance: Instance, kind: str) -> str:
+def answered(instance: Instance) -> str:
     """Where the TP groups of the answer lie, which is that of enumeration, says so, and is accepted."""
-    expected, across = by_enumeration(instance, kind)
+    expected, across = by_enumeration(instance)
     plan = coopt.solve(instance)
     value = math.inf if plan.objective.value is None else plan.objective.value
     assert value == (expected if math.isinf(expected) else pytest.approx(expected, rel=1e-9))
@@ -77,28 +79,20 @@ def answered(instance: Instance, kind: str) -> str:
     return "across" if crosses and across else "none" if plan.cost is None else "inside"
 
 
-def test_one_network_is_that_of_enumeration() -> None:
+@pytest.mark.parametrize(
+    ("questions", "campaign", "kinds"),
+    [(instances(), 60, ("across", "inside", "none")), (partitions(), 30, ("inside",))],
+)
+def test_answers_are_those_of_enumeration(questions: Any, campaign: int, kinds: tuple[str, ...]) -> None:
     seen: Counter[str] = Counter()
 
-    @settings(slow, max_examples=example_count(60))
-    @given(wide(oracle.instances()))
+    @settings(slow, max_examples=example_count(campaign))
+    @given(wide(questions))
     def each(instance: Instance) -> None:
-        seen[answered(instance, "shared")] += 1
+        seen[answered(instance)] += 1
 
     each()
-    assert min(seen[kind] for kind in ("across", "inside", "none")) > 0, seen
-
-
-def test_islands_are_those_of_enumeration() -> None:
-    seen: Counter[str] = Counter()
-
-    @settings(slow, max_examples=example_count(30))
-    @given(wide(partition_oracle.partitions()))
-    def each(instance: Instance) -> None:
-        seen[answered(instance, "partition")] += 1
-
-    each()
-    assert seen["inside"] > 0, seen
+    assert min(seen[kind] for kind in kinds) > 0, seen
 
 
 def hard() -> tuple[Instance, Plan]:

@@ -21,7 +21,8 @@ from coopt.solving.fronts.tracing import evenly
 from tests.conftest import example_count
 from tests.solving.fronts.test_sweep import EVERY, as_plan, pairs
 from tests.solving.interrupted import least_s, networks, promised
-from tests.solving.test_days import days, interrupted
+from tests.solving.questions import interrupted
+from tests.solving.test_days import days
 
 
 def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:

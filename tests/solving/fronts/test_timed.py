@@ -23,7 +23,8 @@ from tests.availability.test_outages import RATES
 from tests.conftest import accepted, ask, example_count, value_of
 from tests.explain.changed import only, without
 from tests.solving.oracle import FEW_TIMED, every_design, fastest_s, instances
-from tests.solving.test_days import days, interrupted
+from tests.solving.questions import interrupted
+from tests.solving.test_days import days
 
 KINDS = ("time", "usd_per_token", "carbon")
 TOKENS = 1e12

@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.flows import Groups
 from coopt.columns.grid import Context, DomainSet, context_left, divisors
 from coopt.columns.loads import crossings
-from coopt.instance.couplings import Robust
-from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
@@ -30,9 +26,7 @@ from coopt.verifier.couplings.losses import job_family, reach_of_job
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.spans import other_ways
 from coopt.verifier.training.placing import Placement
-from tests.conftest import accepted, ask, example_count, switch, value
-from tests.solving.oracle import instances
-from tests.solving.robust_oracle import wishes
+from tests.conftest import accepted, ask, switch
 from tests.verifier.test_mutations import survivors
 
 SIXTEEN = {"cluster__gpus": 128, "workload__0__global_batch": 128, "workload__0__max_iteration_time_s": 0.1075} | {
@@ -151,28 +145,6 @@ def test_the_report_says_how_training_goes_on() -> None:
     )
     assert "at list prices" not in text, "there are no others"
     assert "w: 96 GPUs, 8 in each of 12 domains, TP 4, PP 3, DP 8, 0.1113 s of 0.1129 s" in text
-
-
-@settings(max_examples=example_count(8))
-@given(base=instances(), robust=wishes(), part=st.sampled_from(["nic", "leaf", "plane", "domain"]))
-def test_cost_never_falls_when_a_loss_is_added(base: Instance, robust: Robust, part: Any) -> None:
-    fewer = robust.model_copy(update={"aim": "worst-case"})
-    more = fewer.model_copy(update={"survive": tuple(dict.fromkeys((*fewer.survive, part)))})
-    assert least_cost(base, fewer) <= least_cost(base, more)
-
-
-@settings(max_examples=example_count(8))
-@given(base=instances(), robust=wishes(), factor=st.sampled_from([1.1, 1.5, 3.0]))
-def test_cost_never_rises_when_more_time_is_allowed(base: Instance, robust: Robust, factor: float) -> None:
-    tight = robust.model_copy(update={"aim": "worst-case", "survive": ("domain", "nic")})
-    longer = {part: slower * factor for part, slower in tight.slower.of_part.items()}
-    loose = tight.model_copy(update={"slower": tight.slower.model_copy(update=longer)})
-    assert least_cost(base, loose) <= least_cost(base, tight)
-
-
-def least_cost(base: Instance, robust: Robust) -> float:
-    """The least cost at the worst prices; infinite where nothing stands the losses."""
-    return value(base.model_copy(update={"robust": robust}))
 
 
 @pytest.mark.parametrize("fabric", ["rail-only", "clos"])

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import coopt
@@ -30,10 +29,10 @@ from coopt.report.words import rendered
 from coopt.solving.arrays import placement_of
 from coopt.solving.evaluate import pinned
 from tests.changes import NOTHING_BUILT
-from tests.conftest import accepted, ask, example_count, switch, value_of
+from tests.conftest import accepted, ask, example_count, question, small_model, switch
+from tests.solving.fleet_oracle import KINDS, enumerated
+from tests.solving.fleets import wishes
 from tests.solving.oracle import instances
-from tests.solving.own_ends import twin_ported
-from tests.solving.robust_oracle import enumerated, wishes
 from tests.verifier.test_mutations import survivors
 
 SMALL: dict[str, Any] = {
@@ -42,47 +41,6 @@ SMALL: dict[str, Any] = {
     "network__hb_domains": "hgx-h100-8",
     "network__fabrics": "rail-only",
 }
-
-
-@settings(max_examples=example_count(25))
-@given(base=instances(), robust=wishes())
-def test_the_optimum_is_that_of_enumeration(base: Instance, robust: Robust) -> None:
-    instance = base.model_copy(update={"robust": robust})
-    plan, expected = accepted(instance), enumerated(instance)
-    assert plan.status == ("optimal" if math.isfinite(expected) else "infeasible")
-    if plan.status == "optimal":
-        scale = max(1.0, plan.cost.of(instance.objective.minimize) if plan.cost else 0.0)
-        assert plan.objective.value == pytest.approx(expected, rel=1e-12, abs=1e-9 * scale)
-    else:
-        assert plan.explanation
-
-
-@st.composite
-def small_leaves(draw: st.DrawFn) -> Instance:
-    """A few GPUs on two tiers, with leaves of one product below spines of another wherever that is cheaper."""
-    boxes = [switch(ports, draw(st.integers(1, usd))) for ports, usd in ((4, 400), (8, 4000))]
-    changes = {"cluster__gpus": draw(st.sampled_from([8, 12])), "workload__0__global_batch": 24}
-    domain = {"name": "hb2", "size": 2, "gbyte_s": 450, "usd_per_gpu": 1, "w_per_gpu": 1}
-    changes |= {"network__hb_domains": domain, "network__nics_per_gpu": 2, "network__switches": boxes}
-    changes |= {"network__fabrics": "clos", "network__tier_switches": "any", "network__oversubscription": 1.0}
-    changes |= {"workload__0__max_iteration_time_s": draw(st.sampled_from([0.5, 5.0]))}
-    return ask(**changes).model_copy(update={"robust": draw(wishes())})
-
-
-@settings(max_examples=example_count(15))
-@given(small_leaves())
-def test_products_by_tier_in_doubt_cost_what_enumeration_finds(instance: Instance) -> None:
-    plan, expected = accepted(instance), enumerated(instance)
-    assert value_of(plan) == pytest.approx(expected, rel=1e-9)
-
-
-@settings(max_examples=example_count(20, usual=2))
-@given(twin_ported(), wishes())
-def test_ends_of_their_own_in_doubt_and_after_losses_cost_what_enumeration_finds(base: Instance, wish: Robust) -> None:
-    network = base.network.model_copy(update={"link_ends": "any"})
-    instance = base.model_copy(update={"network": network, "robust": wish})
-    plan, expected = accepted(instance), enumerated(instance)
-    assert value_of(plan) == pytest.approx(expected, rel=1e-9)
 
 
 def test_price_intervals_leave_the_rest_alone_at_one() -> None:
@@ -341,3 +299,40 @@ def test_a_domain_that_a_plan_stands_is_lost_by_the_job_that_the_plan_names() ->
     (run,) = survived.workloads
     assert f"Without an HB domain, w: {run.gpus} GPUs" in text
     assert "Training waits for a GPU" not in text
+
+
+def test_what_is_cheapest_at_low_prices_and_over_the_budget_at_the_listed_ones_hides_no_other() -> None:
+    """A large domain with six idle GPUs costs least where these cost $400; the budget leaves the small ones."""
+    table = question(
+        cluster={"gpu": {"extends": "h100-sxm", "usd": 2000.0}, "gpus": 16},
+        workload=[
+            {
+                "name": "w",
+                "model": small_model(),
+                "global_batch": 48,
+                "gpus": [2],
+                "mapping": {"micro_batch": 1, "cp": 1, "recompute": "none"},
+                "max_iteration_time_s": 10.0,
+            }
+        ],
+        network={
+            "hb_domains": [
+                {"name": "large", "size": 8, "gbyte_s": 450.0, "usd_per_gpu": 0.0, "w_per_gpu": 30.0},
+                {"name": "small", "size": 1, "gbyte_s": 450.0, "usd_per_gpu": 400.0, "w_per_gpu": 0.0},
+            ],
+            "fabrics": "rail-only",
+            "nics": {"name": "n", "gbit_s": 400.0, "usd": 500.0, "w": 5.0},
+            "switches": {"name": "s", "radix": 4, "port_gbit_s": 400.0, "usd": 2000.0, "w": 20.0},
+            "optics": {"name": "o", "gbit_s": 400.0, "reach_m": 500.0, "usd": 100.0, "w": 12.0},
+            "oversubscription": 2.0,
+        },
+        objective={"minimize": "capex", "include": [*KINDS]},
+        limits={"capex_usd": 15_500},
+        sharing={"mode": "partition"},
+        robust={"prices": {"gpu": [0.2, 1.1]}, "aim": "regret"},
+    )
+    plan = accepted(Instance.model_validate(table))
+    assert (plan.status, plan.objective.value) == ("optimal", 0.0)
+    (part,) = plan.parts
+    assert part.design is not None
+    assert part.design.hb_domain.name == "small"

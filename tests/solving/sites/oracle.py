@@ -23,7 +23,7 @@ from coopt.network.space import families
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 from tests.solving.oracle import every_mapping
-from tests.solving.own_ends import modules, switch_of_cages
+from tests.solving.questions import modules, switch_of_cages
 
 BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # fp32 gradients of tests' small model
 
@@ -108,7 +108,19 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
 
 
 def enumerated(instance: Instance) -> float:
-    """The least objective over every ring, division of shares, network, mapping and number of channels."""
+    """The least objective over every ring, division of shares, network, mapping and number of channels.
+
+    With labour and support it is that of electricity at a price divided by what a purchase takes, times as much.
+    """
+    terms = instance.objective
+    if terms.labour_share or terms.support_share:
+        owned = 1 + terms.labour_share + terms.years * terms.support_share
+        bare = terms.model_copy(
+            update={"labour_share": 0.0, "support_share": 0.0, "usd_per_kwh": terms.usd_per_kwh / owned}
+        )
+        prices = [(site, (site.usd_per_kwh or 0.0) / owned) for site in instance.site]
+        cheaper = tuple(site.model_copy(update={"usd_per_kwh": usd}) for site, usd in prices)
+        return owned * enumerated(instance.model_copy(update={"objective": bare, "site": cheaper}))
     return min((_of_ring(instance, ring) for ring in _rings(instance)), default=math.inf)
 
 

@@ -22,32 +22,9 @@ from coopt.solving.sites.answer import search_rings
 from coopt.solving.sites.arrays import least_with, promising, ring_problems
 from coopt.solving.sites.options import networks, offers
 from tests.changes import with_couplings
-from tests.conftest import accepted, example_count, question, switch
-from tests.solving.sites.oracle import enumerated, instances
+from tests.conftest import example_count, question, switch
+from tests.solving.sites.oracle import instances
 from tests.verifier.test_mutations import survivors
-
-
-@settings(max_examples=example_count(60))
-@given(instance=instances())
-def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
-    costs_what_enumeration_finds(instance)
-
-
-@settings(max_examples=example_count(30, usual=2))
-@given(instance=instances(own_ends=True))
-def test_sites_whose_links_have_ends_of_their_own_cost_what_enumeration_finds(instance: Instance) -> None:
-    costs_what_enumeration_finds(instance)
-
-
-def costs_what_enumeration_finds(instance: Instance) -> None:
-    """Solve, verify, enumerate and compare."""
-    plan, expected = accepted(instance), enumerated(instance)
-    assert plan.status == ("optimal" if math.isfinite(expected) else "infeasible")
-    if plan.status == "optimal":
-        assert plan.objective.value == pytest.approx(expected, rel=1e-12, abs=1e-6)
-        assert plan.objective.gap == pytest.approx(0.0, abs=1e-9)
-    else:
-        assert plan.explanation
 
 
 @settings(max_examples=example_count(40))
