@@ -104,6 +104,8 @@ def check_place(output: str, *others: str) -> None:
         When `output` is a folder or a device, one of the others, or lies in a folder that cannot be
         written to.
     """
+    if output == "-":
+        raise InstanceError("-: the answer goes to standard output, needs the name of a file")
     file = Path(output)
     try:
         if file.is_dir():

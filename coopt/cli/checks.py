@@ -118,6 +118,7 @@ def prove(
     from coopt.plan.store import proof_json
     from coopt.solving.proofs.search import prove
 
+    output = None if output == "-" else output
     if output is not None:
         check_place(output, instance, plan)
     text = proof_json(

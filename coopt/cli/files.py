@@ -163,6 +163,8 @@ def export(
     for key in used_options:
         if key not in form.options:
             raise click.UsageError(f"--{key}: is no option of {name}.")
+    if output == "-" and not form.binary:
+        output = None
     if output is None and form.binary:
         raise click.UsageError(f"--format {name}: is no text, needs -o FILE.")
     if output is not None:

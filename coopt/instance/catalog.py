@@ -373,6 +373,8 @@ MOST_FAULTS = 100
 WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
+CALLED_HERE = dict.fromkeys(("fat-tree", "fattree", "leaf-spine", "spine-leaf"), "'clos'")
+"""Terms of the field for a word of ours, which is named alone where it is one of those allowed."""
 LISTED_AS = {"generations": "gpu", "batches": "global_batch"}
 """Keys that keep a list, by those that it is written as; the first of the list is there twice."""
 LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
@@ -423,8 +425,9 @@ def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
     """For a value with alternative types, keep only the errors of the type that it has.
 
     An unknown word may have been meant as a number too. A list is not reported as too short if its
-    entries are refused.
+    entries are refused. Of a term of the field only the word for it here is left.
     """
+    renamed = {key_path(item["loc"]) for item in items if _is_called_here(item)}
     places = [
         (key_path(item["loc"]), item["type"])
         for item in items
@@ -435,9 +438,17 @@ def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
         place, kind = key_path(item["loc"]), item["type"]
         entries = any(path.startswith(f"{place}[") for path, _ in places)
         within = any(path == place and fault != "literal_error" for path, fault in places)
-        return (entries and kind == "too_short") or (kind.endswith("_type") and (entries or within))
+        elsewhere = place in renamed and not _is_called_here(item)
+        is_short, is_typed = kind == "too_short", kind.endswith("_type")
+        return elsewhere or (entries and is_short) or (is_typed and (entries or within))
 
     return [item for item in items if not superseded(item)]
+
+
+def _is_called_here(item: Mapping[str, Any]) -> bool:
+    """Whether the value of an error is a term of the field for a word that is allowed there."""
+    is_word = item["type"] == "literal_error" and isinstance(item["input"], str)
+    return is_word and CALLED_HERE.get(item["input"], "\0") in item["ctx"]["expected"]
 
 
 def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
@@ -463,8 +474,11 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
 def _need(item: Mapping[str, Any]) -> str:
     """Return the requirement that a value violates, in words."""
     kind, context = item["type"], item.get("ctx", {})
-    if kind == "literal_error" and " or " not in context["expected"]:
-        return f"needs {context['expected']}"
+    if kind == "literal_error":
+        if _is_called_here(item):
+            return f"needs {CALLED_HERE[item['input']]}"
+        if " or " not in context["expected"]:
+            return f"needs {context['expected']}"
     if kind == "model_type" and context["class_name"] in CATALOGED:
         return "needs a catalog name or a table"
     need = NEEDS.get(kind)

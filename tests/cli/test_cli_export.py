@@ -45,6 +45,7 @@ def test_every_format_is_written_to_a_file_and_to_stdout(coopt, planned, tmp_pat
         assert (again.exit_code, again.stdout, "needs -o FILE" in again.stderr) == (2, "", True)
     else:
         assert (again.stdout, again.stderr) == (file.read_text("utf-8"), "")
+        assert coopt("export", *planned, "--format", name, "-o", "-").stdout == again.stdout
 
 
 @pytest.mark.parametrize("name", ["megatron", "ranks", "routes"])

@@ -40,6 +40,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "empty-list": ("gpus = 64", "gpus = []", "cluster.gpus = []: needs at least 1 entry"),
     "empty-fabrics": ('["rail-only", "clos"]', "[]", "network.fabrics = []: needs at least 1 entry"),
     "fabric": ('["rail-only", "clos"]', '"torus"', "network.fabrics[0] = 'torus': needs one of 'rail-only'"),
+    "fat tree": ('["rail-only", "clos"]', '"fat-tree"', "network.fabrics[0] = 'fat-tree': needs 'clos'"),
     "negative-rate": (
         '"cx7-400g"',
         '{ name = "x", gbit_s = -4, usd = 1, w = 1 }',
