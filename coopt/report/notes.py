@@ -425,7 +425,9 @@ def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterat
         reason = "; workload.allow_tp_across = false keeps them inside one."
         if none_inside:
             bounds = "the bound" if len(workloads) == 1 else "the bounds"
-            reason = f" because no mapping that keeps them inside one meets {bounds}."
+            met = any(run.bounded for run in workloads)
+            does = f"meets {bounds}" if met else "divides GPUs and batch and fits into memory"
+            reason = f" because no mapping that {does} keeps them inside one."
         yield f"TP groups{of} extend over several HB domains{reason}"
 
 

@@ -22,7 +22,7 @@ from tests.solving.fleets import partitions
 from tests.solving.oracle import instances
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-SAID = "because no mapping that keeps them inside one meets the bound"
+SAID = "because no mapping that meets the bound keeps them inside one"
 HARD = {
     "workload__0__mapping": {"tp": 16, "pp": 1, "micro_batch": [1], "zero": [0], "recompute": ["none"]},
     "network__hb_domains": "hgx-h100-8",
@@ -110,6 +110,16 @@ def test_a_plan_says_that_nothing_inside_will_do() -> None:
     assert (same.tp_across, same.objective.value) == (False, plan.objective.value)
     assert SAID not in " ".join(rendered(plan_screen(allowed, same)).split())
     assert coopt.solve(left_open(instance, [False])).status == "infeasible"
+
+
+def test_without_a_bound_none_is_the_reason() -> None:
+    asked = ask(**HARD, workload__0__max_iteration_time_s=None, objective={"minimize": "time"})
+    instance = left_open(asked, [None])
+    plan = coopt.solve(instance)
+    shown = " ".join(rendered(plan_screen(instance, plan)).split())
+    assert plan.tp_across
+    assert "extend over several HB domains because" in shown
+    assert "bound" not in shown.partition("extend over several HB domains")[2].partition(".")[0]
 
 
 def test_what_is_said_of_tp_is_checked() -> None:
