@@ -7,6 +7,7 @@ The latter follows from its decisions, without a claim of proof.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from coopt.instance.base import InstanceError
@@ -37,10 +38,11 @@ from coopt.verifier.checks.claims import (
     check_question,
     check_status,
     chooses_islands,
+    grows_alone,
     none_feasible,
 )
-from coopt.verifier.checks.verdict import Check, Ledger, Value, Verdict
-from coopt.verifier.couplings.growth import check_phased_bound, grows_alone
+from coopt.verifier.checks.verdict import Check, Ledger, UnsoundError, Value, Verdict
+from coopt.verifier.couplings.growth import check_phased_bound
 from coopt.verifier.couplings.outlooks import value_and_objective
 from coopt.verifier.couplings.prices import CAPS, check_limits
 from coopt.verifier.couplings.ring import check_sites
@@ -303,20 +305,21 @@ def check_contents(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         check_rivals(ledger, instance, plan, plan.rivals)
     if plan.cost is None or not plan.parts:
         return
-    if instance.asks("ring"):
-        check_sites(ledger, instance, plan)
-    elif plan.parts[0].links is not None:
-        check_links(ledger, instance, plan, plan.parts[0].links)
-    else:
-        check_fleet(ledger, instance, plan)
+    with suppress(UnsoundError):
+        if instance.asks("ring"):
+            check_sites(ledger, instance, plan)
+        elif plan.parts[0].links is not None:
+            check_links(ledger, instance, plan, plan.parts[0].links)
+        else:
+            check_fleet(ledger, instance, plan)
+    ledger.turn_to()
 
 
 def check_links(ledger: Ledger, instance: Instance, plan: Plan, links: DirectLinks) -> None:
     """Check a cluster on direct links, its limits and its value."""
     sums = check_direct(ledger, instance, plan, links)
-    if sums is not None:
-        check_limits(ledger, instance, sums, links.racks)
-        check_objective(ledger, plan, sums)
+    check_limits(ledger, instance, sums, links.racks)
+    check_objective(ledger, plan, sums)
 
 
 def check_claim(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -460,13 +463,12 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
     claim = plan.chosen
     if claim == Chosen() and plan.cost is None:
         claim = choices[0]
-    fault = f"The instance leaves no choice of {claim.text or 'nothing'} open."
     if ledger.holds(
         "chosen",
         claim in choices,
         claim.text,
         tuple(candidate.text for candidate in choices),
-        fault,
+        f"The instance leaves no choice of {claim.text or 'nothing'} open.",
     ):
         for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
             yield _of_choice(instance, choice)

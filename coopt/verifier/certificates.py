@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Self
 
 from coopt.instance.base import InstanceError, both
-from coopt.instance.schema import Instance, ObjectiveKind, instance_of, require_billed
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance, instance_of, require_billed
 from coopt.instance.variants import with_tp
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan, Proof
@@ -34,23 +35,22 @@ from coopt.plan.store import (
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
-from coopt.verifier.checks.claims import asked_kind, chooses_islands, none_feasible
+from coopt.verifier.checks.claims import asked_kind, chooses_islands, grows_alone, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
-from coopt.verifier.couplings.growth import grows_alone, growths_of, least_growth_below
+from coopt.verifier.couplings.growth import growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.parts.bills import (
     bill,
     decimal,
     exact_worth,
-    levels,
 )
 from coopt.verifier.parts.enumeration import (
-    DesignChain,
     FoundDesign,
     cheapest_design,
     no_condition,
 )
+from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.proofs.cases import JUST_ABOVE, prove_cases, prove_without_multipliers
 
 
@@ -282,7 +282,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
             )
     question = certain_question(instance)
 
-    def regret(row: DesignChain, up: int) -> Fraction:
+    def regret(row: GrowthStage, up: int) -> Fraction:
         values = (
             exact_value(question, row, up, kind, factors) - decimal(best_value)
             for factors, best_value in turns
@@ -342,11 +342,11 @@ def _least_interrupted(
 
 def exact_value(
     instance: Instance,
-    row: DesignChain,
+    row: GrowthStage,
     up: int,
     kind: ObjectiveKind,
     factors: Mapping[str, float] | None = None,
 ) -> Fraction:
     """What a design is worth, with prices, their factors, watts and terms as they are written."""
-    lines = bill(instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics)
+    lines = bill(instance, row.family, row.levels(up), row.optics)
     return exact_worth(instance, lines, kind, factors)

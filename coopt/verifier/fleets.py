@@ -7,19 +7,19 @@ One network that all workloads have in turn is an island of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Plan
 from coopt.verifier.bounds.designs import check_beside, check_order
 from coopt.verifier.bounds.timed import billed, check_timed_value
-from coopt.verifier.checks.claims import check_gap, island_places
-from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.checks.claims import check_gap, grows_alone, island_places
+from coopt.verifier.checks.verdict import Ledger, UnsoundError
 from coopt.verifier.couplings.core import (
     check_core_end,
     check_cores,
@@ -36,7 +36,7 @@ from coopt.verifier.couplings.fleet import (
     standing_units,
     trained_gpus,
 )
-from coopt.verifier.couplings.growth import grows_alone, is_drawn
+from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.orders import check_orders
@@ -48,14 +48,6 @@ from coopt.verifier.couplings.prices import (
     question_of_island,
 )
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
-from coopt.verifier.couplings.stages import (
-    GrowthStage,
-    earlier_stage,
-    graph_of_stage,
-    last_stage,
-    moves_leaves,
-    standing_by,
-)
 from coopt.verifier.parts.bills import bill, bill_total
 from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
@@ -67,7 +59,13 @@ from coopt.verifier.parts.part_checks import (
     check_part,
     check_part_runs,
 )
-from coopt.verifier.parts.space import links_needed
+from coopt.verifier.parts.stages import (
+    GrowthStage,
+    graph_of_stage,
+    grown_from,
+    last_stage,
+    standing_by,
+)
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
 from coopt.verifier.simulation.interruptions import check_promises
 
@@ -81,7 +79,9 @@ class CheckedIsland(NamedTuple):
 
 def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check parts and couplings, what planning phase by phase ends in, and runners-up."""
-    last_parts = _check_built(ledger, instance, plan)
+    last_parts = list[CountedPart]()
+    with suppress(UnsoundError):
+        last_parts += _check_built(ledger, instance, plan)
     if grows_alone(instance, plan.objective.kind):
         check_myopic(ledger, instance, plan)
     if instance.beyond_one_network:
@@ -91,7 +91,8 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     for rank, alternative in enumerate(plan.alternatives, start=1):
         claim, beside = as_plan(plan, alternative), Ledger()
         check_gap(beside, claim)
-        last_parts += _check_built(beside, instance, claim)
+        with suppress(UnsoundError):
+            last_parts += _check_built(beside, instance, claim)
         ledger.turn_to(f"Runner-up {rank}", aside=True)
         ledger.take(beside.checks)
     ledger.turn_to()
@@ -112,24 +113,22 @@ def as_plan(plan: Plan, alternative: Alternative) -> Plan:
 
 
 def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[CountedPart]:
-    """Check parts and couplings; the networks of the last phase, none where one cannot be built."""
+    """Check parts and couplings; the networks of the last phase."""
     assert plan.cost is not None
     fleet = fleet_of(instance, plan)
     checked = _check_islands(ledger, fleet, plan)
-    if checked is None:
-        return []
     islands, last_parts = [one.island for one in checked], [one.last_part for one in checked]
+    check_survival(ledger, fleet, plan, islands)
     if fleet.question.sharing.core is not None:
         joints = core_joints(fleet, islands)
         places = {(fleet.year(t), site): joints[t, site] for t, site in joints}
         check_cores(ledger, fleet.question, plan, places)
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
-    if sums is not None:
-        _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
-        if plan.objective.kind == fleet.kind:
-            check_fleet_value(ledger, instance, plan, fleet, islands, sums)
-        else:
-            check_timed_value(ledger, instance, plan, last_parts[0], sums)
+    _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
+    if plan.objective.kind == fleet.kind:
+        check_fleet_value(ledger, instance, plan, fleet, islands, sums)
+    else:
+        check_timed_value(ledger, instance, plan, last_parts[0], sums)
     return last_parts
 
 
@@ -139,34 +138,33 @@ def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     return Fleet(question_as_built(certain_question(instance), kind, plan), kind)
 
 
-def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[CheckedIsland] | None:
-    """Check every part, island by island; None where one is so wrong that no bill can be made."""
+def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[CheckedIsland]:
+    """Check every part, island by island.
+
+    Raises
+    ------
+    UnsoundError
+        Where one is so wrong that no bill can be made.
+    """
     by_name = {part.name: part for part in plan.parts}
     places = list(island_places(fleet.question))
     if set(by_name) != {name for _, _, name in places} or len(by_name) != len(plan.parts):
-        return None
+        raise UnsoundError
     years = [fleet.year(t) for t in fleet.phases]
     checked = []
     for island in fleet.islands:
-        island_parts = {
-            years.index(year): by_name[name]
-            for island_of_part, year, name in places
-            if island_of_part == island
-        }
-        checked.append(
-            _check_island(ledger, fleet, island, island_parts, core_end_of(plan, island))
-        )
+        parts = {years.index(year): by_name[name] for of, year, name in places if of == island}
+        with suppress(UnsoundError):
+            checked.append(_check_island(ledger, fleet, island, parts, core_end_of(plan, island)))
         ledger.turn_to()
-    sound_islands = [checked_island for checked_island in checked if checked_island is not None]
-    if len(sound_islands) < len(checked):
-        return None
-    check_survival(ledger, fleet, plan, [sound_island.island for sound_island in sound_islands])
-    return sound_islands
+    if len(checked) < len(fleet.islands):
+        raise UnsoundError
+    return checked
 
 
 def _check_island(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
-) -> CheckedIsland | None:
+) -> CheckedIsland:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how
     it may grow.
     """
@@ -174,24 +172,23 @@ def _check_island(
     claimed_sites = tuple({part.site for part in parts.values()})
     years = tuple(part.phase for part in parts.values())
     fine = len(claimed_sites) == 1 and claimed_sites[0] in (sites_by_name or (None,))
-    fine = fine and years == tuple(fleet.year(t) for t in parts)
     ledger.turn_to("" if fleet.is_one_part else f"Island of {name!r}")
-    needs = "one site of the instance where there are sites, and its phases"
-    fault = f"It stands at {claimed_sites} in {years}, needs {needs}."
-    if not ledger.holds("place", fine, tuple(map(str, claimed_sites)), tuple(sites_by_name), fault):
-        return None
+    ledger.require(
+        "place",
+        fine and years == tuple(fleet.year(t) for t in parts),
+        tuple(map(str, claimed_sites)),
+        tuple(sites_by_name),
+        f"It stands at {claimed_sites} in {years}, needs one site of the instance where there are"
+        " sites, and its phases.",
+    )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.
     end = _check_end(ledger, fleet, name, parts, core_end)
-    stages = None if end is None else _check_growth(ledger, fleet, name, parts, end)
-    if end is None or stages is None:
-        return None
+    stages = _check_growth(ledger, fleet, name, parts, end)
     phases: list[StandingIsland | None] = [None] * len(fleet.phases)
     for t, part in parts.items():
         _turn_to(ledger, fleet, part)
         phases[t] = _check_standing(ledger, fleet, site, t, (name, part), *stages[t])
-    if any(phases[t] is None for t in parts):
-        return None
     return CheckedIsland(FleetIsland(name, site, tuple(phases)), end.part)
 
 
@@ -210,41 +207,28 @@ class End(NamedTuple):
 
 def _check_end(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
-) -> End | None:
+) -> End:
     """Check design, network and training of the last phase in which an island trains."""
     t = fleet.training_phases(name)[-1]
-    part, workloads = parts[t], fleet.workloads_in(t, name)
-    _turn_to(ledger, fleet, part)
-    if part.design is None or not _check_size(ledger, fleet, t, workloads, part.design.gpus):
-        return None
-    question = question_of_island(fleet.question, workloads, part.design.gpus)
-    family = check_design(ledger, question, part.design)
-    end_and_family = (
-        None
-        if family is None
-        else check_core_end(ledger, fleet.question, fleet.kind, family, core_end)
-    )
-    pairs = match_workloads(ledger, question.workload, part.workloads)
-    if end_and_family is None:
-        return None
-    optic_below, family = end_and_family
-    counted_part = check_part(ledger, question, family, part.design, pairs, fleet.kind)
-    if counted_part is None or counted_part.optics is None:
-        return None
-    check_part_runs(ledger, counted_part, question.cluster.gpu, availability=question.availability)
+    _turn_to(ledger, fleet, parts[t])
+    workloads, design = fleet.workloads_in(t, name), _sized_design(ledger, fleet, t, name, parts[t])
+    question = question_of_island(fleet.question, workloads, design.gpus)
+    domains = check_design(ledger, question, design)
+    optic_below, family = check_core_end(ledger, fleet.question, fleet.kind, domains, core_end)
+    pairs = match_workloads(ledger, question.workload, parts[t].workloads)
+    part = check_part(ledger, question, family, design, pairs, fleet.kind)
+    check_part_runs(ledger, part, question.cluster.gpu, availability=question.availability)
     if question.availability is not None:
-        check_promises(ledger, question.availability, counted_part, question.cluster.gpu)
-    return End(t, _last_network(fleet, counted_part, optic_below), counted_part)
+        check_promises(ledger, question.availability, part, question.cluster.gpu)
+    return End(t, _last_network(fleet, part, optic_below), part)
 
 
 def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthStage:
     """The network of a part as the end of growth."""
     family, ports = part.family, part.ports
     uplinks: tuple[int, ...] = (ports.up,) if ports.tiers > 1 else (0,)
-    assert part.optics is not None
     if ports.tiers > 1 and len(fleet.phases) > 1:
-        assert family.gear is not None
-        carried = tuple(map(family.gear.carried, part.optics))
+        carried = tuple(map(family.network.carried, part.optics))
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
         # Whole bundles or modules above leaves do not rise with every uplink: only those of the
         # plan count.
@@ -254,21 +238,27 @@ def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> Gr
     return last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
 
 
-def _check_size(
-    ledger: Ledger, fleet: Fleet, t: int, workloads: Sequence[Workload], gpus: int
-) -> bool:
-    gpus_there = fleet.gpus(t)
+def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -> Design:
+    """The design of a part that trains, of a size that its phase allows."""
+    if part.design is None:
+        raise UnsoundError
+    gpus, gpus_there = part.design.gpus, fleet.gpus(t)
     in_turn = fleet.question.sharing.mode == "time"
-    sizes = fleet.questions[t].cluster.gpus if in_turn else workloads[0].gpus
-    fits = 1 <= gpus <= gpus_there and (sizes is None or gpus in sizes)
+    sizes = fleet.questions[t].cluster.gpus if in_turn else fleet.workloads_in(t, name)[0].gpus
     sizes_text = f"1 to {gpus_there}" if sizes is None else ", ".join(map(str, sizes))
-    fault = f"It trains on {gpus} GPUs, sizes allowed are {sizes_text}."
-    return ledger.holds("island-size", fits, gpus, sizes_text, fault)
+    ledger.require(
+        "island-size",
+        1 <= gpus <= gpus_there and (sizes is None or gpus in sizes),
+        gpus,
+        sizes_text,
+        f"It trains on {gpus} GPUs, sizes allowed are {sizes_text}.",
+    )
+    return part.design
 
 
 def _check_growth(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], end: End
-) -> dict[int, tuple[GrowthStage, int]] | None:
+) -> dict[int, tuple[GrowthStage, int]]:
     """Check that one network of docs/phased.md stands in every phase as its part says; stage and
     uplinks of each.
     """
@@ -278,52 +268,35 @@ def _check_growth(
     previous: Part | None = None
     for t, part in parts.items():
         _turn_to(ledger, fleet, part)
-        previous_stage = stages[t - 1] if previous else None
-        trains = fleet.workloads_in(t, name)
+        stage_and_uplinks = before = stages[t - 1] if previous else None
         # What stands stays in a phase in which its workload does not train.
-        if not trains:
-            assert previous is not None
-            stage_and_uplinks, is_grown = previous_stage, part.design == previous.design
+        if fleet.workloads_in(t, name):
+            design = _sized_design(ledger, fleet, t, name, part)
+            stage_and_uplinks = _stage_of(fleet, end, t, design)
+            is_grown = stage_and_uplinks is not None and _grows(before, stage_and_uplinks)
+            is_grown = is_grown and _same_gear(design, parts[end.phase].design)
         else:
-            if part.design is None or not _check_size(ledger, fleet, t, trains, part.design.gpus):
-                return None
-            counts = [phase_part.design.gpus for phase_part in parts.values() if phase_part.design]
-            stage_and_uplinks = _stage_of(fleet, end, t, part.design, counts)
-            is_grown = stage_and_uplinks is not None and _grows(previous_stage, stage_and_uplinks)
-            is_grown = is_grown and _same_gear(part.design, parts[end.phase].design)
-        fault = (
-            "No network of docs/phased.md that grows to the one of the last phase stands here as"
-            " the plan says."
+            is_grown = previous is not None and part.design == previous.design
+        ledger.require(
+            "growth",
+            is_grown,
+            part.name,
+            "one network that grows",
+            "No network of docs/phased.md that grows to the one of the last phase stands"
+            " here as the plan says.",
         )
-        holds = ledger.holds("growth", is_grown, part.name, "one network that grows", fault)
-        if not holds or stage_and_uplinks is None:
-            return None
+        assert stage_and_uplinks is not None
         stages[t], previous = stage_and_uplinks, part
     return stages
 
 
-def _stage_of(
-    fleet: Fleet, end: End, t: int, design: Design, counts: Sequence[int]
-) -> tuple[GrowthStage, int] | None:
+def _stage_of(fleet: Fleet, end: End, t: int, design: Design) -> tuple[GrowthStage, int] | None:
     """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is
     not.
     """
-    last_network = end.stage
-    if t == end.phase:
-        stage = last_network
-    else:
-        if design.gpus > last_network.family.gpus or design.gpus % last_network.family.active:
-            return None
-        if moves_leaves(last_network, counts):
-            return None
-        # As many links into the core start from each leaf as in the end; with fewer leaves they may
-        # be too few.
-        links = links_needed(fleet.question, design.gpus)
-        stage = earlier_stage(
-            last_network, design.gpus, fleet.question.network.largest_ratio, links
-        )
-        if links > stage.core_links:
-            return None
+    stage = end.stage if t == end.phase else grown_from(fleet.question, end.stage, design.gpus)
+    if stage is None:
+        return None
     stage = standing_by(stage, design.spare_domains)
     tiers = design.fabric.tier
     uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
@@ -366,24 +339,20 @@ def _check_standing(
     named_part: tuple[str, Part],
     stage: GrowthStage,
     uplinks: int,
-) -> StandingIsland | None:
+) -> StandingIsland:
     """Check bill and training of a part, by its island, whose network is sound."""
     name, part = named_part
     assert part.design is not None
     _check_training(ledger, fleet, t, name, part, stage, uplinks)
-    nic = joining_nic(ledger, fleet.question, part.design)
-    if nic is None:
-        return None
-    joint = fleet.joint(stage, nic)
-    core_lines = (
-        []
-        if joint is None
-        else [line for line in joint.lines() if line.kind in fleet.question.objective.include]
-    )
-    lines = [*bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics), *core_lines]
-    terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
-    sums = bill_total(lines, terms)
-    check_bill(ledger, lines, sums, part.cost)
+    joint = fleet.joint(stage, joining_nic(ledger, fleet.question, part.design))
+    # the bill of a network that is bought alone and at once is that of the plan
+    if not fleet.is_bought_whole:
+        include = fleet.question.objective.include
+        core_lines = [line for line in (joint.lines() if joint else ()) if line.kind in include]
+        network_lines = bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics)
+        lines = [*network_lines, *core_lines]
+        terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
+        check_bill(ledger, lines, bill_total(lines, terms), part.cost)
     return StandingIsland(stage, uplinks, joint)
 
 

@@ -137,10 +137,12 @@ def _check_run(
             routed[rounds.get(key, Round(*key))].append(found)
     # A line that is no path carries no flow, so that the flow it was for is missing below.
     first_lines = ", ".join(map(str, faults[:FIRST_FAULTS]))
-    fault = (
-        f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}."
+    ledger.same(
+        "route-paths",
+        0,
+        len(faults),
+        f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}.",
     )
-    ledger.same("route-paths", 0, len(faults), fault)
     expected = {
         step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()
     }
@@ -153,8 +155,12 @@ def _check_run(
             unlike += sum(((counts[0] - counts[1]) + (counts[1] - counts[0])).values())
         else:
             unlike += len(set(claimed_flows) ^ set(expected.get(step, ())))
-    fault = f"{unlike} flows of {subject} have no route, or are none that it sends."
-    ledger.same("route-flows", 0, unlike, fault)
+    ledger.same(
+        "route-flows",
+        0,
+        unlike,
+        f"{unlike} flows of {subject} have no route, or are none that it sends.",
+    )
     charged = (
         charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped)
         | run.claim.routes
@@ -170,11 +176,15 @@ def _check_run(
     ]
     # Routes may be better than what the plan is charged for, and never worse.
     is_slower = any(loads[kind] > charged.get(kind, 0.0) * (1 + TOLERANCE) for kind in loads)
-    fault = (
+    ledger.holds(
+        "route-loads",
+        not is_slower,
+        texts[0],
+        texts[1],
         f"Routes of {subject} slow traffic by {', '.join(texts[1])}; it is charged"
-        f" {', '.join(texts[0])}."
+        f" {', '.join(texts[0])}.",
+        TOLERANCE,
     )
-    ledger.holds("route-loads", not is_slower, texts[0], texts[1], fault, TOLERANCE)
 
 
 def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
@@ -200,7 +210,6 @@ def _on_rails(
     network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]
 ) -> Iterator[RailFlow]:
     """What domains send each other, NIC by NIC."""
-    assert network.family.gear is not None
     nics = network.family.active_nics
     stage_nics = nics // run.place.pp_in
     for sender, receiver, stage in flows:
@@ -248,14 +257,13 @@ class _Paths:
     """Reads routes by the names of an exported network, and follows them on the graph."""
 
     def __init__(self, family: DesignFamily, ports: Ports, wiring: WiredGraph | None) -> None:
-        assert family.gear is not None
         self._family, self._ports, self._wiring = family, ports, wiring
-        self._per_gpu, self._per_plane = family.gear.per_gpu, family.rails // family.planes
-        self._gpus_per_nic = family.gear.gpus_per_nic
+        self._per_gpu, self._per_plane = family.network.per_gpu, family.rails // family.planes
+        self._gpus_per_nic = family.network.gpus_per_nic
         self._order = numbering_of(family, ports.down)
         self._planes_of_switch = planes_on_switch(family) if ports.tiers == 1 else 1
         self._group = (
-            core_count(self._order.leaves, ports, family.gear.at(3).radix)
+            core_count(self._order.leaves, ports, family.network.at(3).radix)
             if ports.tiers == 3
             else 0
         )

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from coopt.instance.hardware import Gpu
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import NETWORK
 from coopt.plan.schema import Plan

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.loads import Pattern
 from coopt.verifier.parts.network_checks import (
     GpuPlaces,
-    RankRing,
+    groups_across,
     neighbours,
     pairs_outside,
-    rank_rings,
     unconnected_pairs,
 )
 from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
@@ -19,33 +19,23 @@ PORTS = Ports(3, 8, 4, 10, 6)
 PLACE = Placement(2, 2, 1, 15, 2, 2)
 
 
-def test_rings_are_numbered_tp_first_then_dp_then_pp() -> None:
-    assert rank_rings(PLACE) == [RankRing("tp", 2, 1), RankRing("dp", 2, 2), RankRing("pp", 15, 4)]
-    assert list(neighbours(RankRing("dp", 2, 2), 8)) == [
-        (0, 2),
-        (1, 3),
-        (2, 0),
-        (3, 1),
-        (4, 6),
-        (5, 7),
-        (6, 4),
-        (7, 5),
-    ]
-    assert list(neighbours(RankRing("pp", 3, 2), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
+def across(place: Placement) -> dict[str, tuple[int, int]]:
+    """Members and stride of the groups of each kind that cross domains."""
+    return {kind: (group.members, group.stride) for kind, group in groups_across(place).items()}
+
+
+def test_groups_are_numbered_tp_first_then_dp_then_pp() -> None:
+    assert across(PLACE) == {"tp": (2, 1), "dp": (2, 2), "pp": (15, 4)}
+    pairs = [(0, 2), (1, 3), (2, 0), (3, 1), (4, 6), (5, 7), (6, 4), (7, 5)]
+    assert list(neighbours(Pattern("ring", 2, 2), 8)) == pairs
+    assert list(neighbours(Pattern("hops", 3, 2), 6)) == [(0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)]
 
 
 def test_context_groups_lie_within_the_block_of_data_parallelism_and_expert_groups_in_one_of_their_own() -> None:
     place = Placement(2, 2, 1, 5, 1, 3, 2, 2, 4, 4, 1, 3)
-    assert rank_rings(place) == [
-        RankRing("tp", 2, 1),
-        RankRing("cp", 2, 2),
-        RankRing("dp", 6, 2),
-        RankRing("ep", 4, 1),
-        RankRing("edp", 3, 4),
-        RankRing("pp", 5, 12),
-    ]
-    split_experts = place._replace(ep_across=2)
-    assert rank_rings(split_experts)[3:5] == [RankRing("ep", 2, 2), RankRing("edp", 3, 4)]
+    own = {"tp": (2, 1), "cp": (2, 2), "dp": (6, 2), "ep": (4, 1), "edp": (3, 4), "pp": (5, 12)}
+    assert across(place) == own
+    assert across(place._replace(ep_across=2)) == own | {"ep": (2, 2)}
     assert blocks_of(place, 60) == (2, 12, 12, 4, 12, 60, 60)
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.hardware import HbDomain, Nic, Switch
-from coopt.instance.network import Discipline
-from coopt.instance.schema import FabricKind, Instance, Network
+from coopt.instance.network import Discipline, FabricKind, Network
+from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, pod_splits, split_ports
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, domain_counts, families

@@ -12,8 +12,7 @@ import pytest
 
 from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import crossings
-from coopt.instance.network import Discipline
-from coopt.instance.schema import FabricKind
+from coopt.instance.network import Discipline, FabricKind
 from coopt.network.plan_networks import design_of
 from coopt.network.schedules.textbook import two_trees
 from coopt.network.space import families as plan_families

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -21,13 +20,12 @@ from coopt.verifier.audit import verify
 from coopt.verifier.couplings.growth import (
     GrowthPath,
     Growths,
-    _StageCharge,
-    _unit_charge_usd,
+    StageCharge,
     growth_paths,
     growth_values,
     least_growth_below,
 )
-from coopt.verifier.couplings.stages import GrowthStage, design_of_stage, graph_of_stage
+from coopt.verifier.parts.stages import GrowthStage, design_of_stage, graph_of_stage
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.wiring import count_levels
 from tests.changes import with_couplings
@@ -145,17 +143,15 @@ def test_a_dearer_way_to_grow_is_no_optimum() -> None:
 
 def values_of(growths: Growths, path: GrowthPath) -> dict[tuple[int, ...], Fraction]:
     """What a network is worth with any uplinks that never fall and serve."""
-    instance, kind = growths.instance, growths.kind
-    charge = cache(partial(_unit_charge_usd, instance, kind))
-    charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
+    charges = [StageCharge(growths.fleet, stage, t) for t, stage in enumerate(path)]
     serving = [
         [up for up in stage.uplinks if Trainer(question).trains(stage.family, stage.reach(up))]
-        for question, stage in zip(growths.questions, path, strict=True)
+        for question, stage in zip(growths.fleet.questions, path, strict=True)
     ]
     return {
         uplinks: value
         for uplinks in product(*serving)
-        for value in growth_values(instance, path, [[up] for up in uplinks], charges).values()
+        for value in growth_values(growths.fleet, path, [[up] for up in uplinks], charges).values()
     }
 
 

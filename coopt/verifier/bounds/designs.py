@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
 from coopt.instance.base import counted
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (
     billed,
@@ -153,9 +154,13 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     holds = objective.bound is None or (
         bounds_given and agree(objective.bound, min([*proven, objective.value or math.inf]))
     )
-    fault = f"The bound is {objective.bound}, those of direct links and of switches are {proven}."
     ledger.holds(
-        "rivals-bound", holds, objective.bound, min(proven, default=None), fault, TOLERANCE
+        "rivals-bound",
+        holds,
+        objective.bound,
+        min(proven, default=None),
+        f"The bound is {objective.bound}, those of direct links and of switches are {proven}.",
+        TOLERANCE,
     )
     value = rivals.switched.value
     if value is not None:
@@ -164,8 +169,14 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
             instance, objective.kind, value * (1 + 2 * TOLERANCE), margin=LENIENT
         )
         exists = any(agree(float(design.value), value) for design in designs)
-        fault = f"No feasible cluster with switches costs {value:,.2f}."
-        ledger.holds("rival-value", exists, value, exists, fault, TOLERANCE)
+        ledger.holds(
+            "rival-value",
+            exists,
+            value,
+            exists,
+            f"No feasible cluster with switches costs {value:,.2f}.",
+            TOLERANCE,
+        )
 
 
 def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -196,11 +207,14 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     stop = plan.alternatives_stop
     ok = plan.status == "optimal" if stop else not plan.alternatives
     ok = ok and not (stop == "all found" and not plan.alternatives)
-    fault = (
+    if not ledger.holds(
+        "runner-up-place",
+        ok,
+        len(plan.alternatives),
+        None,
         "Runners-up need an optimal plan beside them and a reason why there are no more; 'all"
-        " found' needs one."
-    )
-    if not ledger.holds("runner-up-place", ok, len(plan.alternatives), None, fault):
+        " found' needs one.",
+    ):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
     unproven = tuple(
@@ -208,11 +222,14 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         for rank, alternative in enumerate(plan.alternatives, start=1)
         if not _proven(alternative.objective, kind, target)
     )
-    fault = (
-        f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the gap of"
-        f" {target:g}."
+    return ledger.holds(
+        "runner-up-proof",
+        not unproven,
+        unproven,
+        (),
+        f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the"
+        f" gap of {target:g}.",
     )
-    return ledger.holds("runner-up-proof", not unproven, unproven, (), fault)
 
 
 def _proven(claim: ObjectiveClaim, kind: ObjectiveKind, target: float) -> bool:
@@ -236,8 +253,13 @@ def check_order(
     duplicates = tuple(
         f"runner-up {rank}" for rank, name in enumerate(names) if name in names[:rank]
     )
-    fault = f"These were listed before, under this or another name: {', '.join(duplicates)}."
-    ledger.holds("runner-up-distinct", not duplicates, duplicates, (), fault)
+    ledger.holds(
+        "runner-up-distinct",
+        not duplicates,
+        duplicates,
+        (),
+        f"These were listed before, under this or another name: {', '.join(duplicates)}.",
+    )
     kind = plan.objective.kind
     proven = [
         alternative.objective.bound
@@ -269,8 +291,13 @@ def check_order(
     if plan.alternatives_stop == "no other design":
         unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
         value = None if unlisted is None else float(unlisted.value)
-        fault = f"A feasible design at {value} is not listed."
-        ledger.holds("runner-up-none-left", unlisted is None, "no other design", value, fault)
+        ledger.holds(
+            "runner-up-none-left",
+            unlisted is None,
+            "no other design",
+            value,
+            f"A feasible design at {value} is not listed.",
+        )
 
 
 def _unlisted(

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from operator import add, le, sub
 from typing import NamedTuple
 
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import Counterexample, check_claims, note_source, note_undecided
@@ -132,11 +133,15 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
                     ledger, plan, f"at other prices a choice of islands worth {lenient_value:,.10g}"
                 )
         prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
-        fault = (
+        ledger.holds(
+            "turns",
+            is_best,
+            best_value,
+            least_value,
             f"At {prices} the best fleet is worth {least_value:,.2f}, the plan says"
-            f" {best_value:,.2f}."
+            f" {best_value:,.2f}.",
+            TOLERANCE,
         )
-        ledger.holds("turns", is_best, best_value, least_value, fault, TOLERANCE)
 
 
 def _is_claim(least_value: float, claim: float) -> bool:

@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 from coopt.instance.base import InstanceError
 from coopt.instance.hardware import Nic, Optic
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.parts import LinkLengths
 from coopt.plan.schema import Plan

@@ -20,16 +20,17 @@ from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
 from coopt.instance.couplings import Limits, Site, Wan
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
 from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.couplings.ring import question_of_site, wait_for_gradients
 from coopt.verifier.couplings.sites import feeds_w, objective_at
-from coopt.verifier.parts.bills import bill, decimal, exact_sum, levels, owned_share
-from coopt.verifier.parts.enumeration import DesignChain, design_chains
-from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.bills import bill, decimal, exact_sum, owned_share
+from coopt.verifier.parts.enumeration import design_chains
+from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
 
 SLACK = Fraction(ROUNDING)
@@ -114,7 +115,7 @@ class WorkLimit:
         if self._done > self._most:
             raise TooManyError
 
-    def count_each(self, rows: Iterable[DesignChain]) -> Iterator[DesignChain]:
+    def count_each(self, rows: Iterable[GrowthStage]) -> Iterator[GrowthStage]:
         """The rows, each of which is counted."""
         for row in rows:
             self.add()
@@ -150,7 +151,7 @@ class ShareNetworks:
         for value, number in self._by_value(prices):
             if least_value is not None and value >= least_value:
                 break  # with the fewest uplinks already, and so are all others
-            ups = self._rows[number].chain.uplinks
+            ups = self._rows[number].uplinks
             if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(
                 number, ups[-1], waits
             ):
@@ -165,9 +166,7 @@ class ShareNetworks:
         """The rows by what they are worth with the fewest uplinks, ascending."""
         key = prices.usd, prices.w
         if key not in self._ranked:
-            rows = (
-                (n, row.chain.uplinks[0]) for n, row in enumerate(self._rows) if row.chain.uplinks
-            )
+            rows = ((n, row.uplinks[0]) for n, row in enumerate(self._rows) if row.uplinks)
             self._ranked[key] = sorted((prices.of(*self._count(n, up)), n) for n, up in rows)
         return self._ranked[key]
 
@@ -175,9 +174,7 @@ class ShareNetworks:
         """USD and watts of a design."""
         if (number, up) not in self._counted:
             row = self._rows[number]
-            lines = bill(
-                self._question, row.family, levels(row.family, row.chain.with_up(up)), row.optics
-            )
+            lines = bill(self._question, row.family, row.levels(up), row.optics)
             usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
             self._counted[number, up] = (
                 usd,
@@ -194,11 +191,9 @@ class ShareNetworks:
             shorter, longer = (waits, other_waits) if answer else (other_waits, waits)
             if all(a <= b for a, b in zip(shorter, longer, strict=True)):
                 return answer
-        row: DesignChain = self._rows[number]
+        row = self._rows[number]
         self._work.add()
-        answer = self._trainer.trains(
-            row.family, reach_of(row.family, row.chain.with_up(up)), waits
-        )
+        answer = self._trainer.trains(row.family, row.reach(up), waits)
         answers.append((waits, answer))
         return answer
 
@@ -374,5 +369,11 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
     )
     value = "nothing feasible is worth less" if strict_value is None else float(strict_value)
-    fault = f"Sites that keep every limit are worth {value}, the plan says {claim}."
-    ledger.holds(name, strict_value is None, claim, value, fault, ROUNDING)
+    ledger.holds(
+        name,
+        strict_value is None,
+        claim,
+        value,
+        f"Sites that keep every limit are worth {value}, the plan says {claim}.",
+        ROUNDING,
+    )

@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from coopt.instance.couplings import BillKind
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
-from coopt.instance.schema import BillKind, Instance, ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
@@ -23,7 +25,6 @@ from coopt.verifier.parts.bills import (
     SwitchLevel,
     bill,
     bill_total,
-    levels,
     within_limits,
 )
 from coopt.verifier.parts.enumeration import (
@@ -86,8 +87,13 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     }
     unmet = tuple(name for name, is_given in terms.items() if not is_given)
     if kind in BILL_KINDS:
-        fault = f"An objective of {kind} needs {', '.join(unmet)}."
-        return ledger.holds("timed-objective", not unmet, kind, unmet, fault)
+        return ledger.holds(
+            "timed-objective",
+            not unmet,
+            kind,
+            unmet,
+            f"An objective of {kind} needs {', '.join(unmet)}.",
+        )
     return True
 
 
@@ -112,13 +118,12 @@ def check_timed_value(
         mean_s = run.claim.iteration_time_s / pace if pace else math.inf
         calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)
         recomputed = worth(instance, kind, sums, calendar_s)
-        fault = f"The {kind} of the design is {recomputed:.9g}, the objective says {value}."
         ledger.holds(
             "objective",
             value is not None and agree(value, recomputed),
             value,
             recomputed,
-            fault,
+            f"The {kind} of the design is {recomputed:.9g}, the objective says {value}.",
             TOLERANCE,
         )
 
@@ -194,9 +199,8 @@ def timed_designs(
     )
     ceiling = bound * (1 - TOLERANCE) if math.isfinite(bound) else bound
     for row in design_chains(instance, billed(kind)):
-        for up in row.chain.uplinks:
-            ports = row.chain.with_up(up)
-            switch_levels = levels(row.family, ports)
+        for up in row.uplinks:
+            switch_levels = row.levels(up)
             least_s = math.inf
             for spares in availability.spares if availability else (0,):
                 family = row.family._replace(spares=spares)
@@ -213,9 +217,7 @@ def timed_designs(
                     out = ALL_PORTS
                     if availability and workload.calendar:
                         out = outages_of(availability, family, switch_levels)
-                    least_s = trainer.least_s(
-                        row.family, reach_of(row.family, ports), 0, below_s, out
-                    )
+                    least_s = trainer.least_s(row.family, row.reach(up), 0, below_s, out)
                 if math.isinf(least_s):
                     break
                 mean_s = least_s
@@ -225,7 +227,7 @@ def timed_designs(
                     taken_s = on_calendar_s(instance, workload, family, switch_levels, least_s)
                     value = worth(instance, kind, sums, taken_s)
                     if taken_s <= trainer.bound_s(0) and value < ceiling:
-                        yield FoundDesign(value, family, ports, row.optics)
+                        yield FoundDesign(value, family, row.with_up(up), row.optics)
                 if availability and running_of(availability, family) >= SURELY:
                     break
 
@@ -245,12 +247,10 @@ def interrupted_designs(
     assert availability is not None, "asked for with failures only"
     limit = exact_limit(bound)
     for row in design_chains(instance, kind):
-        for up in row.chain.uplinks:
+        for up in row.uplinks:
             if limit is not None and ChainBills(instance, kind, row).reaches(up, limit):
                 continue
-            ports = row.chain.with_up(up)
-            network = row.family, reach_of(row.family, ports), levels(row.family, ports)
-            spares = fewest_spares(availability, trainer, *network)
+            spares = fewest_spares(availability, trainer, row.family, row.reach(up), row.levels(up))
             if spares is None:
                 continue
             family = row.family._replace(spares=spares)

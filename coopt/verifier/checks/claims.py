@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from coopt.instance.base import InstanceError
 from coopt.instance.catalog import UnknownNameError
-from coopt.instance.schema import Instance, ObjectiveKind, overridden
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance, overridden
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import NETWORK, Couplings, Part
 from coopt.plan.schema import ObjectiveClaim, Plan
@@ -67,12 +68,23 @@ def form_of(instance: Instance) -> PlanForm:
     return PlanForm(("parts", *sections), ("design", "workloads", *further))
 
 
+def bought_at_once(instance: Instance) -> bool:
+    """Whether all is one network, at one place and time."""
+    return not (instance.sharing.mode == "partition" or instance.phase or instance.site)
+
+
 def chooses_islands(instance: Instance) -> bool:
     """Whether its bound is one on choices of islands: several, in phases, or at once prone to
     losses and failures.
     """
-    several = instance.sharing.mode == "partition" or instance.phase or instance.site
-    return bool(several or (instance.robust and instance.availability))
+    return not bought_at_once(instance) or bool(instance.robust and instance.availability)
+
+
+def grows_alone(instance: Instance, kind: ObjectiveKind) -> bool:
+    """Whether it asks for one network that grows, whatever may happen at prices that are known."""
+    many_sided = instance.sharing.mode == "partition" or instance.network.many_sided
+    tables = (instance.site, instance.robust, instance.availability)
+    return bool(instance.phase) and not (many_sided or any(tables)) and kind != "power"
 
 
 ABOUT = (
@@ -91,8 +103,13 @@ def check_numbers(ledger: Ledger, plan: Plan) -> bool:
     wild = tuple(
         f"plan{path}" for path in _wild_paths(plan.model_dump(exclude={"solver", "timing_s"}))
     )
-    fault = f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}."
-    return ledger.holds("numbers", not wild, wild[:5], f"all up to {LARGEST_NUMBER:.0e}", fault)
+    return ledger.holds(
+        "numbers",
+        not wild,
+        wild[:5],
+        f"all up to {LARGEST_NUMBER:.0e}",
+        f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}.",
+    )
 
 
 def _wild_paths(value: object) -> list[str]:
@@ -140,10 +157,14 @@ def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
             differing = [
                 key for key, value in settable.items() if _sets_another(instance, {key: value})
             ] or [*settable]
-    fault = (
-        f"The plan says that --set gave other values than the instance has: {', '.join(differing)}."
+    return ledger.holds(
+        "replaced",
+        not differing,
+        plan.overrides.replaced,
+        None,
+        "The plan says that --set gave other values than the instance has:"
+        f" {', '.join(differing)}.",
     )
-    return ledger.holds("replaced", not differing, plan.overrides.replaced, None, fault)
 
 
 def _is_kept(instance: Instance, key: str) -> bool:
@@ -266,17 +287,20 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     objective = plan.objective
     value, bound, gap = objective.value, objective.bound, objective.gap
     if value is None or bound is None:
-        fault = f"A gap of {gap} is given without a value and a bound."
-        ledger.same("gap", gap, None, fault)
+        ledger.same("gap", gap, None, f"A gap of {gap} is given without a value and a bound.")
         return
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
     # A bound above the value would make a negative gap: it bounds nothing.
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
-    fault = (
-        f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan says"
-        f" {gap}."
+    ledger.holds(
+        "gap",
+        holds,
+        gap,
+        recomputed,
+        f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan"
+        f" says {gap}.",
+        TOLERANCE,
     )
-    ledger.holds("gap", holds, gap, recomputed, fault, TOLERANCE)
 
 
 def none_feasible(plan: Plan) -> Plan:
@@ -300,11 +324,21 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     claimed_places = [Place(part.name, part.site, part.phase) for part in plan.parts]
     places = list(_places(instance, plan))
-    fault = f"The parts are to be {_text(places)}, the plan has {_text(claimed_places)}."
-    ledger.holds("parts", claimed_places == places, _text(claimed_places), _text(places), fault)
+    ledger.holds(
+        "parts",
+        claimed_places == places,
+        _text(claimed_places),
+        _text(places),
+        f"The parts are to be {_text(places)}, the plan has {_text(claimed_places)}.",
+    )
     strange = tuple(_strange_couplings(plan, claimed_places))
-    fault = f"The couplings speak of other parts than those of the plan: {', '.join(strange)}."
-    ledger.holds("coupled", not strange, strange, (), fault)
+    ledger.holds(
+        "coupled",
+        not strange,
+        strange,
+        (),
+        f"The couplings speak of other parts than those of the plan: {', '.join(strange)}.",
+    )
     _check_networks(ledger, instance, plan)
     _check_repeated(ledger, instance, plan)
     _check_powers(ledger, instance, plan)
@@ -374,21 +408,28 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         if (part.design is None) == (part.links is None)
         or (part.links is not None and not has_links)
     )
-    fault = (
+    ledger.holds(
+        "part-networks",
+        not vague,
+        vague,
+        (),
         "A part has either a design or, where the instance allows them, direct links:"
-        f" {', '.join(vague)}."
+        f" {', '.join(vague)}.",
     )
-    ledger.holds("part-networks", not vague, vague, (), fault)
 
 
 def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
     # the only network of what is bought at once is all that is bought
-    apart = instance.sharing.mode == "partition" or instance.phase or instance.site
-    wrong = list(_unlike(plan, only, billed=not apart))
-    fault = f"At its top the plan says something else than in its parts: {', '.join(wrong)}."
-    ledger.holds("repeated", not wrong, tuple(wrong), (), fault)
+    wrong = list(_unlike(plan, only, billed=bought_at_once(instance)))
+    ledger.holds(
+        "repeated",
+        not wrong,
+        tuple(wrong),
+        (),
+        f"At its top the plan says something else than in its parts: {', '.join(wrong)}.",
+    )
 
 
 def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:

@@ -149,6 +149,10 @@ def check_value(value: Value) -> Value:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
+class UnsoundError(Exception):
+    """A check has failed that those to come build on; the ledger tells which."""
+
+
 class Ledger:
     """The checks made so far, in order; `turn_to` says what those to come are about."""
 
@@ -192,6 +196,16 @@ class Ledger:
             )
         )
         return ok
+
+    def require(self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str) -> None:
+        """Note a check without which those to come mean nothing."""
+        if not self.holds(name, ok, claim, recomputed, fault):
+            raise UnsoundError(name)
+
+    def among(self, name: str, claim: Value, allowed: Iterable[object], fault: str) -> bool:
+        """Note that a value has to be one of some."""
+        choices = tuple(allowed)
+        return self.holds(name, claim in choices, claim, tuple(map(str, choices)), fault)
 
     def same(self, name: str, claim: Value, recomputed: Value, fault: str) -> bool:
         """Note that two values have to be equal."""

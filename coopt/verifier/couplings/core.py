@@ -11,17 +11,18 @@ from typing import NamedTuple
 from coopt.instance.base import alternatives, counted
 from coopt.instance.couplings import Core as CoreQuestion
 from coopt.instance.hardware import Nic, Optic, Switch
-from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.instance.network import Network
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.parts.bills import CountedItem, levels
-from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
+from coopt.verifier.checks.verdict import Ledger, UnsoundError
+from coopt.verifier.parts.bills import CountedItem
+from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import (
     allowed_optics,
     candidate_optics,
-    cheapest_optic,
     interface,
     single_modules,
 )
@@ -92,36 +93,13 @@ one of all.
 """
 
 
-def joint_of(
-    instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, nic: Nic
-) -> Joint | None:
-    """How an island joins the core; None where no core is asked for. `nic` counts on islands
-    without a network.
-    """
-    if core_switch(instance) is None:
-        return None
-    ends = OpticPair(core_optic(instance, kind), core_optic(instance, kind))
-    if family.gear is None:
-        return Joint(family.to_core, 0, ends, nic)
-    # As many at every leaf: an island so has the links that its GPUs need, or a few more.
-    links_of_leaf = core_ports(family, ports)
-    return Joint(links_of_leaf * levels(family, ports)[0].switches, links_of_leaf, ends, None)
-
-
 def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
     """The optic of links into the core, at their upper ends: the one it names, else the one that
     adds least to the objective.
     """
-    named_optics = [
-        optic for optic in instance.network.optics if optic.name == _core_of(instance).optic
-    ]
-    if not named_optics and instance.network.link_ends != "same":
-        named_optics = _core_modules(instance, kind, all_allowed=False)
-    if named_optics:
-        return named_optics[0]
-    cheapest = cheapest_optic(instance, kind, _end(instance), _core_level(instance))
-    assert cheapest is not None, "the instance refuses a core that no optic reaches"
-    return cheapest
+    core_name = _core_of(instance).optic
+    named_optics = [optic for optic in instance.network.optics if optic.name == core_name]
+    return (named_optics or _core_modules(instance, kind, all_allowed=False))[0]
 
 
 def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator[Instance]:
@@ -131,15 +109,7 @@ def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator
     if core_switch(instance) is None or _core_of(instance).optic is not None:
         yield instance
     else:
-        has_own_ends = instance.network.link_ends != "same"
-        candidates = (
-            ()
-            if has_own_ends
-            else candidate_optics(instance, kind, _end(instance), _core_level(instance))
-        )
-        for optic in (
-            _core_modules(instance, kind, all_allowed=False) if has_own_ends else candidates
-        ):
+        for optic in _core_modules(instance, kind, all_allowed=False):
             yield with_core_optic(instance, optic.name)
 
 
@@ -170,18 +140,18 @@ def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     name = _core_of(instance).optic
     if name is not None:
         return (name,)
-    if instance.network.link_ends != "same":
-        return tuple(optic.name for optic in _core_modules(instance, kind, all_allowed=True))
-    return tuple(
-        optic.name
-        for optic in allowed_optics(instance, kind, _end(instance), _core_level(instance))
-    )
+    return tuple(optic.name for optic in _core_modules(instance, kind, all_allowed=True))
 
 
 def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool) -> list[Optic]:
-    """What may be at the upper ends of links into the core where ends have their own, or what to go
-    through: modules that a switch of the core has places for, one at least for each island.
+    """What may be at the upper ends of links into the core, or what to go through.
+
+    Where ends have their own, modules that a switch of the core has places for, one at least for
+    each island.
     """
+    if instance.network.link_ends == "same":
+        optics_of = allowed_optics if all_allowed else candidate_optics
+        return optics_of(instance, kind, _end(instance), len(instance.network.link_reach_m))
 
     def fits(optic: Optic) -> bool:
         question = with_core_optic(instance, optic.name)
@@ -241,17 +211,21 @@ def families_joined(
 
 def check_core_end(
     ledger: Ledger, instance: Instance, kind: ObjectiveKind, family: DesignFamily, name: str | None
-) -> tuple[Optic | None, DesignFamily] | None:
+) -> tuple[Optic | None, DesignFamily]:
     """Check what a plan has at the lower ends of an island's links into a core; it and the family
-    with it, None where it may not be there.
+    with it.
     """
     offered = list(families_joined(instance, kind, family, all_allowed=True))
     if [end for end, _ in offered] == [None]:
         return offered[0]
     names = tuple(end.name for end, _ in offered if end is not None)
-    fault = f"Links into the core may start at {alternatives(names)}, the plan takes {name}."
-    if not ledger.holds("core-optic", name in names, name or "none", names, fault):
-        return None
+    ledger.require(
+        "core-optic",
+        name in names,
+        name or "none",
+        names,
+        f"Links into the core may start at {alternatives(names)}, the plan takes {name}.",
+    )
     return next((end, cored) for end, cored in offered if end is not None and end.name == name)
 
 
@@ -269,11 +243,6 @@ def core_end_of(plan: Plan, island: str) -> str | None:
 def _core_of(instance: Instance) -> CoreQuestion:
     assert instance.sharing.core is not None
     return instance.sharing.core
-
-
-def _core_level(instance: Instance) -> int:
-    """The level whose links are as long as those into the core."""
-    return len(instance.network.link_reach_m)
 
 
 def core_nics(instance: Instance) -> tuple[Nic, ...]:
@@ -321,17 +290,26 @@ def check_cores(
         ", ".join(_place(*place) for place in listed) or "nowhere"
         for listed in (claimed_places, places)
     )
-    fault = f"The plan has cores {claimed_text}, islands share them {places_text}."
     if (
-        not ledger.holds("core", claimed_places == places, claimed_text, places_text, fault)
+        not ledger.holds(
+            "core",
+            claimed_places == places,
+            claimed_text,
+            places_text,
+            f"The plan has cores {claimed_text}, islands share them {places_text}.",
+        )
         or switch is None
     ):
         return
     for place, shared_core, joints in zip(places, cores, joints_by_place.values(), strict=True):
         ledger.turn_to(f"Core {_place(*place)}")
         core = shared_core.core
-        fault = f"It has switch {core.switch.name}, the instance asks for {switch.name}."
-        ledger.same("core", core.switch.name, switch.name, fault)
+        ledger.same(
+            "core",
+            core.switch.name,
+            switch.name,
+            f"It has switch {core.switch.name}, the instance asks for {switch.name}.",
+        )
         _check_links(ledger, core, joints)
         links = sum(joint.links for joint in joints.values())
         # Any switch serves any island, so that only the sum of ports counts
@@ -346,14 +324,21 @@ def check_cores(
         )
         names = optics_of_core(instance, kind)
         fits = core.optic in names and core.optic == core_optic(instance, kind).name
-        fault = (
+        ledger.holds(
+            "core-optic",
+            fits,
+            core.optic,
+            names,
             f"All links into cores have one of the optics {alternatives(names)}, this one takes"
-            f" {core.optic}."
+            f" {core.optic}.",
         )
-        ledger.holds("core-optic", fits, core.optic, names, fault)
         power_w = count * switch.w if "switch" in instance.objective.include else 0.0
-        fault = f"It draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W."
-        ledger.close("core-power", core.power_w, power_w, fault)
+        ledger.close(
+            "core-power",
+            core.power_w,
+            power_w,
+            f"It draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W.",
+        )
     ledger.turn_to()
 
 
@@ -372,8 +357,12 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
         )
         for rows in (needed_links, claimed_links)
     )
-    fault = f"The islands need these links into the core: {'; '.join(expected_texts) or 'none'}."
-    ledger.same("core-links", claimed_texts, expected_texts, fault)
+    ledger.same(
+        "core-links",
+        claimed_texts,
+        expected_texts,
+        f"The islands need these links into the core: {'; '.join(expected_texts) or 'none'}.",
+    )
 
 
 def _place(year: float | None, site: str | None) -> str:
@@ -381,25 +370,26 @@ def _place(year: float | None, site: str | None) -> str:
     return " ".join(words for words in texts if words) or "of all islands"
 
 
-def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic | None:
-    """Check that the NIC of an island has the rate of the core; the NIC, None where it has not or
-    is not listed.
+def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic:
+    """Check that the NIC of an island has the rate of the core; the NIC.
+
+    Raises
+    ------
+    UnsoundError
+        Where it has not, or is not listed.
     """
-    nic = next(
-        (
-            candidate
-            for candidate in instance.network.nics
-            if candidate.name == design.fabric.nic.name
-        ),
-        None,
-    )
-    core = core_switch(instance)
-    if nic is None or core is None:
-        return nic
-    plane_counts, planes = _planes_of(instance.network, nic, core), design.fabric.nic.planes
-    fits = planes in plane_counts if design.fabric.tiers else bool(plane_counts)
-    fault = (
-        f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the ports of"
-        f" the core have {core.port_gbit_s:g}."
-    )
-    return nic if ledger.holds("core-rate", fits, nic.name, core.name, fault) else None
+    nics = [nic for nic in instance.network.nics if nic.name == design.fabric.nic.name]
+    if not nics:
+        raise UnsoundError
+    nic, core = nics[0], core_switch(instance)
+    if core is not None:
+        plane_counts, planes = _planes_of(instance.network, nic, core), design.fabric.nic.planes
+        ledger.require(
+            "core-rate",
+            planes in plane_counts if design.fabric.tiers else bool(plane_counts),
+            nic.name,
+            core.name,
+            f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the"
+            f" ports of the core have {core.port_gbit_s:g}.",
+        )
+    return nic

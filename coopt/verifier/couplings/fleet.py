@@ -13,18 +13,13 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import Nic
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Item, ItemKind
-from coopt.verifier.checks.claims import island_names
+from coopt.verifier.checks.claims import bought_at_once, grows_alone, island_names
 from coopt.verifier.couplings.core import Joint, core_optic
-from coopt.verifier.couplings.growth import (
-    grows_alone,
-    link_labour_usd,
-    links_added,
-    price_factor,
-)
 from coopt.verifier.couplings.prices import (
     LimitedSum,
     ProductKey,
@@ -35,10 +30,10 @@ from coopt.verifier.couplings.prices import (
     list_prices,
 )
 from coopt.verifier.couplings.sites import objective_at
-from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import LineKey, UnitPrice, least_racks, owned_usd
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
+from coopt.verifier.parts.stages import GrowthStage, links_added
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +126,11 @@ class Fleet:
         """Whether all that is built is one network that is bought at once."""
         return len(self.phases) == len(self.sites) == len(self.islands) == 1
 
+    @property
+    def is_bought_whole(self) -> bool:
+        """Whether its only part is all that is bought, at once."""
+        return self.is_one_part and bought_at_once(self.question)
+
     @cached_property
     def prices(self) -> dict[ProductKey, UnitPrice]:
         """Price and power of a unit of every product."""
@@ -196,11 +196,13 @@ class Fleet:
 
     def price_factor(self, phase: int, kind: str) -> float:
         """What a phase pays over the prices of the question."""
-        return price_factor(self.question, phase, kind)
+        phases = self.question.phase
+        return float(getattr(phases[phase].price, kind)) if phases else 1.0
 
     def labour_usd(self, phase: int) -> float:
         """Labour for a link added to a switch that stood (USD)."""
-        return link_labour_usd(self.question, phase)
+        phases = self.question.phase
+        return phases[phase].retrofit_usd_per_link if phases else 0.0
 
     def workloads_in(self, phase: int, island: str) -> tuple[Workload, ...]:
         """What an island trains in a phase, as the phase asks for it."""

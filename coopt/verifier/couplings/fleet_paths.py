@@ -5,7 +5,6 @@ serve or some more.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice, pairwise, product
@@ -17,16 +16,15 @@ from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics, families_joined
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.stages import (
+from coopt.verifier.parts.enumeration import Condition, fast_enough, fewest_spares, no_condition
+from coopt.verifier.parts.optics import optics_choices
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gears
+from coopt.verifier.parts.stages import (
     GrowthStage,
-    earlier_stage,
+    grown_from,
     last_stages,
-    moves_leaves,
     standing_by,
 )
-from coopt.verifier.parts.enumeration import Condition, fewest_spares, no_condition
-from coopt.verifier.parts.optics import optics_choices
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gears, links_needed
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.mappings import mapping_sizes
 
@@ -62,7 +60,8 @@ class PhaseDemand(NamedTuple):
         some of them take.
         """
         # More uplinks fail more often, so that each number of them may need other spare domains.
-        serving, uplinks_by_spares = self._fast_enough(stage), dict[int, list[int]]()
+        serving = fast_enough(self.trainer, stage, stage.uplinks, self.condition)
+        uplinks_by_spares = dict[int, list[int]]()
         for uplinks in serving if self.availability else ():
             network = stage.family, stage.reach(uplinks), stage.levels(uplinks)
             spares = (
@@ -76,19 +75,6 @@ class PhaseDemand(NamedTuple):
             yield ServingStage(stage, serving)
         for spares, spared_uplinks in uplinks_by_spares.items():
             yield ServingStage(standing_by(stage, spares), spared_uplinks)
-
-    def _fast_enough(self, stage: GrowthStage) -> Sequence[int]:
-        """The uplinks with which a network meets the bounds without failures: those from some
-        number on.
-        """
-
-        def serves(uplinks: int) -> bool:
-            trains = self.trainer.trains(stage.family, stage.reach(uplinks))
-            return trains and self.condition(stage.family, stage.with_up(uplinks))
-
-        if not stage.uplinks or not serves(stage.uplinks[-1]):
-            return ()  # the most uplinks are the fastest
-        return stage.uplinks[bisect_left(stage.uplinks, True, key=serves) :]
 
 
 class IslandPaths:
@@ -249,15 +235,8 @@ class IslandPaths:
 
     def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""
-        question = self._fleet.question
-        for gpus in demand.sizes:
-            fits = gpus <= last_network.family.gpus and gpus % last_network.family.active == 0
-            # An island grows by whole domains of the GPUs that each has active in the end.
-            if fits and not moves_leaves(last_network, (gpus, last_network.family.gpus)):
-                links = links_needed(question, gpus)
-                stage = earlier_stage(last_network, gpus, question.network.largest_ratio, links)
-                if links <= stage.core_links:
-                    yield stage
+        stages = (grown_from(self._fleet.question, last_network, gpus) for gpus in demand.sizes)
+        return (stage for stage in stages if stage is not None)
 
     def _uplinks(self, servers: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
         """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that

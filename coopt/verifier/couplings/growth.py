@@ -9,25 +9,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 from coopt.instance.couplings import Limits
-from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import phases_of, years_of
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import Counterexample, check_claims
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
-from coopt.verifier.couplings.stages import (
-    GrowthStage,
-    design_of_stage,
-    earlier_stage,
-    last_stages,
-    moves_leaves,
-    same_design,
-)
+from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.parts.bills import (
     CountedItem,
     bill,
@@ -37,34 +30,32 @@ from coopt.verifier.parts.bills import (
     level_lines,
     within_limits,
 )
+from coopt.verifier.parts.enumeration import fast_enough
 from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import families
+from coopt.verifier.parts.stages import (
+    GrowthStage,
+    design_of_stage,
+    grown_from,
+    last_stages,
+    links_per_uplink,
+    same_design,
+)
 from coopt.verifier.parts.timings import Trainer
 
 GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
 
 
-def grows_alone(instance: Instance, kind: ObjectiveKind) -> bool:
-    """Whether it asks for one network that grows, whatever may happen at prices that are known."""
-    many_sided = instance.sharing.mode == "partition" or instance.network.many_sided
-    tables = (instance.site, instance.robust, instance.availability)
-    return bool(instance.phase) and not (many_sided or any(tables)) and kind != "power"
-
-
 def growth_paths(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthPath]:
     """Every network that can grow through all phases."""
-    counts = [phase.gpus for phase in instance.phase]
     for family in families(instance):
-        if any(gpus % family.active for gpus in counts):
-            continue
         for last_network in last_stages(
             instance.network, family, partial(optics_choices, instance, kind, family)
         ):
-            if not moves_leaves(last_network, counts):
-                yield tuple(
-                    earlier_stage(last_network, gpus, instance.network.largest_ratio)
-                    for gpus in counts
-                )
+            stages = [grown_from(instance, last_network, phase.gpus) for phase in instance.phase]
+            path = tuple(stage for stage in stages if stage is not None)
+            if len(path) == len(stages):
+                yield path
 
 
 class Growths:
@@ -73,10 +64,9 @@ class Growths:
     """
 
     def __init__(self, instance: Instance, kind: ObjectiveKind) -> None:
-        self.instance, self.kind = instance, kind
-        self.questions = [*phases_of(instance)]
+        self.instance, self.kind, self.fleet = instance, kind, Fleet(instance, kind)
         self._trainers = {
-            margin: [Trainer(question, margin) for question in self.questions]
+            margin: [Trainer(question, margin) for question in self.fleet.questions]
             for margin in (STRICT, LENIENT)
         }
 
@@ -91,13 +81,7 @@ class Growths:
         """Which of some uplinks, ascending, let a stage meet the bounds of a phase, taken short by
         a share.
         """
-
-        def trains(uplinks: int) -> bool:
-            return self._trainers[margin][t].trains(stage.family, stage.reach(uplinks))
-
-        if not within or not trains(within[-1]):
-            return ()  # the most uplinks are the fastest
-        return within[bisect_left(within, True, key=trains) :]
+        return fast_enough(self._trainers[margin][t], stage, within)
 
     def may_serve(self, stage: GrowthStage, t: int, uplinks: int) -> bool:
         """Whether a stage meets bounds and limits of a phase, with rounding in its favour."""
@@ -106,7 +90,7 @@ class Growths:
 
     def within(self, stage: GrowthStage, t: int, margin: float = STRICT) -> Sequence[int]:
         """Uplinks that keep the limits, which no further uplink mends."""
-        question = self.questions[t]
+        question = self.fleet.questions[t]
         if question.limits == Limits():
             return stage.uplinks
 
@@ -136,51 +120,6 @@ def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Desig
     return same_design(design, design_of_stage(instance, stage, uplinks, design))
 
 
-def price_factor(instance: Instance, phase: int, kind: str) -> float:
-    """The factor of a phase on the prices of a kind of item; 1 where nothing grows."""
-    return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
-
-
-def link_labour_usd(instance: Instance, phase: int) -> float:
-    """Labour for a link that a phase adds to a switch that stood (USD)."""
-    return instance.phase[phase].retrofit_usd_per_link if instance.phase else 0.0
-
-
-def phase_electricity_usd(instance: Instance, phase: int, power_w: float) -> float:
-    """Price of running `power_w` until the next phase."""
-    terms = instance.objective
-    usd_per_kwh = terms.usd_per_kwh * price_factor(instance, phase, "energy")
-    return years_of(instance, phase) * 8760 * power_w / 1000 * terms.pue * usd_per_kwh
-
-
-def support_unit_usd(instance: Instance, phase: int, kind: str, unit_usd: float) -> float:
-    """Support of a unit that stands until the next phase, at its price in the phase (USD)."""
-    share = instance.objective.support_share * years_of(instance, phase)
-    return share * unit_usd * price_factor(instance, phase, kind)
-
-
-def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int]:
-    """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each
-    uplink they had.
-    """
-    if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
-        return 0, 0
-    planes = stage.family.planes * stage.family.copies
-    # Aggregation switches of a single pod keep their ports up free until cores come with the second
-    # pod.
-    cores_come = earlier.one_pod and stage.ports.tiers == 3
-    return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
-
-
-def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, uplinks: int) -> int:
-    """Links up that are added to switches of an earlier phase: on its leaves, and on its
-    aggregation switches.
-    """
-    links_per_new, links_per_old = links_per_uplink(earlier, stage)
-    bundles_before = uplinks_before // stage.ports.pod_each
-    return links_per_new * (uplinks - uplinks_before) + links_per_old * bundles_before
-
-
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no network grows for less than the bound, and that none grows at all where the
     plan says so.
@@ -198,7 +137,7 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
     """The least value of a network that serves every phase, where it is below `bound` by more than
     rounding.
     """
-    instance, kind = growths.instance, growths.kind
+    fleet = growths.fleet
     # below the bound by more than its own rounding
     ceiling = (
         Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING)
@@ -206,16 +145,15 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
         else None
     )
     least_value: Fraction | None = None
-    charge = cache(partial(_unit_charge_usd, instance, kind))
     for path in growths.paths:
-        charges = [_StageCharge(instance, kind, stage, t, charge) for t, stage in enumerate(path)]
+        charges = [StageCharge(fleet, stage, t) for t, stage in enumerate(path)]
         if (
             ceiling is not None
             and sum(stage_charge.least_usd for stage_charge in charges) >= ceiling
         ):
             continue  # whatever switches and modules it has
         serving = _serving_below(growths, path, charges, ceiling, margin)
-        value_of_path = min(growth_values(instance, path, serving, charges).values(), default=None)
+        value_of_path = min(growth_values(fleet, path, serving, charges).values(), default=None)
         if value_of_path is not None and (ceiling is None or value_of_path < ceiling):
             least_value = ceiling = value_of_path
     return least_value
@@ -224,7 +162,7 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
 def _serving_below(
     growths: Growths,
     path: GrowthPath,
-    charges: Sequence[_StageCharge],
+    charges: Sequence[StageCharge],
     ceiling: Fraction | None,
     margin: float,
 ) -> list[Sequence[int]]:
@@ -242,7 +180,7 @@ def _serving_below(
 
 
 def _worth_less(
-    charges: Sequence[_StageCharge], uplinks_by_phase: list[Sequence[int]], ceiling: Fraction | None
+    charges: Sequence[StageCharge], uplinks_by_phase: list[Sequence[int]], ceiling: Fraction | None
 ) -> list[Sequence[int]]:
     """The uplinks of each phase that are worth less than a ceiling beside the fewest of all others;
     none anywhere where a phase has none. With more uplinks a phase takes no less of any unit, and
@@ -263,10 +201,10 @@ def _worth_less(
 
 
 def growth_values(
-    instance: Instance,
+    fleet: Fleet,
     path: GrowthPath,
     uplinks_by_phase: Sequence[Sequence[int]],
-    charges: Sequence[_StageCharge],
+    charges: Sequence[StageCharge],
 ) -> dict[int, Fraction]:
     """Least objective of each number of uplinks in the end over uplinks that never fall, each
     phase's among its own.
@@ -280,7 +218,7 @@ def growth_values(
     least_by_uplinks: dict[int, Fraction] = {}
     for t, choices in enumerate(uplinks_by_phase):
         arrivals = (
-            _arriving(instance, path, t, least_by_uplinks, choices)
+            _arriving(fleet, path, t, least_by_uplinks, choices)
             if t
             else dict.fromkeys(choices, Fraction())
         )
@@ -291,7 +229,7 @@ def growth_values(
 
 
 def _arriving(
-    instance: Instance,
+    fleet: Fleet,
     path: GrowthPath,
     t: int,
     least_before: dict[int, Fraction],
@@ -301,7 +239,7 @@ def _arriving(
     those before.
     """
     new_links, old_links = links_per_uplink(path[t - 1], path[t])
-    rate = decimal(link_labour_usd(instance, t))
+    rate = decimal(fleet.labour_usd(t))
     rate_of_old, rate_of_new = rate * (old_links - new_links), rate * new_links
     pending = sorted(least_before.items(), reverse=True)
     arrivals: dict[int, Fraction] = {}
@@ -316,27 +254,14 @@ def _arriving(
     return arrivals
 
 
-class _StageCharge:
+class StageCharge:
     """What units in place in a phase add by its uplinks, less what those of the next phase need not
     pay again.
     """
 
-    def __init__(
-        self,
-        instance: Instance,
-        kind: ObjectiveKind,
-        stage: GrowthStage,
-        t: int,
-        charge: Callable[[int, str, float], Fraction],
-    ) -> None:
-        self._instance, self._kind, self._stage, self._t, self._charge = (
-            instance,
-            kind,
-            stage,
-            t,
-            charge,
-        )
-        fixed_lines = bill(instance, stage.family, (), ())  # what uplinks do not change
+    def __init__(self, fleet: Fleet, stage: GrowthStage, t: int) -> None:
+        self._fleet, self._stage, self._t = fleet, stage, t
+        fixed_lines = bill(fleet.question, stage.family, (), ())  # what uplinks do not change
         self._below_usd, self._below_w = self._charged(fixed_lines), _power_w(fixed_lines)
         self.least_usd = self._with([])
         self._known: dict[int, Fraction] = {}
@@ -345,21 +270,23 @@ class _StageCharge:
         """What they add with so many uplinks (USD)."""
         if uplinks not in self._known:
             stage = self._stage
-            lines = level_lines(self._instance, stage.family, stage.levels(uplinks), stage.optics)
+            lines = level_lines(
+                self._fleet.question, stage.family, stage.levels(uplinks), stage.optics
+            )
             self._known[uplinks] = self._with(lines)
         return self._known[uplinks]
 
     def _with(self, lines: list[CountedItem]) -> Fraction:
         value = self._below_usd + self._charged(lines)
-        if self._kind != "tco":
+        if self._fleet.kind != "tco":
             return value
-        return value + Fraction(
-            phase_electricity_usd(self._instance, self._t, self._below_w + _power_w(lines))
-        )
+        usd_per_w = self._fleet.site_usd_per_w(self._t, None)
+        return value + Fraction(usd_per_w * (self._below_w + _power_w(lines)))
 
     def _charged(self, lines: list[CountedItem]) -> Fraction:
         return exact_sum(
-            (line.amount, self._charge(self._t, line.kind, line.unit_usd)) for line in lines
+            (line.amount, _unit_charge_usd(self._fleet, self._t, line.kind, line.unit_usd))
+            for line in lines
         )
 
 
@@ -367,24 +294,22 @@ def _power_w(lines: list[CountedItem]) -> float:
     return sum(line.amount * line.unit_w for line in lines)
 
 
-def _unit_charge_usd(
-    instance: Instance, objective: ObjectiveKind, t: int, kind: str, unit_usd: float
-) -> Fraction:
+@lru_cache(maxsize=1024)
+def _unit_charge_usd(fleet: Fleet, t: int, kind: str, unit_usd: float) -> Fraction:
     """What a unit in place adds in a phase with its labour and support, less what one of the next
-    phase need not pay again (USD).
+    phase need not buy (USD).
     """
-    factor = decimal(least_price_factor(instance, t, kind))
-    is_last = t + 1 == len(instance.years)
-    price = decimal(unit_usd) * (
-        factor - (0 if is_last else decimal(least_price_factor(instance, t + 1, kind)))
-    )
-    if objective != "tco":
-        return price
-    support = decimal(support_unit_usd(instance, t, kind, unit_usd))
-    return price * (1 + decimal(instance.objective.labour_share)) + support
+    price, terms, is_last = decimal(unit_usd), fleet.question.objective, t == fleet.phases[-1]
+    saved = Fraction() if is_last else _least_factor(fleet, t + 1, kind)
+    charge = price * (_least_factor(fleet, t, kind) - saved)
+    if fleet.kind != "tco":
+        return charge
+    support = decimal(terms.support_share) * decimal(fleet.years(t))
+    factor = decimal(fleet.price_factor(t, kind))
+    return charge * (1 + decimal(terms.labour_share)) + price * factor * support
 
 
-def least_price_factor(instance: Instance, t: int, kind: str) -> float:
+def _least_factor(fleet: Fleet, t: int, kind: str) -> Fraction:
     """The least factor that a kind of item is bought at up to a phase."""
     # units may be bought ahead and kept in store
-    return min(price_factor(instance, earlier, kind) for earlier in range(t + 1))
+    return decimal(min(fleet.price_factor(earlier, kind) for earlier in range(t + 1)))

@@ -31,8 +31,7 @@ from coopt.verifier.training.mappings import mapping_sizes
 
 def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
     """How many NICs one domain loses at most with a part (docs/faults.md)."""
-    assert family.gear is not None
-    kind, rails = family.gear.kind, family.rails
+    kind, rails = family.network.kind, family.rails
     if part == "nic":
         return 1
     if part == "domain":
@@ -57,8 +56,7 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     """How many times as long the traffic of a domain takes after a loss; infinite where no NIC is
     left.
     """
-    assert family.gear is not None
-    nics_off, gear = nics_lost(family, ports, part), family.gear
+    nics_off, gear = nics_lost(family, ports, part), family.network
     ports_off = (
         gear.nic_planes if part == "nic" else 1
     )  # of each NIC; a leaf and a plane have one port of each
@@ -147,8 +145,9 @@ def check_losses(
     stands = _stands_all(question, without_domain, LENIENT)(family, ports) and (
         family.gear is not None or without_domain == losses
     )
-    fault = "After a loss the design does not meet its longer bounds."
-    ledger.holds("survives", stands, True, stands, fault)
+    ledger.holds(
+        "survives", stands, True, stands, "After a loss the design does not meet its longer bounds."
+    )
     for claim in claims:
         if claim.part == "domain":
             check_restart(
@@ -174,11 +173,13 @@ def check_survival(
     expected_text, claimed_text = (
         ", ".join(parts) or "no part" for parts in (expected_names, claimed_names)
     )
-    fault = (
+    if not ledger.same(
+        "part-losses",
+        claimed_names,
+        expected_names,
         f"The losses asked for are those of {expected_text}, the plan tells of those of"
-        f" {claimed_text}."
-    )
-    if not ledger.same("part-losses", claimed_names, expected_names, fault):
+        f" {claimed_text}.",
+    ):
         return
     for (island, t, workloads), claim in zip(training, plan.couplings.losses, strict=True):
         ledger.turn_to(part=claim.part)
@@ -269,11 +270,13 @@ def check_restart(
     """Check how the workloads of a plan run without a domain."""
     claimed_names = tuple(claim.name for claim in claims)
     names = tuple(workload.name for workload in longer.workload)
-    fault = (
+    if not ledger.same(
+        "restarted",
+        claimed_names,
+        names,
         f"Without a domain {', '.join(names)} have to run, the plan runs"
-        f" {', '.join(claimed_names) or 'none'}."
-    )
-    if not ledger.same("restarted", claimed_names, names, fault):
+        f" {', '.join(claimed_names) or 'none'}.",
+    ):
         return
     for workload, claim in zip(longer.workload, claims, strict=True):
         ledger.turn_to("Without a domain", aside=True)
@@ -303,11 +306,14 @@ def _check_job(
         f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of"
         f" {family.hb.size}"
     )
-    fault = (
-        f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than half of"
-        " each used."
-    )
-    if ledger.holds("place-left", fits, text, need, fault):
+    if ledger.holds(
+        "place-left",
+        fits,
+        text,
+        need,
+        f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than"
+        " half of each used.",
+    ):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)
         if run is not None:

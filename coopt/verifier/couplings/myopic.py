@@ -8,6 +8,7 @@ taken.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -16,25 +17,16 @@ from coopt.instance.schema import Instance
 from coopt.plan.couplings import Myopic, MyopicStep
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.fleet import StandingIsland
 from coopt.verifier.couplings.growth import (
     GrowthPath,
     Growths,
     growths_of,
     is_drawn,
-    link_labour_usd,
-    links_added,
-    phase_electricity_usd,
-    price_factor,
-    support_unit_usd,
 )
-from coopt.verifier.couplings.stages import GrowthStage
-from coopt.verifier.parts.bills import (
-    CountedItem,
-    LineKey,
-    UnitPrice,
-    bill,
-)
+from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.parts.design_checks import check_gear
+from coopt.verifier.parts.stages import links_added
 
 
 class BegunNetwork(NamedTuple):
@@ -57,7 +49,7 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     assert claim is not None
     growths = growths_of(instance, kind)
     networks = [BegunNetwork(path, ()) for path in growths.paths]
-    for step in claim.steps[: len(growths.questions)]:
+    for step in claim.steps[: len(growths.fleet.phases)]:
         ledger.turn_to(f"Myopic step {step.year:g}", aside=True)
         check_gear(ledger, growths.instance, step.design)
         ledger.turn_to()
@@ -66,16 +58,15 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             return
     t = len(claim.steps)
     stopped = claim.dead_end is not None
-    at_end = t == len(growths.questions)
+    at_end = t == len(growths.fleet.phases)
     if not at_end and stopped:
         at_end = math.isinf(_least_usd(growths, networks, t, kind))
-    fault = "The myopic planner stops where it need not, or goes on where it cannot."
     ledger.holds(
         "myopic-end",
-        at_end and stopped == (t < len(growths.questions)),
+        at_end and stopped == (t < len(growths.fleet.phases)),
         t,
-        len(growths.questions),
-        fault,
+        len(growths.fleet.phases),
+        "The myopic planner stops where it need not, or goes on where it cannot.",
     )
     _check_value(ledger, plan, claim, stopped=stopped)
 
@@ -126,24 +117,25 @@ def _value(network: BegunNetwork, kind: str) -> float:
 
 def _addition(growths: Growths, path: GrowthPath, uplinks: tuple[int, ...]) -> BegunNetwork:
     """What a phase adds at its prices."""
-    instance, t = growths.instance, len(uplinks) - 1
-    stage = path[t]
-    counts = units_in_place(instance, stage, uplinks[t])
-    units = unit_prices(instance, (stage,), uplinks[t:])
-    counts_before = units_in_place(instance, path[t - 1], uplinks[t - 1]) if t else {}
-    goods = sum(
-        (count - counts_before.get(key, 0)) * (units[key].usd * price_factor(instance, t, key[0]))
-        for key, count in counts.items()
+    fleet, t = growths.fleet, len(uplinks) - 1
+    states = [StandingIsland(path[n], uplinks[n], None) for n in range(max(t - 1, 0), t + 1)]
+    *before, units = [fleet.priced_units(state.counts) for state in states]
+    units_before = before[0] if before else Counter[ProductKey]()
+    goods_usd = math.fsum(
+        (count - units_before[product]) * fleet.tariff(t, product).steps[0][1]
+        for product, count in units.items()
     )
     # Links of new switches are part of putting these up; labour is paid for those added to switches
     # that stood.
-    links = links_added(path[t - 1], stage, uplinks[t - 1], uplinks[t]) if t else 0
-    power_w = sum(units[key].w * count for key, count in counts.items())
-    energy, work = (
-        phase_electricity_usd(instance, t, power_w),
-        phase_work_usd(instance, t, goods, counts, units),
+    links = links_added(path[t - 1], path[t], *uplinks[t - 1 :]) if t else 0
+    support = math.fsum(count * fleet.support_usd(t, product) for product, count in units.items())
+    return BegunNetwork(
+        path,
+        uplinks,
+        goods_usd + links * fleet.labour_usd(t),
+        fleet.watts(units) * fleet.site_usd_per_w(t, None),
+        fleet.question.objective.labour_share * goods_usd + support,
     )
-    return BegunNetwork(path, uplinks, goods + links * link_labour_usd(instance, t), energy, work)
 
 
 def _networks_after(
@@ -169,11 +161,15 @@ def _networks_after(
     holds = holds and min(
         _value(network, kind) for network in as_priced
     ) <= least_usd + TOLERANCE * abs(least_usd)
-    fault = (
-        f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner adds"
-        " something else."
+    ledger.holds(
+        "myopic-step",
+        holds,
+        step.capex_usd,
+        least_usd,
+        f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner"
+        " adds something else.",
+        TOLERANCE,
     )
-    ledger.holds("myopic-step", holds, step.capex_usd, least_usd, fault, TOLERANCE)
     return as_priced if holds else []
 
 
@@ -208,44 +204,11 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(
             abs(total_usd or 0.0), abs(optimum or 0.0)
         )
-    fault = f"Its phases together cost {total_usd}, which is {saving} more than the plan."
-    ledger.holds("myopic-value", holds, claim.value, total_usd, fault, TOLERANCE)
-
-
-def units_in_place(instance: Instance, stage: GrowthStage, uplinks: int) -> dict[LineKey, int]:
-    """Units of every item that stand in a phase."""
-    counts: dict[LineKey, int] = {}
-    for line in _lines_of(instance, stage, uplinks):
-        counts[line.key] = counts.get(line.key, 0) + line.amount
-    return counts
-
-
-def unit_prices(
-    instance: Instance, path: GrowthPath, uplinks: Sequence[int]
-) -> dict[LineKey, UnitPrice]:
-    """What a unit of every item costs and draws."""
-    lines = [
-        line
-        for stage, uplinks_of_stage in zip(path, uplinks, strict=True)
-        for line in _lines_of(instance, stage, uplinks_of_stage)
-    ]
-    return {line.key: UnitPrice(line.unit_usd, line.unit_w) for line in lines}
-
-
-def _lines_of(instance: Instance, stage: GrowthStage, uplinks: int) -> list[CountedItem]:
-    return bill(instance, stage.family, stage.levels(uplinks), stage.optics)
-
-
-def phase_work_usd(
-    instance: Instance,
-    phase: int,
-    goods_usd: float,
-    counts: dict[LineKey, int],
-    units: dict[LineKey, UnitPrice],
-) -> float:
-    """Labour for what a phase buys, and support of what stands in it (USD)."""
-    support = (
-        count * support_unit_usd(instance, phase, key.kind, units[key].usd)
-        for key, count in counts.items()
+    ledger.holds(
+        "myopic-value",
+        holds,
+        claim.value,
+        total_usd,
+        f"Its phases together cost {total_usd}, which is {saving} more than the plan.",
+        TOLERANCE,
     )
-    return instance.objective.labour_share * goods_usd + math.fsum(support)

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from coopt.plan.couplings import Couplings, PhaseSpending
 from coopt.plan.parts import Cost, Item
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.fleet import (
     Fleet,
     FleetIsland,
@@ -23,7 +23,7 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.parts.bills import BillTotal, LineKey, key_of
-from coopt.verifier.parts.part_checks import check_products, check_sums, is_product
+from coopt.verifier.parts.part_checks import Row, check_lines, check_products, check_sums
 
 RETROFIT = "retrofit links"
 
@@ -78,18 +78,26 @@ def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator
 
 def check_orders(
     ledger: Ledger, fleet: Fleet, islands: Sequence[FleetIsland], couplings: Couplings, cost: Cost
-) -> BillTotal | None:
+) -> BillTotal:
     """Check what each phase buys, keeps, draws and spends, and the bill of all; the sums of what is
     bought.
 
-    None where a plan does not have the phases of its question.
+    Raises
+    ------
+    UnsoundError
+        Where a plan does not have the phases of its question.
     """
     growth = couplings.growth
     years = tuple(f"{year!r}" for year in fleet.question.years if year is not None)
     claimed_years = tuple(f"{phase.year!r}" for phase in growth)
-    fault = f"The instance has phases {', '.join(years)}, the plan {claimed_years}."
-    if (years or growth) and not ledger.same("phases", claimed_years, years, fault):
-        return None
+    if years or growth:
+        ledger.require(
+            "phases",
+            claimed_years == years,
+            claimed_years,
+            years,
+            f"The instance has phases {', '.join(years)}, the plan {claimed_years}.",
+        )
     units_by_place = standing_units(fleet, islands)
     units, purchases = units_by_phase(fleet, units_by_place), Counter[ProductKey]()
     orders = [*couplings.bought(cost).values()]
@@ -121,11 +129,17 @@ def check_orders(
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
     ledger.turn_to()
-    work = fleet.work_usd([_goods_usd(items) for items in orders], units)
+    # labour on links is no product
+    goods_usd = [math.fsum(item.usd for item in items if item.kind != "labour") for items in orders]
+    work = fleet.work_usd(goods_usd, units)
     for phase, usd in zip(growth, work, strict=False):
         ledger.turn_to(f"Phase {phase.year:g}")
-        fault = f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}."
-        ledger.close("phase-work", phase.work_usd, usd, fault)
+        ledger.close(
+            "phase-work",
+            phase.work_usd,
+            usd,
+            f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}.",
+        )
     ledger.turn_to()
     return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
 
@@ -135,11 +149,6 @@ def _idle_gpus(fleet: Fleet, islands: Sequence[FleetIsland]) -> int:
     include = fleet.question.objective.include
     standing = (state for island in islands for state in island.phases if state is not None)
     return sum(state.counts.idle_gpus for state in standing) * ("hb" in include)
-
-
-def _goods_usd(items: Iterable[Item]) -> float:
-    """What is paid for products, without labour on links."""
-    return math.fsum(item.usd for item in items if item.kind != "labour")
 
 
 def _check_totals(
@@ -156,11 +165,13 @@ def _check_totals(
         _check_dated(ledger, growth, cost)
     check_products(ledger, cost.items)
     capex_usd, least_total = math.fsum(item.usd for item in cost.items), fleet_total(fleet, islands)
-    fault = (
+    ledger.close(
+        "cheapest-orders",
+        capex_usd,
+        least_total.capex_usd,
         f"All that stands can be bought for {least_total.capex_usd:,.2f} USD, the plan spends"
-        f" {capex_usd:,.2f}."
+        f" {capex_usd:,.2f}.",
     )
-    ledger.close("cheapest-orders", capex_usd, least_total.capex_usd, fault)
     sums = least_total
     if growth:
         energy = math.fsum(electricity_usd(fleet, units_by_place, t) for t in fleet.phases)
@@ -181,9 +192,6 @@ def _orders_of(fleet: Fleet, items: Sequence[Item]) -> Counter[ProductKey]:
     return orders
 
 
-Row = tuple[LineKey, float, float, int]
-
-
 def _check_lines(
     ledger: Ledger,
     fleet: Fleet,
@@ -197,7 +205,6 @@ def _check_lines(
     """Check that each line has a price of its phase and quantity, and that labour is paid for links
     added.
     """
-    claimed_rows = _merged((key_of(item), item.unit_usd, item.unit_w, item.count) for item in items)
     material_rows = [
         row
         for product, count in _orders_of(fleet, items).items()
@@ -212,27 +219,8 @@ def _check_lines(
     ]
     rate = fleet.labour_usd(t)
     labour_rows = [(LineKey("labour", RETROFIT), rate, 0.0, links)] if links and rate else []
-    expected_rows = _merged([*material_rows, *labour_rows])
-    fine = (
-        len(claimed_rows) == len(expected_rows)
-        and all(map(_same_row, claimed_rows, expected_rows))
-        and all(map(is_product, items))
-    )
-    fault = (
-        "The lines are not those that so many units have at their prices, with labour for the links"
-        " that are added."
-    )
     name = "bill-lines" if fleet.year(t) is None else "bought-lines"
-    ledger.holds(name, fine, _texts(claimed_rows), _texts(expected_rows), fault, TOLERANCE)
-
-
-def _merged(rows: Iterable[Row]) -> list[Row]:
-    """Rows in order, those of one price added up."""
-    counts: Counter[tuple[LineKey, float, float]] = Counter()
-    for key, usd, w, count in rows:
-        counts[key, usd, w] += count
-    totals = ((*price_key, count) for price_key, count in counts.items())
-    return sorted(totals, key=lambda row: (row[0].kind, row[0].text, *row[1:]))
+    check_lines(ledger, name, items, [*material_rows, *labour_rows])
 
 
 def _rows(
@@ -260,16 +248,6 @@ def _rows(
             yield key._replace(spare=True), usd, 0.0, units
 
 
-def _same_row(a: Row, b: Row) -> bool:
-    return (a[0], a[3]) == (b[0], b[3]) and agree(a[1], b[1]) and agree(a[2], b[2])
-
-
-def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(
-        f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for key, usd, w, count in rows
-    )
-
-
 def _check_phase(
     ledger: Ledger,
     fleet: Fleet,
@@ -291,8 +269,13 @@ def _check_phase(
         (claim.kind, claim.item): claim.count for claim in phase.stored
     }
     fine = claimed_store == surplus and len(claimed_store) == len(phase.stored)
-    fault = "What is in store is not what was bought and does not stand."
-    ledger.holds("stored", fine, _counts_text(claimed_store), _counts_text(surplus), fault)
+    ledger.holds(
+        "stored",
+        fine,
+        _counts_text(claimed_store),
+        _counts_text(surplus),
+        "What is in store is not what was bought and does not stand.",
+    )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)
     )
@@ -313,12 +296,24 @@ def _check_spent(
     next one.
     """
     spent_usd = math.fsum(item.usd for item in phase.bought)
-    fault = f"This phase spends {spent_usd:,.2f} USD, the plan says {phase.capex_usd:,.2f}."
-    ledger.close("phase-capex", phase.capex_usd, spent_usd, fault)
-    fault = f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}."
-    ledger.close("phase-power", phase.power_w, power_w, fault)
-    fault = f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}."
-    ledger.close("phase-energy", phase.energy_usd, electricity_usd, fault)
+    ledger.close(
+        "phase-capex",
+        phase.capex_usd,
+        spent_usd,
+        f"This phase spends {spent_usd:,.2f} USD, the plan says {phase.capex_usd:,.2f}.",
+    )
+    ledger.close(
+        "phase-power",
+        phase.power_w,
+        power_w,
+        f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}.",
+    )
+    ledger.close(
+        "phase-energy",
+        phase.energy_usd,
+        electricity_usd,
+        f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}.",
+    )
     ledger.close(
         "phase-years",
         phase.years,
@@ -335,5 +330,10 @@ def _check_dated(ledger: Ledger, growth: Sequence[PhaseSpending], cost: Cost) ->
     lines = tuple(
         item.model_copy(update={"year": key.year, "item": key.text}) for key, item in dated
     )
-    fault = "The bill of the plan is not what its phases buy, each line with its year."
-    ledger.holds("phased-bill", cost.items == lines, len(cost.items), len(lines), fault)
+    ledger.holds(
+        "phased-bill",
+        cost.items == lines,
+        len(cost.items),
+        len(lines),
+        "The bill of the plan is not what its phases buy, each line with its year.",
+    )

@@ -82,8 +82,14 @@ def _check_turns(
     claimed_texts, expected_texts = (
         tuple(f"{value:.12g}" for _, value in rows) for rows in (claims, outcomes)
     )
-    fault = "What it costs in each outlook of prices differs from what the plan says."
-    return ledger.holds("turns", holds, claimed_texts, expected_texts, fault, TOLERANCE)
+    return ledger.holds(
+        "turns",
+        holds,
+        claimed_texts,
+        expected_texts,
+        "What it costs in each outlook of prices differs from what the plan says.",
+        TOLERANCE,
+    )
 
 
 def _check_regret(
@@ -121,11 +127,19 @@ def check_fleet_value(
     robust, claim = instance.robust, plan.couplings.outlooks
     if robust is not None and claim is not None:
         terms = robust.aim, str(robust.efficiency)
-        fault = "The plan states other terms of robustness than the instance."
-        ledger.same("robust-terms", (claim.aim, str(claim.efficiency)), terms, fault)
+        ledger.same(
+            "robust-terms",
+            (claim.aim, str(claim.efficiency)),
+            terms,
+            "The plan states other terms of robustness than the instance.",
+        )
         value = value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands)
-        fault = f"At list prices it is worth {value:,.2f}, the plan says {claim.list_value:,.2f}."
-        ledger.close("list-value", claim.list_value, value, fault)
+        ledger.close(
+            "list-value",
+            claim.list_value,
+            value,
+            f"At list prices it is worth {value:,.2f}, the plan says {claim.list_value:,.2f}.",
+        )
         values = [value_at(outlook, fleet, islands) for outlook in price_outlooks(instance)]
         if _check_turns(ledger, instance, claim.turns, values) and values:
             _check_regret(ledger, plan, claim.turns, values)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from coopt.instance.schema import CostKind, Instance
+from coopt.instance.question import CostKind
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.core import Joint
@@ -131,8 +132,13 @@ def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int
 
 def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
     """Check that all parts together train on no more GPUs than there are."""
-    fault = f"The islands train on {gpus} GPUs, there are {gpus_there}."
-    ledger.holds("limit-gpus", gpus <= gpus_there, gpus_there, gpus, fault)
+    ledger.holds(
+        "limit-gpus",
+        gpus <= gpus_there,
+        gpus_there,
+        gpus,
+        f"The islands train on {gpus} GPUs, there are {gpus_there}.",
+    )
 
 
 def check_products_in_use(
@@ -141,8 +147,13 @@ def check_products_in_use(
     """Check that no more products of a kind are in use than allowed."""
     for kind, limit, products in product_counts(instance, units):
         use_text = f"{len(products)} products of kind {kind}"
-        fault = f"The islands use {use_text}, at most {limit} are allowed: {', '.join(products)}."
-        ledger.holds("most-products", len(products) <= limit, limit, products, fault)
+        ledger.holds(
+            "most-products",
+            len(products) <= limit,
+            limit,
+            products,
+            f"The islands use {use_text}, at most {limit} are allowed: {', '.join(products)}.",
+        )
 
 
 def product_counts(
@@ -173,8 +184,14 @@ def check_limit(
     if limit is not None:
         holds = value is not None and value <= limit * (1 + TOLERANCE)
         value_text = "something unknown" if value is None else f"{value:,.10g}"
-        fault = f"The limit is {limit:,.10g} {unit}, what is built takes {value_text}."
-        ledger.holds(name, holds, limit, value, fault, TOLERANCE)
+        ledger.holds(
+            name,
+            holds,
+            limit,
+            value,
+            f"The limit is {limit:,.10g} {unit}, what is built takes {value_text}.",
+            TOLERANCE,
+        )
 
 
 def question_of_island(instance: Instance, workloads: tuple[Workload, ...], gpus: int) -> Instance:

@@ -7,6 +7,7 @@ Each site is checked as a design of its own, then what couples them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, Part, Ring, SitePower
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.sites import check_facility, objective_at
 from coopt.verifier.parts.bills import CountedItem, bill, bill_total, electricity_usd, owned_usd
@@ -25,7 +26,6 @@ from coopt.verifier.parts.part_checks import (
     check_bill,
     check_objective,
     check_part,
-    check_part_bill,
     check_part_runs,
 )
 from coopt.verifier.parts.workload_checks import match_workloads
@@ -64,13 +64,20 @@ class SiteClaim(NamedTuple):
     power: SitePower
 
 
-def claims_of(plan: Plan, ring: Ring) -> list[SiteClaim] | None:
-    """The claims on the sites of a ring in its order; None where parts or powers are others."""
+def claims_of(plan: Plan, ring: Ring) -> list[SiteClaim]:
+    """The claims on the sites of a ring in its order.
+
+    Raises
+    ------
+    UnsoundError
+        Where parts or powers are of other sites, which the form of the plan tells.
+    """
     parts, powers = plan.parts, plan.couplings.sites
-    if not ring.sites == tuple(part.site for part in parts) == tuple(fed.site for fed in powers):
-        return None
-    if len(ring.site_shares) != len(parts):
-        return None
+    if not (
+        ring.sites == tuple(part.site for part in parts) == tuple(fed.site for fed in powers)
+        and len(ring.site_shares) == len(parts)
+    ):
+        raise UnsoundError
     return [
         SiteClaim(part, part.design, shares, power)
         for part, shares, power in zip(parts, ring.site_shares, powers, strict=True)
@@ -81,46 +88,49 @@ def claims_of(plan: Plan, ring: Ring) -> list[SiteClaim] | None:
 def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check shares, links, exchanges, every site, and the bill of everything."""
     ring = plan.couplings.ring
-    claims = None if ring is None else claims_of(plan, ring)
-    if ring is None or claims is None:
+    if ring is None:
         return
+    claims = claims_of(plan, ring)
     sites = _sites(ledger, instance, ring, claims)
-    links = None if sites is None else check_links(ledger, instance, sites, ring)
-    if sites is None or links is None:
-        return
+    links = check_links(ledger, instance, sites, ring)
     waits_s = check_exchanges(ledger, instance, ring, links, len(sites))
     built_sites = []
     for site, claim in zip(sites, claims, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
-        built_site = _site(ledger, instance, plan, site, claim, waits_s)
-        if built_site is not None:
+        with suppress(UnsoundError):
+            built_site = _site(ledger, instance, plan, site, claim, waits_s)
             built_sites.append(built_site)
-            check_site_power(ledger, instance, ring, site, built_site.power_w, claim.power)
+            facility_w = (built_site.power_w + channels_w(ring, site)) * objective_at(
+                instance, site
+            ).pue
+            check_facility(ledger, site, facility_w, claim.power)
     ledger.turn_to()
-    if len(built_sites) == len(sites) and plan.cost is not None:
+    if len(built_sites) == len(sites):
         _check_totals(ledger, instance, plan, ring, built_sites, links)
 
 
 def _sites(
     ledger: Ledger, instance: Instance, ring: Ring, claims: Sequence[SiteClaim]
-) -> list[Site] | None:
+) -> list[Site]:
     """The sites of the instance that the plan names; each once, with all shares between them."""
     sites_by_name = {site.name: site for site in instance.site}
     names = tuple(claim.part.name for claim in claims)
-    holds = bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name)
-    fault = (
+    ledger.require(
+        "sites",
+        bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name),
+        names,
+        tuple(sites_by_name),
         f"The plan builds at {', '.join(names) or 'no site'}, the instance has"
-        f" {', '.join(sites_by_name)}, each once."
+        f" {', '.join(sites_by_name)}, each once.",
     )
-    if not ledger.holds("sites", holds, names, tuple(sites_by_name), fault):
-        return None
     all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in claims)
-    holds = ring.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in claims)
-    fault = (
-        f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each."
+    ledger.require(
+        "shares",
+        ring.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in claims),
+        shares_taken,
+        all_shares,
+        f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each.",
     )
-    if not ledger.holds("shares", holds, shares_taken, all_shares, fault):
-        return None
     return [sites_by_name[name] for name in names]
 
 
@@ -131,27 +141,19 @@ def _site(
     site: Site,
     claim: SiteClaim,
     waits_s: Mapping[str, float],
-) -> BuiltSite | None:
-    """Check one site as a cluster of its own; None where it cannot be built."""
+) -> BuiltSite:
+    """Check one site as a cluster of its own."""
     question, design = question_of_site(instance, claim.shares), claim.design
     family = check_design(ledger, question, design)
-    if family is None:
-        return None
     workloads = match_workloads(ledger, question.workload, claim.part.workloads)
-    part = (
-        check_part(ledger, question, family, design, workloads, plan.objective.kind)
-        if workloads
-        else None
-    )
-    if part is None:
-        return None
+    if not workloads:
+        raise UnsoundError
+    part = check_part(ledger, question, family, design, workloads, plan.objective.kind)
     check_part_runs(ledger, part, question.cluster.gpu, waits_s)
-    sums = check_part_bill(ledger, question, part, claim.part.cost, objective_at(instance, site))
-    if sums is None or part.optics is None:
-        return None
-    return BuiltSite(
-        site, bill(question, part.family, part.levels, part.optics), sums.power_w, design.racks or 0
-    )
+    lines = bill(question, part.family, part.levels, part.optics)
+    sums = bill_total(lines, objective_at(instance, site))
+    check_bill(ledger, lines, sums, claim.part.cost)
+    return BuiltSite(site, lines, sums.power_w, design.racks or 0)
 
 
 def _check_totals(
@@ -188,42 +190,26 @@ def channels_w(ring: Ring, site: Site) -> float:
     return sum(claim.w / 2 for claim in ring.wan if site.name in claim.between)
 
 
-def check_site_power(
-    ledger: Ledger,
-    instance: Instance,
-    ring: Ring,
-    site: Site,
-    power_w: float,
-    claim: SitePower,
-) -> None:
-    """Check the facility power of a site whose network and GPUs draw `power_w`."""
-    facility_w = (power_w + channels_w(ring, site)) * objective_at(instance, site).pue
-    check_facility(ledger, site, facility_w, claim)
-
-
-def check_links(
-    ledger: Ledger, instance: Instance, sites: Sequence[Site], ring: Ring
-) -> list[Wan] | None:
-    """Check links and channels; the links of the instance between neighbours of the ring, None
-    where they differ.
-    """
+def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring: Ring) -> list[Wan]:
+    """Check links and channels; the links of the instance between neighbours of the ring."""
     ends = [frozenset(pair) for pair in pairwise(site.name for site in sites)]
     # Two sites share one link, which carries both directions; from three on a link closes the ring.
     if len(sites) > 2:
         ends.append(frozenset((sites[-1].name, sites[0].name)))
     links_by_ends = {frozenset(wan.between): wan for wan in instance.wan}
     claimed_ends = [frozenset(claim.between) for claim in ring.wan]
-    fault = (
-        "The links of the plan are not those between neighbours of its ring, or the instance lacks"
-        " one."
-    )
     claimed_texts, expected_texts = (
         tuple(sorted(" - ".join(sorted(pair)) for pair in pairs)) for pairs in (claimed_ends, ends)
     )
-    holds = claimed_texts == expected_texts and set(ends) <= set(links_by_ends)
-    if not ledger.holds("ring", holds, claimed_texts, expected_texts, fault):
-        return None
-    links, all_sound = [links_by_ends[pair] for pair in claimed_ends], True
+    ledger.require(
+        "ring",
+        claimed_texts == expected_texts and set(ends) <= set(links_by_ends),
+        claimed_texts,
+        expected_texts,
+        "The links of the plan are not those between neighbours of its ring, or the instance lacks"
+        " one.",
+    )
+    links = [links_by_ends[pair] for pair in claimed_ends]
     for link, claim in zip(links, ring.wan, strict=True):
         figures = (
             link.gbit_s,
@@ -238,12 +224,15 @@ def check_links(
             if not agree(a, b)
         ]
         faults += [] if 1 <= claim.channels <= link.most else ["channels"]
-        fault = (
-            f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan differs"
-            f" in {faults}."
+        ledger.require(
+            "channels",
+            not faults,
+            tuple(faults),
+            (),
+            f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan"
+            f" differs in {faults}.",
         )
-        all_sound &= ledger.holds("channels", not faults, tuple(faults), (), fault, TOLERANCE)
-    return links if all_sound else None
+    return links
 
 
 def check_exchanges(
@@ -273,12 +262,15 @@ def check_exchanges(
         claim = claims.get(
             workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0)
         )
-        holds = agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s)
-        fault = (
+        ledger.holds(
+            "exchange",
+            agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s),
+            claim.exchange_s,
+            wait_s,
             f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, "
-            f"the plan says {claim.sent_bytes:.6g} in {claim.exchange_s:.6g}."
+            f"the plan says {claim.sent_bytes:.6g} in {claim.exchange_s:.6g}.",
+            TOLERANCE,
         )
-        ledger.holds("exchange", holds, claim.exchange_s, wait_s, fault, TOLERANCE)
         waits_s[workload.name] = wait_s
     return waits_s
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from coopt.instance.couplings import Site
-from coopt.instance.schema import Instance, Objective
+from coopt.instance.question import Objective
+from coopt.instance.schema import Instance
 from coopt.plan.couplings import SitePower
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import decimal, keeps
@@ -34,10 +35,13 @@ def check_fed_sites(
     claimed_places = tuple(_place_text(claim.site, claim.phase) for claim in claims)
     places_text = ", ".join(places) or "no site"
     claimed_text = ", ".join(claimed_places) or "no site"
-    fault = (
-        f"The plan states the power of {claimed_text}, the instance asks for that of {places_text}."
-    )
-    if not ledger.same("sites", claimed_places, places, fault):
+    if not ledger.same(
+        "sites",
+        claimed_places,
+        places,
+        f"The plan states the power of {claimed_text}, the instance asks for that of"
+        f" {places_text}.",
+    ):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
         ledger.turn_to(f"Site {_place_text(site.name, year)}")
@@ -65,8 +69,12 @@ def power_name(site: Site) -> str:
 def check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePower) -> None:
     """Check the facility power of a site against the claim and what it can feed."""
     limit_w = site.power_mw * 1e6
-    fault = f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}."
-    ledger.close("site-power", claim.facility_w, facility_w, fault)
+    ledger.close(
+        "site-power",
+        claim.facility_w,
+        facility_w,
+        f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}.",
+    )
     fault = (
         f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says"
         f" {claim.facility_limit_w:,.0f}."

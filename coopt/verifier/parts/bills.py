@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from coopt.instance.hardware import Panel
-from coopt.instance.schema import CostKind, Instance, Objective, ObjectiveKind
+from coopt.instance.question import CostKind, Objective, ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.parts import Item, ItemKind
 from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.parts.layouts import (
@@ -366,8 +367,7 @@ def _nic_ends(
     family: DesignFamily, switches: DeviceLinks
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """Both ends of the links of NICs, of which each has as many as a cage has ports."""
-    assert family.gear is not None
-    slots = family.gear.nic.cages
+    slots = family.network.nic.cages
     nics = (family.domains * family.rails * slots, family.copies // slots)
     return (nics,), _ends(family.copies, switches)
 
@@ -380,11 +380,10 @@ def _chassis_ends(family: DesignFamily, planes_each: int) -> DeviceLinks:
 
 def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
     """Leaves of all planes that one port of each NIC leads to, by the NICs they hold."""
-    assert family.gear is not None
     domains, rails = family.domains, family.rails
-    if family.gear.kind == "clos":
+    if family.network.kind == "clos":
         return [(domains * rails // down, down), (1, domains * rails % down)]
-    if family.gear.kind == "rail-optimized" and domains <= down:
+    if family.network.kind == "rail-optimized" and domains <= down:
         rails_of_leaf = down // domains
         return [
             (rails // rails_of_leaf, rails_of_leaf * domains),

@@ -4,14 +4,17 @@ ports and uplinks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from coopt.instance.base import alternatives, both, counted
-from coopt.instance.schema import Instance, Network, ObjectiveKind
-from coopt.plan.parts import Design, DirectLinks, Fabric, Tier
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger
+from coopt.instance.hardware import Nic
+from coopt.instance.network import Network
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
+from coopt.plan.parts import Design, DirectLinks, Fabric, NicChoice, Tier
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
@@ -46,17 +49,20 @@ class _Product(Protocol):
 T = TypeVar("T", bound=_Product)
 
 
-def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFamily | None:
-    """Check GPUs, HB domains and the parts of the network; None where nothing can be built from
-    them.
+def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFamily:
+    """Check GPUs, HB domains and the parts of the network.
+
+    Raises
+    ------
+    UnsoundError
+        Where nothing can be built from them.
     """
-    family = check_domains(ledger, instance, design)
-    gear = check_gear(ledger, instance, design)
-    if family is None:
-        return None
+    family, gear = check_domains(ledger, instance, design), check_gear(ledger, instance, design)
     if family.domains == 1:
         return family
-    return family._replace(gear=gear) if gear else None
+    if gear is None:
+        raise UnsoundError
+    return family._replace(gear=gear)
 
 
 def _pick(entries: Iterable[T], name: str) -> T | None:
@@ -67,28 +73,30 @@ def _names(entries: Iterable[_Product]) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
-def check_domains(
-    ledger: Ledger, instance: Instance, design: Design | DirectLinks
-) -> DesignFamily | None:
-    """Check GPUs, HB domains, spares and racks; None where they are not those of the instance."""
+def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> DesignFamily:
+    """Check GPUs, HB domains, spares and racks, which have to be those of the instance."""
     sizes, choice = instance.cluster.gpus, design.hb_domain
-    texts = tuple(str(gpus) for gpus in sizes)
-    fault = (
-        f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows {', '.join(texts)}."
+    size_allowed = ledger.among(
+        "gpus",
+        design.gpus,
+        sizes,
+        f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows"
+        f" {', '.join(map(str, sizes))}.",
     )
-    size_allowed = ledger.holds("gpus", design.gpus in sizes, design.gpus, texts, fault)
-    domains = instance.network.hb_domains
-    hb = _pick(domains, choice.name)
+    hb = _pick(instance.network.hb_domains, choice.name)
     if hb is None:
-        fault = f"The instance lists no HB domain {choice.name!r}."
-        ledger.holds("hb-domain", False, choice.name, _names(domains), fault)
-        return None
-    if not size_allowed:
-        return None
+        ledger.among(
+            "hb-domain",
+            choice.name,
+            _names(instance.network.hb_domains),
+            f"The instance lists no HB domain {choice.name!r}.",
+        )
+    if hb is None or not size_allowed:
+        raise UnsoundError
     counts_of_filling: dict[int, list[int]] = {}
     for count in domain_counts_of(instance, design.gpus, hb.size):
         counts_of_filling.setdefault(ceil_ratio(design.gpus, count), []).append(count)
-    active_allowed = ledger.holds(
+    ledger.require(
         "hb-domain",
         choice.size == hb.size and choice.active in counts_of_filling,
         f"{choice.name}: {choice.active} of {choice.size} train",
@@ -99,8 +107,6 @@ def check_domains(
         f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that"
         f" train is {choice.active} of {choice.size}.",
     )
-    if not active_allowed:
-        return None
     counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
     fits = f"{alternatives(texts)} domain{'s' * (counts != (1,))}"
@@ -122,39 +128,24 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     bought, one for each link.
     """
     network, fabric = instance.network, design.fabric
-    fault = f"The instance does not allow fabric {fabric.kind!r}."
-    sound = ledger.holds(
-        "fabric", fabric.kind in network.fabrics, fabric.kind, network.fabrics, fault
+    sound = ledger.among(
+        "fabric",
+        fabric.kind,
+        network.fabrics,
+        f"The instance does not allow fabric {fabric.kind!r}.",
     )
-    nic, switch = _pick(network.nics, fabric.nic.name), _pick(network.switches, fabric.switch.name)
-    fault = f"The instance lists no NIC {fabric.nic.name!r}."
-    ledger.holds("nic", nic is not None, fabric.nic.name, _names(network.nics), fault)
-    counts, per_gpu = network.nics_per_gpu, fabric.nic.per_gpu
-    texts = tuple(str(number) for number in counts)
-    fault = (
-        f"The plan gives each GPU {counted(per_gpu, 'NIC')}, the instance allows"
-        f" {', '.join(texts)}."
-    )
-    sound = ledger.holds("nics-per-gpu", per_gpu in counts, per_gpu, texts, fault) and sound
     # a single domain has no network: nothing is shared or led to planes there
-    sharers, allowed_sharers = fabric.nic.shared_by, network.gpus_per_nic if fabric.tiers else (1,)
     sizes = design.hb_domain.size, design.hb_domain.active
-    fits_nics = sharers in allowed_sharers and (
-        sharers == 1 or (per_gpu == 1 and not any(size % sharers for size in sizes))
+    sharers = [
+        number
+        for number in (network.gpus_per_nic if fabric.tiers else (1,))
+        if number == 1 or (fabric.nic.per_gpu == 1 and not any(size % number for size in sizes))
+    ]
+    planes = fabric.nic.planes
+    nic, fits_domain = check_nics(
+        ledger, network, fabric.nic, sharers, network.nic_planes if fabric.tiers else (1,)
     )
-    texts = tuple(str(number) for number in allowed_sharers)
-    fault = (
-        f"A NIC serves {counted(sharers, 'GPU')}, the instance allows {', '.join(texts)}, whole in"
-        " a domain."
-    )
-    sound = ledger.holds("gpus-per-nic", fits_nics, sharers, texts, fault) and sound
-    planes, allowed_planes = fabric.nic.planes, network.nic_planes if fabric.tiers else (1,)
-    texts = tuple(str(number) for number in allowed_planes)
-    fault = (
-        f"The ports of a NIC lead to {counted(planes, 'plane')}, the instance allows"
-        f" {', '.join(texts)}."
-    )
-    sound = ledger.holds("nic-planes", planes in allowed_planes, planes, texts, fault) and sound
+    switch = _pick(network.switches, fabric.switch.name)
     way = run_for(switch, nic, planes) if switch and nic and planes > 0 else None
     fits = switch is not None and (nic is None or way is not None or fabric.tiers == 0)
     ledger.holds(
@@ -169,12 +160,44 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
         f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of a port of"
         " the NIC.",
     )
-    if nic is None or switch is None or not (sound and fits):
+    if nic is None or switch is None or not (sound and fits_domain and fits):
         return None
+    per_gpu, sharing = fabric.nic.per_gpu, fabric.nic.shared_by
     gear = NetworkGear(
-        fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, sharers
+        fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, sharing
     )
     return _with_upper(ledger, network, fabric, gear)
+
+
+def check_nics(
+    ledger: Ledger,
+    network: Network,
+    choice: NicChoice,
+    sharers: Sequence[int],
+    planes: Sequence[int],
+) -> tuple[Nic | None, bool]:
+    """Check the NICs of a plan, so many GPUs of which may share one and whose ports may lead to so
+    many planes; the one that is named, and whether there may be as many as the plan says.
+    """
+    nic = _pick(network.nics, choice.name)
+    ledger.among(
+        "nic", choice.name, _names(network.nics), f"The instance lists no NIC {choice.name!r}."
+    )
+    numbers = (
+        ("nics-per-gpu", "NICs of a GPU", choice.per_gpu, network.nics_per_gpu),
+        ("gpus-per-nic", "GPUs, whole in a domain, that share a NIC", choice.shared_by, sharers),
+        ("nic-planes", "planes that the ports of a NIC lead to", choice.planes, planes),
+    )
+    sound = [
+        ledger.among(
+            name,
+            number,
+            allowed,
+            f"The {words} are {number}; allowed are {', '.join(map(str, allowed))}.",
+        )
+        for name, words, number, allowed in numbers
+    ]
+    return nic, all(sound)
 
 
 def _with_upper(
@@ -199,11 +222,14 @@ def _with_upper(
         stands and len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
     )
     may_differ = network.tier_switches == "any" and names[0] == gear.switch.name
-    fault = (
+    if not ledger.holds(
+        "tier-products",
+        mated and may_differ,
+        names,
+        network.tier_switches,
         f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow"
-        " together."
-    )
-    if not ledger.holds("tier-products", mated and may_differ, names, network.tier_switches, fault):
+        " together.",
+    ):
         return None
     return gear._replace(above=upper_switches)
 
@@ -220,10 +246,15 @@ def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | Dir
         if availability is None or availability.spare_domains
         else f"0 to {allowed_spares[-1]}"
     )
-    fault = f"So many domains stand by: {spares}; the instance allows {spares_text}."
     return (
         spares
-        if ledger.holds("spare-domains", spares in allowed_spares, spares, str(spares_text), fault)
+        if ledger.holds(
+            "spare-domains",
+            spares in allowed_spares,
+            spares,
+            str(spares_text),
+            f"So many domains stand by: {spares}; the instance allows {spares_text}.",
+        )
         else 0
     )
 
@@ -235,11 +266,16 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are"
         f" {idle}"
     )
-    fault = f"{count_text}, the plan says {design.spare_gpus}."
-    ledger.same("spares", design.spare_gpus, idle, fault)
+    ledger.same(
+        "spares", design.spare_gpus, idle, f"{count_text}, the plan says {design.spare_gpus}."
+    )
     if hb.racks is None:
-        fault = f"HB domain {hb.name!r} does not say how many racks it fills, the plan does."
-        ledger.same("racks", design.racks, None, fault)
+        ledger.same(
+            "racks",
+            design.racks,
+            None,
+            f"HB domain {hb.name!r} does not say how many racks it fills, the plan does.",
+        )
         return
     # a fraction of a rack times domains may come out above a whole number by rounding
     racks_at_least, racks_at_most = (
@@ -257,10 +293,8 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
 
 def check_ports(
     ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind
-) -> Ports | None:
-    """Check the ports of a design, from nothing but the claims; None where no network can be built
-    from them.
-    """
+) -> Ports:
+    """Check the ports of a design, from nothing but the claims; they have to build a network."""
     planes = family.planes * family.copies if family.gear else 0
     ledger.same(
         "planes",
@@ -270,29 +304,32 @@ def check_ports(
     )
     tiers = tuple(fabric.tier)
     numbers = [tier.level for tier in tiers]
-    if not ledger.holds(
+    ledger.require(
         "levels",
         numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
         tuple(str(number) for number in numbers),
         fabric.tiers,
         f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it"
         " has to describe each from 1 up once.",
-    ):
-        return None
+    )
     carried = _carried(instance.network, family, tiers)
     caged_family = in_cages(instance.network, family, carried)
     ports = _ports(ledger, instance.network, caged_family, tiers, carried, fabric.pod_bundle)
-    if ports is None:
-        return None
     slowdown = reach_of(caged_family, ports).beyond
-    fault = (
+    ledger.close(
+        "oversubscription",
+        fabric.oversubscription,
+        slowdown,
         f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says"
-        f" {fabric.oversubscription:.6g}."
+        f" {fabric.oversubscription:.6g}.",
     )
-    ledger.close("oversubscription", fabric.oversubscription, slowdown, fault)
     routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
-    fault = f"Above the leaves the routing is {routing}, the plan says {fabric.routing}."
-    ledger.same("routing", fabric.routing, routing, fault)
+    ledger.same(
+        "routing",
+        fabric.routing,
+        routing,
+        f"Above the leaves the routing is {routing}, the plan says {fabric.routing}.",
+    )
     _optics(ledger, instance, family, fabric, kind)
     return ports
 
@@ -323,34 +360,34 @@ def _ports(
     tiers: tuple[Tier, ...],
     carried: tuple[tuple[int, int], ...],
     leaf_links: int,
-) -> Ports | None:
-    """The ports the plan claims, where they are allowed; `leaf_links` lead from a leaf to each
+) -> Ports:
+    """The ports the plan claims, which have to be allowed; `leaf_links` lead from a leaf to each
     switch of its pod.
     """
     cage = cages(carried)[0]
     # first of all, as ports of leaves and pods mean something on their number of tiers alone
-    if not _tiers(ledger, network, family, tiers, cage):
-        return None
+    _tiers(ledger, network, family, tiers, cage)
     if len(tiers) < 3 and leaf_links != 1:
-        fault = (
-            f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, and there are no"
-            " pods."
+        ledger.require(
+            "pod-ports",
+            False,
+            leaf_links,
+            1,
+            f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, and there"
+            " are no pods.",
         )
-        ledger.holds("pod-ports", False, leaf_links, 1, fault)
-        return None
     if not tiers:
         return NO_NETWORK
-    assert family.gear is not None
     leaf = tiers[0]
     fillings = [family.ends] if len(tiers) == 1 else leaf_fillings(family, network, cage)
-    fault = (
-        f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the fillings"
-        f" {fillings}."
+    ledger.require(
+        "leaf-ports",
+        leaf.down_ports in fillings,
+        leaf.down_ports,
+        tuple(map(str, fillings)),
+        f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the"
+        f" fillings {fillings}.",
     )
-    if not ledger.holds(
-        "leaf-ports", leaf.down_ports in fillings, leaf.down_ports, _texts(fillings), fault
-    ):
-        return None
     menus = (
         [(0, (0,))]
         if len(tiers) == 1
@@ -359,14 +396,14 @@ def _ports(
     uplinks = tuple(sorted(up for _, menu in menus for up in menu))
     choices = _range(uplinks)
     uplink_text = counted(leaf.uplinks_per_switch, "uplink")
-    fault = (
-        f"The plan gives {uplink_text} to a leaf with {counted(leaf.down_ports, 'NIC')}; allowed"
-        f" are {choices}."
+    ledger.require(
+        "uplinks",
+        leaf.uplinks_per_switch in uplinks,
+        leaf.uplinks_per_switch,
+        choices,
+        f"The plan gives {uplink_text} to a leaf with {counted(leaf.down_ports, 'NIC')};"
+        f" allowed are {choices}.",
     )
-    if not ledger.holds(
-        "uplinks", leaf.uplinks_per_switch in uplinks, leaf.uplinks_per_switch, choices, fault
-    ):
-        return None
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
         return Ports(len(tiers), leaf.down_ports, leaf.uplinks_per_switch, bundle=bundle)
@@ -380,13 +417,12 @@ def _pods(
     tiers: tuple[Tier, ...],
     cage: int,
     leaf_links: int,
-) -> Ports | None:
-    assert family.gear is not None
-    radix, core, (leaf, pod, _) = family.gear.at(2).radix, family.gear.at(3).radix, tiers
+) -> Ports:
+    radix, core, (leaf, pod, _) = family.network.at(2).radix, family.network.at(3).radix, tiers
     leaves = leaf_count(family, leaf.down_ports)
     options = pod_shapes(radix, network, leaves, cage, core)
     pod_ports = (pod.down_ports, pod.uplinks_per_switch, leaf_links)
-    holds = ledger.holds(
+    ledger.require(
         "pod-ports",
         pod_ports in options and leaf.uplinks_per_switch % leaf_links == 0,
         "{} down, {} up, {} to each".format(*pod_ports),
@@ -395,8 +431,6 @@ def _pods(
             *pod_ports
         ),
     )
-    if not holds:
-        return None
     bundle = pod_bundle(
         ceil_ratio(leaves, pod.down_ports // leaf_links), pod.uplinks_per_switch, core, network
     )
@@ -412,9 +446,9 @@ def _pods(
 
 def _tiers(
     ledger: Ledger, network: Network, family: DesignFamily, tiers: tuple[Tier, ...], cage: int
-) -> bool:
-    """The fewest tiers, for the leaf the plan claims; a leaf that is not allowed is complained
-    about later.
+) -> None:
+    """Check that there are the fewest tiers for the leaf the plan claims; one that is not allowed
+    is complained about later.
     """
     tiers_needed = 0
     if family.gear is not None:
@@ -423,13 +457,15 @@ def _tiers(
         tiers_needed = (
             fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
         )
-    holds = len(tiers) == tiers_needed and tiers_needed <= network.max_tiers
     tiers_text = f"{counted(tiers_needed, 'tier')} of {network.max_tiers} allowed"
-    fault = (
-        f"The network of {counted(family.domains, 'HB domain')} needs {tiers_text}, the plan builds"
-        f" {len(tiers)}."
+    ledger.require(
+        "tiers",
+        len(tiers) == tiers_needed <= network.max_tiers,
+        len(tiers),
+        tiers_needed,
+        f"The network of {counted(family.domains, 'HB domain')} needs {tiers_text}, the plan"
+        f" builds {len(tiers)}.",
     )
-    return ledger.holds("tiers", holds, len(tiers), tiers_needed, fault)
 
 
 def _optics(
@@ -478,10 +514,6 @@ def _joins(instance: Instance, gear: NetworkGear, level: int, names: tuple[str, 
 def _pair_text(lower: str, upper: str) -> str:
     """The products at the ends of a level, as a fault has them."""
     return upper if lower == upper else f"{lower} below {upper}"
-
-
-def _texts(numbers: list[int]) -> tuple[str, ...]:
-    return tuple(str(number) for number in numbers)
 
 
 def _range(numbers: tuple[int, ...]) -> str:

@@ -20,7 +20,7 @@ from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import Instance
 from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
 from coopt.verifier.parts.bills import (
     BillTotal,
     CountedItem,
@@ -28,7 +28,7 @@ from coopt.verifier.parts.bills import (
     cheapest_panel,
     domain_lines,
 )
-from coopt.verifier.parts.design_checks import check_domains
+from coopt.verifier.parts.design_checks import check_domains, check_nics
 from coopt.verifier.parts.link_demands import (
     Paces,
     Sends,
@@ -68,181 +68,139 @@ class LinkNics(NamedTuple):
     per_gpu: int
 
 
-def check_direct(
-    ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks
-) -> BillTotal | None:
-    """Check everything that a plan on direct links says of itself; the recomputed sums of its bill,
-    if it has one.
+def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> BillTotal:
+    """Check everything that a plan on direct links says of itself; the recomputed sums of its bill.
+
+    Raises
+    ------
+    UnsoundError
+        Where no links stand, or not all is sent over them.
     """
-    family, gear = check_domains(ledger, instance, claim), _gear(ledger, instance, claim)
-    if family is None or gear is None or family.domains < 2:
-        ledger.holds(
+    family = check_domains(ledger, instance, claim)
+    nic, sound = check_nics(ledger, instance.network, claim.nic, (1,), (1,))
+    if nic is None or not sound or family.domains < 2:
+        ledger.require(
             "links",
             False,
             claim.links,
             "domains and NICs of the instance",
             "Nothing is there to be joined.",
         )
-        return None
+    assert nic is not None
+    nics = LinkNics(nic, claim.nic.per_gpu)
+    sums = _bill(ledger, instance, plan, claim, family, nics)
     run = _run(ledger, instance, plan, family)
-    links = _links(ledger, claim, family, gear)
-    if run is None or links is None:
-        return None
-    byte_s = gear.nic.gbit_s * 1e9 / 8
+    links = _links(ledger, claim, family, nics)
+    byte_s = nic.gbit_s * 1e9 / 8
     work = Clock(run.workload, instance.cluster.gpu).work(run.split)
     linked_run = LinkedRun(work, run.place, family, byte_s, run.workload.bound_s)
-    sends, links_needed = sends_on(linked_run.grid), least_links(linked_run)
-    holds = links_needed <= claim.links_bound <= claim.links
-    need_text = counted(links_needed, "link")
-    fault = (
-        f"At least {need_text} must be there; the plan says {claim.links_bound}, and has"
-        f" {claim.links}."
+    links_needed = least_links(linked_run)
+    ledger.holds(
+        "links-bound",
+        links_needed <= claim.links_bound <= claim.links,
+        claim.links_bound,
+        links_needed,
+        f"At least {counted(links_needed, 'link')} must be there; the plan says"
+        f" {claim.links_bound}, and has {claim.links}.",
     )
-    ledger.holds("links-bound", holds, claim.links_bound, links_needed, fault)
-    fault = "Paths over direct links stand with the links, not with a workload."
     if run.claim.routes:
-        ledger.holds("routes", False, ", ".join(run.claim.routes), "none", fault)
-    paces = _phases(ledger, claim, linked_run.grid, links, sends)
-    if paces is not None:
-        s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
-        speed = speeds_on(linked_run.grid, family.hb.gbyte_s * 1e9, s_byte)
-        check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, lateness=LATENESS)
-    return _bill(ledger, instance, plan, claim, family, gear)
+        ledger.holds(
+            "routes",
+            False,
+            ", ".join(run.claim.routes),
+            "none",
+            "Paths over direct links stand with the links, not with a workload.",
+        )
+    paces = _phases(ledger, claim, linked_run.grid, links)
+    s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
+    speed = speeds_on(linked_run.grid, family.hb.gbyte_s * 1e9, s_byte)
+    check_run_at_speed(ledger, run, family.gpus, speed, instance.cluster.gpu, lateness=LATENESS)
+    return sums
 
 
-def _gear(ledger: Ledger, instance: Instance, claim: DirectLinks) -> LinkNics | None:
-    network, name, per_gpu = instance.network, claim.nic.name, claim.nic.per_gpu
-    nic = next((nic for nic in network.nics if nic.name == name), None)
-    names = tuple(nic.name for nic in network.nics)
-    nic_listed = ledger.holds(
-        "nic", nic is not None, name, names, f"The instance lists no NIC {name!r}."
-    )
-    fault = (
-        f"The plan allows each GPU {counted(per_gpu, 'NIC')}, the instance"
-        f" {', '.join(map(str, network.nics_per_gpu))}."
-    )
-    count_allowed = ledger.holds(
-        "nics-per-gpu", per_gpu in network.nics_per_gpu, per_gpu, None, fault
-    )
-    planes, sharers = claim.nic.planes, claim.nic.shared_by
-    is_dedicated = ledger.holds(
-        "nic-planes",
-        planes == 1,
-        planes,
-        1,
-        f"Direct links lead to no planes, the plan says {planes}.",
-    )
-    fault = f"Every GPU has NICs of its own on direct links, the plan lets {sharers} share one."
-    is_dedicated = ledger.holds("gpus-per-nic", sharers == 1, sharers, 1, fault) and is_dedicated
-    return (
-        LinkNics(nic, per_gpu)
-        if nic is not None and nic_listed and count_allowed and is_dedicated
-        else None
-    )
-
-
-def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun | None:
+def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -> ClaimedRun:
     """The one workload, whose stages that hold the same parameters are neighbours."""
-    runs = check_mappings(
-        ledger, match_workloads(ledger, instance.workload, plan.workloads), family
-    )
+    matched = match_workloads(ledger, instance.workload, plan.workloads)
+    runs = check_mappings(ledger, matched, family)
     if not runs:
-        return None
+        raise UnsoundError
     (run,) = runs
-    place, tied = run.place, run.workload.model.tied_embeddings
-    fault = (
+    place = run.place
+    ledger.require(
+        "crossing",
+        has_neighbours(place, tied=run.workload.model.tied_embeddings),
+        place.pp_across,
+        "at most 2 blocks of stages",
         f"Stages lie in {counted(place.pp_across, 'block')} of domains, {place.pp_in} in each; some"
         " hold the same parameters, a tied embedding or two copies, and are no neighbours: direct"
-        " links do not carry what these send."
+        " links do not carry what these send.",
     )
-    is_adjacent = has_neighbours(place, tied=tied)
-    return (
-        run
-        if ledger.holds(
-            "crossing", is_adjacent, place.pp_across, "at most 2 blocks of stages", fault
-        )
-        else None
-    )
+    return run
 
 
-def _links(
-    ledger: Ledger, claim: DirectLinks, family: DesignFamily, gear: LinkNics
-) -> nx.Graph | None:
-    """Check bundles of links; the graph they make, None where they make none."""
+def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, nics: LinkNics) -> nx.Graph:
+    """Check bundles of links; the graph they make."""
     graph = nx.Graph()
     graph.add_nodes_from(range(family.domains))
     pairs = [bundle.between for bundle in claim.bundles]
-    pairs_sound = all(0 <= i < j < family.domains for i, j in pairs) and len(set(pairs)) == len(
-        pairs
-    )
-    counts_sound = all(bundle.links >= 1 for bundle in claim.bundles)
     total = sum(bundle.links for bundle in claim.bundles)
-    fault = (
-        f"Bundles of links join two domains each, once, and hold {counted(total, 'link')}; the plan"
-        f" says {claim.links}."
+    ledger.require(
+        "links",
+        all(0 <= i < j < family.domains for i, j in pairs)
+        and len(set(pairs)) == len(pairs)
+        and all(bundle.links >= 1 for bundle in claim.bundles)
+        and total == claim.links,
+        claim.links,
+        total,
+        f"Bundles of links join two domains each, once, and hold {counted(total, 'link')};"
+        f" the plan says {claim.links}.",
     )
-    if not ledger.holds(
-        "links", pairs_sound and counts_sound and total == claim.links, claim.links, total, fault
-    ):
-        return None
     for bundle in claim.bundles:
         graph.add_edge(*bundle.between, links=bundle.links)
-    ports = family.hb.size * gear.per_gpu
+    ports = family.hb.size * nics.per_gpu
     used_ports = max(degree for _, degree in graph.degree(weight="links"))
-    fault = (
-        f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to"
-        f" {used_ports}."
-    )
     ledger.holds(
-        "link-ports", claim.ports == ports and used_ports <= ports, claim.ports, ports, fault
+        "link-ports",
+        claim.ports == ports and used_ports <= ports,
+        claim.ports,
+        ports,
+        f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to"
+        f" {used_ports}.",
     )
     connected = nx.is_connected(graph)
-    return (
-        graph
-        if ledger.holds("connected", connected, connected, True, "Links leave some domains apart.")
-        else None
-    )
+    ledger.require("connected", connected, connected, True, "Links leave some domains apart.")
+    return graph
 
 
 def _phases(
-    ledger: Ledger,
-    claim: DirectLinks,
-    grid: StageGrid,
-    links: nx.Graph,
-    sends_by_phase: dict[str, Sends],
-) -> dict[str, float] | None:
-    """The pace of every phase; None where what is sent is not routed."""
-    fault = (
-        f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')}"
-        " each."
-    )
-    shape = f"{grid.stages} x {grid.replicas}"
-    holds = ledger.same("grid", f"{claim.stages} x {claim.replicas}", shape, fault)
+    ledger: Ledger, claim: DirectLinks, grid: StageGrid, links: nx.Graph
+) -> dict[str, float]:
+    """The pace of every phase, in which everything that is sent has to be routed."""
+    shape, sends_by_phase = f"{grid.stages} x {grid.replicas}", sends_on(grid)
     names = tuple(sends_by_phase)
+    claimed_shape = f"{claim.stages} x {claim.replicas}"
     claimed_names = tuple(phase.name for phase in claim.phases)
-    holds = (
-        ledger.same(
-            "link-phases",
-            claimed_names,
-            names,
-            f"Traffic of {names} crosses domains, the plan routes {claimed_names}.",
-        )
-        and holds
+    ledger.same(
+        "grid",
+        claimed_shape,
+        shape,
+        f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')}"
+        " each.",
     )
-    if not holds:
-        return None
-    paces = {
+    ledger.require(
+        "link-phases",
+        claimed_names == names,
+        claimed_names,
+        names,
+        f"Traffic of {names} crosses domains, the plan routes {claimed_names}.",
+    )
+    return {
         phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links)
         for phase in claim.phases
     }
-    return (
-        {name: pace for name, pace in paces.items() if pace is not None}
-        if all(paces.values())
-        else None
-    )
 
 
-def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> float | None:
+def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> float:
     """The pace at which the busiest link is full, where routes carry everything over links that are
     there.
     """
@@ -265,21 +223,23 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         for ends in {*sends, *carried}
         if ends not in sends or abs(carried[ends] - 1) > TOLERANCE
     ]
-    fault = (
+    ledger.require(
+        "link-routes",
+        bad_path is None and not unmet,
+        len(phase.routes),
+        len(sends),
         f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between"
-        f" {unmet[:3]}."
+        f" {unmet[:3]}.",
     )
-    if not ledger.holds(
-        "link-routes", bad_path is None and not unmet, len(phase.routes), len(sends), fault
-    ):
-        return None
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
-    fault = (
-        f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says"
-        f" {phase.pace_links:.9g}."
-    )
     ledger.holds(
-        "link-pace", agree(phase.pace_links, pace), phase.pace_links, pace, fault, TOLERANCE
+        "link-pace",
+        agree(phase.pace_links, pace),
+        phase.pace_links,
+        pace,
+        f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says"
+        f" {phase.pace_links:.9g}.",
+        TOLERANCE,
     )
     return float(pace)
 
@@ -290,27 +250,30 @@ def _bill(
     plan: Plan,
     claim: DirectLinks,
     family: DesignFamily,
-    gear: LinkNics,
-) -> BillTotal | None:
+    nics: LinkNics,
+) -> BillTotal:
     """Check the bill: two NICs, transceivers and panel ports a link, and the domains; its
     recomputed sums.
     """
     kind = plan.objective.kind
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
-    optics = allowed_optics(instance, kind, gear.nic, 2)
-    optic = next((candidate for candidate in optics if candidate.name == claim.optic), None)
+    optics = allowed_optics(instance, kind, nics.nic, 2)
+    named_optics = [candidate for candidate in optics if candidate.name == claim.optic]
     names = tuple(candidate.name for candidate in optics)
-    fault = (
-        f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}."
+    ledger.holds(
+        "optics",
+        bool(named_optics),
+        claim.optic,
+        names,
+        f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}.",
     )
-    ledger.holds("optics", optic is not None, claim.optic, names, fault)
     ledger.same(
         "panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}."
     )
-    if optic is None or plan.cost is None:
-        return None
-    lines = link_lines(instance, family, gear.nic, optic, panel, claim.links)
+    if not named_optics or plan.cost is None:
+        raise UnsoundError
+    lines = link_lines(instance, family, nics.nic, named_optics[0], panel, claim.links)
     sums = bill_total(lines, instance.objective)
     check_bill(ledger, lines, sums, plan.cost)
     return sums

@@ -12,11 +12,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.couplings import Limits
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.verifier.checks.verdict import ROUNDING, STRICT
 from coopt.verifier.parts.bills import (
     BillTotal,
@@ -25,14 +27,14 @@ from coopt.verifier.parts.bills import (
     bill,
     bill_total,
     exact_worth,
-    levels,
     within_limits,
 )
-from coopt.verifier.parts.layouts import Chain, Ports, cages, chains
-from coopt.verifier.parts.optics import least_choices, optics_choices, spares_core
+from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families, in_cages, radices
-from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families
+from coopt.verifier.parts.spans import Reach
+from coopt.verifier.parts.stages import GrowthStage, chain_groups, last_stage
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 
@@ -100,14 +102,6 @@ class FoundDesign(NamedTuple):
     optics: tuple[OpticPair, ...]
 
 
-class DesignChain(NamedTuple):
-    """The designs of one chain with one choice of optics, and what they share."""
-
-    family: DesignFamily
-    chain: Chain
-    optics: tuple[OpticPair, ...]
-
-
 Condition = Callable[[DesignFamily, Ports], bool]
 
 
@@ -116,8 +110,8 @@ def no_condition(family: DesignFamily, ports: Ports) -> bool:
     return True
 
 
-DesignValue = Callable[[DesignChain, int], Fraction]
-"""What the design of a chain with so many uplinks is worth."""
+DesignValue = Callable[[GrowthStage, int], Fraction]
+"""What the design of a network with so many uplinks is worth."""
 
 
 class ChainBills(NamedTuple):
@@ -127,7 +121,7 @@ class ChainBills(NamedTuple):
 
     instance: Instance
     kind: ObjectiveKind
-    row: DesignChain
+    row: GrowthStage
     value: DesignValue | None = None
 
     def worth(self, up: int) -> Fraction:
@@ -154,7 +148,7 @@ class ChainBills(NamedTuple):
         """The uplinks with which a design is worth less and within the limits, and how many are
         worth less: none that follows is.
         """
-        ups = self.row.chain.uplinks
+        ups = self.row.uplinks
         cheap = len(ups)
         if limit is not None:
             cheap = number_below(ups, True, lambda up: self.reaches(up, limit))
@@ -165,18 +159,13 @@ class ChainBills(NamedTuple):
 
     def found(self, up: int) -> FoundDesign:
         """The design with so many uplinks."""
-        return FoundDesign(
-            self.worth(up), self.row.family, self.row.chain.with_up(up), self.row.optics
-        )
+        return FoundDesign(self.worth(up), self.row.family, self.row.with_up(up), self.row.optics)
 
     def _total(self, up: int) -> BillTotal:
         return bill_total(self._lines(up), self.instance.objective)
 
     def _lines(self, up: int) -> list[CountedItem]:
-        row = self.row
-        return bill(
-            self.instance, row.family, levels(row.family, row.chain.with_up(up)), row.optics
-        )
+        return bill(self.instance, self.row.family, self.row.levels(up), self.row.optics)
 
 
 def cheapest_design(
@@ -209,13 +198,13 @@ def cheapest_design(
         # price and power rise with uplinks and time falls: those too dear come last, those too slow
         # first
         ups, cheap = bills.admitted(limit, margin)
-        slow = _first_in_time(trainer, row, ups, stands)
-        reasons["cost no less"] += len(row.chain.uplinks) - cheap
+        fast = fast_enough(trainer, row, ups, stands)
+        reasons["cost no less"] += len(row.uplinks) - cheap
         reasons["over a limit"] += cheap - len(ups)
-        reasons["too slow or too large"] += slow
-        reasons["may be feasible"] += len(ups) - slow
-        if slow < len(ups):
-            design = bills.found(ups[slow])
+        reasons["too slow or too large"] += len(ups) - len(fast)
+        reasons["may be feasible"] += len(fast)
+        if fast:
+            design = bills.found(fast[0])
             limit = Fraction(design.value)
     # without the reasons that no design has
     return design, +reasons
@@ -240,81 +229,40 @@ def designs_below(
     for row in design_chains(instance, kind):
         bills = ChainBills(instance, kind, row)
         ups, _ = bills.admitted(exact_limit(bound), margin)
-        yield from map(bills.found, ups[_first_in_time(trainer, row, ups, stands) :])
+        yield from map(bills.found, fast_enough(trainer, row, ups, stands))
 
 
-def _first_in_time(
-    trainer: Trainer, row: DesignChain, ups: Sequence[int], stands: Condition
-) -> int:
-    """How many of these uplinks come before those in time; all where the most, which are the
-    fastest, are late.
+def fast_enough(
+    trainer: Trainer, row: GrowthStage, ups: Sequence[int], stands: Condition = no_condition
+) -> Sequence[int]:
+    """Those of some uplinks, ascending, with which a network is in time: those from some number on,
+    as the most are the fastest.
     """
 
     def trains(up: int) -> bool:
-        ports = row.chain.with_up(up)
-        return trainer.trains(row.family, reach_of(row.family, ports)) and stands(row.family, ports)
+        is_fast = trainer.trains(row.family, row.reach(up))
+        return is_fast and stands(row.family, row.with_up(up))
 
-    return bisect_left(ups, True, key=trains) if ups and trains(ups[-1]) else len(ups)
+    return ups[bisect_left(ups, True, key=trains) :] if ups and trains(ups[-1]) else ()
 
 
-def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[DesignChain]:
+def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthStage]:
     """Every chain of designs that an instance considers, with every choice of optics to go
     through.
     """
+    network, chosen = instance.network, instance.network.link_ends != "same"
     for family in families(instance):
-        for tiers in range(instance.network.max_tiers + 1):
-            if family.gear is not None and not family.gear.is_named_once(tiers):
-                continue
-            by_cages: dict[
-                tuple[tuple[int, int], tuple[int, ...]],
-                tuple[DesignFamily, list[tuple[OpticPair, ...]]],
-            ] = {}
-            for optics in optics_choices(instance, kind, family, tiers):
-                carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-                caged_family = in_cages(instance.network, family, carried)
-                if spares_core(caged_family, optics):
-                    # optics whose cages leave the same ports have the same chains, which are listed
-                    # once
-                    key = cages(carried), radices(caged_family)
-                    by_cages.setdefault(key, (caged_family, []))[1].append(optics)
-            for (ports_together, _), (caged_family, choices) in by_cages.items():
-                yield from _chains_with(
-                    instance, kind, caged_family, tiers, ports_together, choices
-                )
-
-
-def _chains_with(
-    instance: Instance,
-    kind: ObjectiveKind,
-    family: DesignFamily,
-    tiers: int,
-    ports_together: tuple[int, int],
-    choices: Sequence[tuple[OpticPair, ...]],
-) -> Iterator[DesignChain]:
-    """The chains of so many tiers whose ports come in such cages, each with the choices of ends to
-    go through for it.
-
-    On three tiers all modules above leaves are there as often as a leaf has uplinks, so that of two
-    choices one is no dearer at every number of uplinks where it is at the fewest and at the most.
-    On two, spines buy whole modules.
-    """
-    gear = family.gear
-    # where whole modules are bought above the leaves, cost need not rise with every uplink
-    broken_out = gear is not None and any(
-        max(gear.carried(ends)) > 1 for optics in choices for ends in optics[1:]
-    )
-    chooses_ends = instance.network.link_ends != "same" and len(choices) > 1
-    apart = broken_out and (tiers == 2 or not chooses_ends)
-    for chain in chains(family, instance.network, ports_together, apart=apart):
-        if chain.ports.tiers != tiers:
-            continue
-        chain_choices = choices
-        if chooses_ends and gear is not None:
-            ends = dict.fromkeys((chain.uplinks[0], chain.uplinks[-1]))
-            chain_choices = least_choices(
-                instance, kind, gear, choices, [levels(family, chain.with_up(up)) for up in ends]
-            )
-        yield from (DesignChain(family, chain, optics) for optics in chain_choices)
+        groups = chain_groups(
+            network, family, partial(optics_choices, instance, kind, family), chosen_later=chosen
+        )
+        for caged_family, (ports, uplinks), choices in groups:
+            rows = [last_stage(caged_family, ports, uplinks, optics) for optics in choices]
+            if chosen and len(choices) > 1:
+                ends = dict.fromkeys((uplinks[0], uplinks[-1]))
+                networks = [rows[0].levels(up) for up in ends]
+                least = least_choices(instance, kind, caged_family.network, choices, networks)
+                rows = [row for row in rows if row.optics in least]
+            yield from rows
 
 
 def number_below(

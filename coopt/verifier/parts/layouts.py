@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from coopt.instance.schema import Network
+from coopt.instance.network import Network
 from coopt.verifier.parts.space import DesignFamily
 
 
@@ -81,8 +81,7 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
     Where links lead into a core, a leaf is split as without them, or after as few ports are set
     aside as hold them.
     """
-    assert family.gear is not None
-    radix, fillings = family.gear.switch.radix, set()
+    radix, fillings = family.network.switch.radix, set()
     if radix // cage < 2:
         return []  # all ports would face one way
     for over in whole_ratios(radix, network):
@@ -109,8 +108,7 @@ def _even_fillings(family: DesignFamily, network: Network, cage: int) -> set[int
     A filling is within the largest ratio where its cages leave room for those of the uplinks that
     it needs at least.
     """
-    assert family.gear is not None
-    radix, ratio = family.gear.switch.radix, network.largest_ratio
+    radix, ratio = family.network.switch.radix, network.largest_ratio
     half = leaf_count(family, _whole_blocks(family, split_ports(radix, 1, cage)))
     down_by_leaves: dict[int, int] = {}
     for ports in range(radix - 1, 0, -1):
@@ -123,10 +121,9 @@ def _even_fillings(family: DesignFamily, network: Network, cage: int) -> set[int
 
 def _whole_blocks(family: DesignFamily, nominal: int) -> int:
     """Ports of a leaf in use towards NICs, when it has `nominal` for them."""
-    assert family.gear is not None
-    if family.gear.kind == "rail-only":
+    if family.network.kind == "rail-only":
         return min(nominal, family.ends)
-    block = family.domains if family.gear.kind == "rail-optimized" else family.rails
+    block = family.domains if family.network.kind == "rail-optimized" else family.rails
     return block * (nominal // block) if block <= nominal else nominal
 
 
@@ -134,8 +131,7 @@ def planes_on_switch(family: DesignFamily) -> int:
     """Planes that share a switch when one tier is enough; 0 where it is not, with the links into a
     core beside.
     """
-    assert family.gear is not None
-    radix = family.gear.switch.radix
+    radix = family.network.switch.radix
     # as few ports are set aside as hold the links into the core
     for core_links in range(radix - family.ends + 1):
         planes, held_links = (
@@ -172,8 +168,7 @@ def held_for_core(family: DesignFamily, ports: Ports) -> int:
 
 def free_ports(family: DesignFamily, down: int) -> int:
     """Ports of a leaf below others, without those that hold links into a core."""
-    assert family.gear is not None
-    return family.gear.switch.radix - held_for_core(family, Ports(2, down))
+    return family.network.switch.radix - held_for_core(family, Ports(2, down))
 
 
 def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tuple[int, ...]:
@@ -216,14 +211,13 @@ def uplink_menus(
     """All numbers of uplinks of a leaf with `down` ports in use, in groups that have the largest
     bundle in common.
     """
-    assert family.gear is not None
     uplinks = leaf_uplinks(down, free_ports(family, down), network, cage)
     if network.bundles == "any" or fewest_tiers(family, down) > 2:
         yield 0, uplinks
         return
     runs = [uplinks] if network.ratios is None else [(up,) for up in uplinks]
     for run in runs:
-        yield from even_uplinks(run, leaf_count(family, down), family.gear.at(2).radix)
+        yield from even_uplinks(run, leaf_count(family, down), family.network.at(2).radix)
 
 
 def switches_above(links: int, largest_bundle: int) -> int:
@@ -299,8 +293,7 @@ def pod_shapes(
 
 def leaf_count(family: DesignFamily, down: int) -> int:
     """Leaves of one plane when a leaf holds `down` end points."""
-    assert family.gear is not None
-    if family.gear.kind == "rail-optimized":
+    if family.network.kind == "rail-optimized":
         if family.domains <= down:
             return ceil_ratio(family.rails, down // family.domains)
         return family.rails * ceil_ratio(family.domains, down)
@@ -369,8 +362,11 @@ def _above_leaves(
     if tiers == 2:
         yield Ports(2, down, bundle=bundle)
         return
-    assert family.gear is not None
-    radix, core, leaves = family.gear.at(2).radix, family.gear.at(3).radix, leaf_count(family, down)
+    radix, core, leaves = (
+        family.network.at(2).radix,
+        family.network.at(3).radix,
+        leaf_count(family, down),
+    )
     for pod_down, pod_up, leaf_links in pod_shapes(radix, network, leaves, cage, core):
         core_bundle = pod_bundle(ceil_ratio(leaves, pod_down // leaf_links), pod_up, core, network)
         yield Ports(3, down, 0, pod_down, pod_up, bundle=core_bundle, pod_each=leaf_links)

@@ -6,10 +6,10 @@ ranks, paths from links.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 from coopt.verifier.parts.loads import tree_edges
@@ -138,87 +138,100 @@ def _ring(members: Sequence[int]) -> list[DomainFlow]:
     ]
 
 
-class LeafPair(NamedTuple):
-    """Leaves of a NIC that sends and of one that receives."""
+class SpreadPaths:
+    """Flows spread over all shortest paths: every switch divides what it holds over its links
+    towards the end.
 
-    sender: Node
-    receiver: Node
+    On the way up a switch above gets as much as its links on towards the end can take: of two links
+    to it that are followed by one, one counts.
 
-
-class Router:
-    """Spreads flows over all shortest paths of a graph of two or three tiers, each of them as much
-    as any other.
+    On three tiers the links of a leaf to each aggregation switch lead into a slice of its own, and
+    all slices are the same network: where their number is given, the first one is walked for all.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._shares: dict[LeafPair, dict[tuple[Node, Node], float]] = {}
+    def __init__(self, graph: Graph, slices: int = 0) -> None:
+        self._graph, self._slices = graph, slices
+        self._uplinks: dict[Node, dict[Node, int]] = {}
 
-    def upward(self, pair: LeafPair) -> dict[tuple[Node, Node], float]:
-        """What each single link on the way up carries of a flow of 1 between two leaves."""
-        if pair not in self._shares:
-            weights: defaultdict[tuple[Node, Node], float] = defaultdict(float)
-            total = 0
-            for hops, count in self._paths(pair):
-                total += count
-                for hop in hops:
-                    # by parallel links, so that each single one of them carries as much
-                    weights[hop] += count
-            self._shares[pair] = {
-                (lower_switch, upper_switch): (
-                    weight / total / self._links(lower_switch, upper_switch)
-                )
-                for (lower_switch, upper_switch), weight in weights.items()
+    def uplinks(self, node: Node) -> dict[Node, int]:
+        """Switches of the next level, with the links there."""
+        if node not in self._uplinks:
+            links = {
+                upper: data["links"]
+                for upper, data in self._graph[node].items()
+                if upper[0] > node[0]
             }
-        return self._shares[pair]
+            if self._slices and node[0] == 1:
+                links = {upper: count for upper, count in links.items() if upper[3] == 0}
+            self._uplinks[node] = links
+        return self._uplinks[node]
 
-    def _links(self, a: Node, b: Node) -> int:
-        return int(self._graph[a][b]["links"])
+    def between(self, source: Node, target: Node) -> Mapping[tuple[Node, Node], float]:
+        """The share of each link that a flow of rate 1 takes."""
+        shares: dict[tuple[Node, Node], float] = {}
+        levels = [{target}]
+        while True:
+            levels.append({upper for node in levels[-1] for upper in self.uplinks(node)})
+            turning = self._switches_above(source, len(levels) - 1)
+            if turning & levels[-1]:
+                break
+            assert levels[-1], "all leaves of a plane are joined"
+        amounts = {source: 1.0 / (self._slices or 1)}
+        for height in range(1, len(levels)):
+            ups = [self._towards(node, levels, height) for node in amounts]
+            onward = {
+                upper: self._onward(upper, levels, height + 1) for ways in ups for upper in ways
+            }
+            amounts = self._hand_on(shares, amounts, ups, onward)
+        for nodes in reversed(levels[:-1]):
+            links_up = {node: self.uplinks(node) for node in nodes}
+            down = [
+                {node: links[upper] for node, links in links_up.items() if upper in links}
+                for upper in amounts
+            ]
+            amounts = self._hand_on(shares, amounts, down)
+        return shares
 
-    def _uplinks(self, node: Node) -> list[Node]:
-        return [neighbour for neighbour in self._graph.neighbors(node) if neighbour[0] > node[0]]
+    def _switches_above(self, source: Node, height: int) -> set[Node]:
+        nodes = {source}
+        for _ in range(height):
+            nodes = {upper for node in nodes for upper in self.uplinks(node)}
+        return nodes
 
-    def _paths(self, pair: LeafPair) -> Iterator[tuple[list[tuple[Node, Node]], int]]:
-        """The hops upward of every path between two leaves, and by how many parallel links it may
-        go.
-        """
-        a, b = pair
-        if a == b:
-            return
-        # below a switch that joins both leaves, or else over the cores
-        common = [node for node in self._uplinks(a) if self._graph.has_edge(node, b)]
-        for node in common:
-            yield [(a, node)], self._links(a, node) * self._links(node, b)
-        for lower_switch in [] if common else self._uplinks(a):
-            for core in self._uplinks(lower_switch):
-                for upper_switch in self._graph[core]:
-                    if self._graph.has_edge(upper_switch, b):
-                        stops = (a, lower_switch, core, upper_switch, b)
-                        ways = math.prod(self._links(*hop) for hop in pairwise(stops))
-                        yield [(a, lower_switch), (lower_switch, core)], ways
+    def _towards(self, node: Node, levels: list[set[Node]], height: int) -> dict[Node, int]:
+        """The switches above from which one that leads down to the end can be reached."""
+        climbs = len(levels) - 1 - height
+        return {
+            upper: n
+            for upper, n in self.uplinks(node).items()
+            if self._switches_above(upper, climbs) & levels[-1]
+        }
 
-    def busiest(
-        self, targets: Counter[tuple[Node, tuple[Node, ...]]], *, one_by_one: bool
-    ) -> float:
-        """The load of the busiest link on the way up, where so many NICs at a leaf each send 1 to
-        each of some leaves.
+    def _onward(self, node: Node, levels: list[set[Node]], height: int) -> int:
+        """Links of a switch on the way up that lead on towards the end."""
+        if height < len(levels):
+            return sum(self._towards(node, levels, height).values())
+        return sum(self.uplinks(lower).get(node, 0) for lower in levels[-2])
 
-        Parameters
-        ----------
-        one_by_one
-            Whether a NIC sends to one of them at a time, any of them.
-        """
-        loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
-        for (leaf, receivers), count in targets.items():
-            nic_loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
-            for receiver in receivers:
-                for link, share in self.upward(LeafPair(leaf, receiver)).items():
-                    nic_loads[link] = (
-                        max(nic_loads[link], share) if one_by_one else nic_loads[link] + share
-                    )
-            for link, share in nic_loads.items():
-                loads[link] += count * share
-        return max(loads.values(), default=0.0)
+    @staticmethod
+    def _hand_on(
+        shares: dict[tuple[Node, Node], float],
+        amounts: Mapping[Node, float],
+        links: list[dict[Node, int]],
+        onward: Mapping[Node, int] | None = None,
+    ) -> dict[Node, float]:
+        """Hand on what each switch holds over its links, of which no more count than lead on."""
+        arrived: defaultdict[Node, float] = defaultdict(float)
+        for (node, amount), ways in zip(amounts.items(), links, strict=True):
+            weights = {
+                neighbour: min(count, (onward or ways)[neighbour])
+                for neighbour, count in ways.items()
+            }
+            total = sum(weights.values())
+            for neighbour, count in ways.items():
+                shares[node, neighbour] = amount * weights[neighbour] / total / count
+                arrived[neighbour] += amount * weights[neighbour] / total
+        return dict(arrived)
 
 
 def nic_pairs(
@@ -227,7 +240,6 @@ def nic_pairs(
     """The end points between which a flow of domains runs; of separate planes those of the first
     and last rail.
     """
-    assert family.gear is not None
     nics = family.nics_of(place.filled)
     ends = nics // place.pp_in
     rails = range(nics) if flow.stage is None else range(flow.stage * ends, (flow.stage + 1) * ends)
@@ -257,7 +269,8 @@ class RoutedNetwork:
     """A network over whose graph the NICs of a placement send."""
 
     def __init__(self, wiring: WiredGraph, family: DesignFamily, place: Placement) -> None:
-        self._router, self._family, self._place = Router(wiring.graph), family, place
+        self._paths, self._family, self._place = SpreadPaths(wiring.graph), family, place
+        self._upward = cache(self._links_up)
         self._leaf = {
             node: next(iter(edges)) for node, edges in wiring.graph.adjacency() if node[0] == 0
         }
@@ -276,7 +289,35 @@ class RoutedNetwork:
             Counter((self._leaf[nic], tuple(sorted(leaves))) for nic, leaves in side.items())
             for side in (receivers, senders)
         )
-        return max(self._router.busiest(counter, one_by_one=one_by_one) for counter in counters)
+        return max(self._busiest(counter, one_by_one=one_by_one) for counter in counters)
+
+    def _links_up(self, source: Node, target: Node) -> dict[tuple[Node, Node], float]:
+        """What each single link on the way up carries of a flow of 1 between two leaves."""
+        shares = self._paths.between(source, target) if source != target else {}
+        return {(a, b): share for (a, b), share in shares.items() if a[0] < b[0]}
+
+    def _busiest(
+        self, targets: Counter[tuple[Node, tuple[Node, ...]]], *, one_by_one: bool
+    ) -> float:
+        """The load of the busiest link on the way up, where so many NICs at a leaf each send 1 to
+        each of some leaves.
+
+        Parameters
+        ----------
+        one_by_one
+            Whether a NIC sends to one of them at a time, any of them.
+        """
+        loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
+        for (leaf, receivers), count in targets.items():
+            nic_loads: defaultdict[tuple[Node, Node], float] = defaultdict(float)
+            for receiver in receivers:
+                for link, share in self._upward(leaf, receiver).items():
+                    nic_loads[link] = (
+                        max(nic_loads[link], share) if one_by_one else nic_loads[link] + share
+                    )
+            for link, share in nic_loads.items():
+                loads[link] += count * share
+        return max(loads.values(), default=0.0)
 
 
 def is_even(wiring: WiredGraph) -> bool:

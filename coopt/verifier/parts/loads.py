@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from coopt.instance.schema import SwitchedKind
+from coopt.instance.network import SwitchedKind
 from coopt.verifier.training.placing import Placement
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from coopt.instance.base import counted
 from coopt.plan.parts import Fabric
@@ -12,6 +11,7 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_loads import busiest_links, is_even
+from coopt.verifier.parts.loads import Pattern, patterns_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.spans import Reach, kept_inside, mean_loads, reach_of
 from coopt.verifier.parts.wiring import (
@@ -31,39 +31,17 @@ from coopt.verifier.parts.workload_checks import ClaimedRun
 from coopt.verifier.training.placing import Placement
 
 
-class RankRing(NamedTuple):
-    """Groups that cross domains: `extent` of them, `stride` apart."""
-
-    name: str
-    extent: int
-    stride: int
+def groups_across(place: Placement) -> dict[str, Pattern]:
+    """The groups of a placement that cross domains, by their kind of traffic."""
+    patterns = patterns_of(place, looped=False)._replace(tied=Pattern("pair", 1, 1))._asdict()
+    return {kind: pattern for kind, pattern in patterns.items() if pattern.members > 1}
 
 
-def rank_rings(place: Placement) -> list[RankRing]:
-    """The groups of a placement that cross domains; TP ranks are numbered fastest, then CP, then
-    DP, then PP, or PP right after TP.
-
-    Gradients go round DP and CP ranks together. Experts are exchanged along the rail, so that their
-    groups span the same rail in each domain; ranks that hold the same experts are as far apart as
-    expert groups are long.
-    """
-    stage, step = place.stage_across, place.step
-    dimensions = (
-        RankRing("tp", place.tp_across, 1),
-        RankRing("cp", place.cp_across, place.tp_across * step),
-        RankRing("dp", place.cp_across * place.dp_across, place.tp_across * step),
-        RankRing("ep", place.ep_across, stage // (place.copies_across * place.ep_across) * step),
-        RankRing("edp", place.copies_across, stage // place.copies_across * step),
-        RankRing("pp", place.pp_across, place.hop),
-    )
-    return [ring for ring in dimensions if ring.extent > 1]
-
-
-def neighbours(ring: RankRing, domains: int) -> Iterator[tuple[int, int]]:
+def neighbours(group: Pattern, domains: int) -> Iterator[tuple[int, int]]:
     """Each domain with the next one of its group, the last with the first."""
     for domain in range(domains):
-        is_last = domain // ring.stride % ring.extent == ring.extent - 1
-        yield domain, domain - (ring.extent - 1) * ring.stride if is_last else domain + ring.stride
+        is_last = domain // group.stride % group.members == group.members - 1
+        yield domain, domain + group.stride - group.block * is_last
 
 
 class GpuPlaces:
@@ -73,7 +51,6 @@ class GpuPlaces:
     """
 
     def __init__(self, family: DesignFamily, ports: Ports, wiring: WiredGraph) -> None:
-        assert family.gear is not None
         self._wiring = wiring
         self._tiers = ports.tiers
         self._order: Numbering = numbering_of(family, ports.down)
@@ -107,8 +84,8 @@ class GpuPlaces:
         """The pod whose aggregation switches a leaf is joined to."""
         return next(int(node[2]) for node in self._wiring.graph.neighbors(leaf) if node[0] == 2)
 
-    def parted(self, ring: RankRing, key: Callable[[Node], object], place: Placement) -> int:
-        """How many neighbours in the groups of a ring have leaves that differ in `key`."""
+    def parted(self, group: Pattern, key: Callable[[Node], object], place: Placement) -> int:
+        """How many neighbours in groups have leaves that differ in `key`."""
         count, nics = 0, self._family.nics_of(place.filled)
         # of planes that are drawn, those on which NICs of GPUs in training send
         for plane in range(min(self._wiring.planes, nics) if self._split_planes else 1):
@@ -118,7 +95,7 @@ class GpuPlaces:
                 of = [keys[leaf] for leaf in leaves]
                 # on one leaf, in one pod or part nobody is parted
                 if len(set(keys.values())) > 1:
-                    count += sum(of[a] != of[b] for a, b in neighbours(ring, self.domains))
+                    count += sum(of[a] != of[b] for a, b in neighbours(group, self.domains))
         return count
 
 
@@ -126,7 +103,7 @@ def unconnected_pairs(places: GpuPlaces, place: Placement) -> int:
     """How many pairs of GPUs next to each other in the ring of their group have no path between
     them.
     """
-    return sum(places.parted(ring, places.part, place) for ring in rank_rings(place))
+    return sum(places.parted(group, places.part, place) for group in groups_across(place).values())
 
 
 def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int) -> int:
@@ -136,11 +113,11 @@ def pairs_outside(places: GpuPlaces, place: Placement, reach: Reach, tiers: int)
     if tiers == 1:
         return 0
     limits, count = kept_inside(reach, place.filled, place)._asdict(), 0
-    for ring in rank_rings(place):
-        if limits[ring.name] == "leaf":
-            count += places.parted(ring, lambda leaf: leaf, place)
-        elif tiers == 3 and limits[ring.name] == "pod":
-            count += places.parted(ring, places.pod, place)
+    for kind, group in groups_across(place).items():
+        if limits[kind] == "leaf":
+            count += places.parted(group, lambda leaf: leaf, place)
+        elif tiers == 3 and limits[kind] == "pod":
+            count += places.parted(group, places.pod, place)
     return count
 
 
@@ -178,11 +155,13 @@ def check_network(
     _ports(ledger, family, wiring)
     if ports.bundle:
         uneven = uneven_switches(wiring)
-        fault = (
+        ledger.same(
+            "bundles",
+            0,
+            uneven,
             "So many switches at the top of the wiring have uneven links to those below them:"
-            f" {uneven}."
+            f" {uneven}.",
         )
-        ledger.same("bundles", 0, uneven, fault)
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels
 
@@ -190,20 +169,28 @@ def check_network(
 def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     for tier, count in zip(fabric.tier, counts, strict=True):
         subject = f"Level {tier.level} of the wiring has"
-        fault = f"{subject} {counted(count.switches, 'switch')}, the plan says {tier.switches}."
-        ledger.same("tier-switches", tier.switches, count.switches, fault)
+        ledger.same(
+            "tier-switches",
+            tier.switches,
+            count.switches,
+            f"{subject} {counted(count.switches, 'switch')}, the plan says {tier.switches}.",
+        )
         claimed_ports = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
         counted_ports = f"{count.down_ports} down, {count.up_ports} up"
-        fault = (
+        ledger.same(
+            "tier-ports",
+            claimed_ports,
+            counted_ports,
             f"{subject} ports in use on its fullest switch: {counted_ports}; the plan says"
-            f" {claimed_ports}."
+            f" {claimed_ports}.",
         )
-        ledger.same("tier-ports", claimed_ports, counted_ports, fault)
-        fault = (
+        ledger.same(
+            "tier-links",
+            tier.links,
+            count.links,
             f"{subject} {counted(count.links, 'link')} to the level below, the plan says"
-            f" {tier.links}."
+            f" {tier.links}.",
         )
-        ledger.same("tier-links", tier.links, count.links, fault)
 
 
 def _totals(
@@ -214,27 +201,35 @@ def _totals(
 ) -> None:
     switches = sum(count.switches for count in counts)
     ends = sum(sum(count.modules(links)) for count, links in zip(counts, carried, strict=True))
-    fault = f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}."
-    ledger.same("switch-count", fabric.switch_count, switches, fault)
-    fault = (
-        f"The wiring has {ends} transceivers at the ends of its links, the plan says"
-        f" {fabric.transceiver_count}."
+    ledger.same(
+        "switch-count",
+        fabric.switch_count,
+        switches,
+        f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}.",
     )
-    ledger.same("transceiver-count", fabric.transceiver_count, ends, fault)
+    ledger.same(
+        "transceiver-count",
+        fabric.transceiver_count,
+        ends,
+        f"The wiring has {ends} transceivers at the ends of its links, the plan says"
+        f" {fabric.transceiver_count}.",
+    )
 
 
 def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
-    assert family.gear is not None
-    gear = family.gear
+    gear = family.network
     excesses = [
         (links - gear.at(tier).radix, links, gear.at(tier).radix)
         for tier, links in fullest_switches(wiring).items()
     ]
     over, used_ports, radix = max(excesses)
-    fault = (
-        f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}."
+    ledger.holds(
+        "radix",
+        over <= 0,
+        radix,
+        used_ports,
+        f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}.",
     )
-    ledger.holds("radix", over <= 0, radix, used_ports, fault)
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)
     ledger.same(
         "attached",
@@ -263,17 +258,21 @@ def _groups(
     for run in runs:
         name, place = run.workload.name, run.place
         pairs = unconnected_pairs(places, place)
-        fault = (
-            f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no path"
-            " between them."
+        ledger.same(
+            "connected",
+            0,
+            pairs,
+            f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no"
+            " path between them.",
         )
-        ledger.same("connected", 0, pairs, fault)
         pairs = pairs_outside(places, place, reach, ports.tiers)
-        fault = (
+        ledger.same(
+            "locality",
+            0,
+            pairs,
             f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their"
-            " group is charged."
+            " group is charged.",
         )
-        ledger.same("locality", 0, pairs, fault)
         if routable:
             _loads(ledger, run, family, reach, wiring)
 
@@ -296,8 +295,12 @@ def _loads(
     routed = _routed(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
     texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]
     is_as_charged = all(agree(charged[kind], routed[kind]) for kind in routed)
-    fault = (
+    ledger.holds(
+        "link-loads",
+        is_as_charged,
+        texts[0],
+        texts[1],
         f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}; routed are"
-        f" {', '.join(texts[1])}."
+        f" {', '.join(texts[1])}.",
+        TOLERANCE,
     )
-    ledger.holds("link-loads", is_as_charged, texts[0], texts[1], fault, TOLERANCE)

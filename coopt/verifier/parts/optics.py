@@ -10,12 +10,15 @@ reach will do, and all that may be better are gone through.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import TypeVar
 
 from coopt.instance.hardware import Nic, Optic, Switch
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.network import Network
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.plan.parts import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
@@ -45,158 +48,51 @@ def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     return kind == "tco" and (len(instance.years) > 1 or uncertain)
 
 
-Ends = Nic | NetworkGear
-"""What links start at: a NIC whose one port has their rate, or all the gear of a network."""
+def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
+    """The listed optics of the rate of a NIC, with the reach of a level (from 1)."""
+    return [optic for optic in _reaching(instance.network, level) if optic.gbit_s == nic.gbit_s]
 
 
-def _links_of(ends: Ends, optic: Optic) -> int:
-    """Links that one end with this optic carries; 0 where none has its rate."""
-    return int(optic.gbit_s == ends.gbit_s) if isinstance(ends, Nic) else ends.links_of(optic)
+def _reaching(network: Network, level: int) -> list[Optic]:
+    return [optic for optic in network.optics if optic.reach_m >= network.link_reach_m[level - 1]]
 
 
-def fitting_optics(instance: Instance, ends: Ends, level: int) -> list[Optic]:
-    """The listed optics of a level (from 1) that have the rate and the reach, and mate where tiers
-    may differ.
-
-    Where NICs have ports on several planes, a module may break out into links: into the ports of
-    its cage at a NIC, and at a switch into a share of its ports, where its cages are fast enough
-    for it.
-    """
-    reach_m = instance.network.link_reach_m[level - 1]
-    fitting = [
-        optic
-        for optic in instance.network.optics
-        if optic.reach_m >= reach_m and _fits(ends, optic, level)
-    ]
-    if isinstance(ends, Nic) or instance.network.tier_switches == "same":
-        return fitting
-    boxes = [ends.at(tier) if tier else ends.nic for tier in (level - 1, level)]
-    return [optic for optic in fitting if linkable(optic, *boxes)]
+def allowed_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+    """The optics that a plan may have on links of the rate of a NIC."""
+    fitting = fitting_optics(instance, nic, level)
+    return single_modules(instance, kind, fitting, lambda _: nic, all_allowed=True)
 
 
-def _fits(ends: Ends, optic: Optic, level: int) -> bool:
-    links = _links_of(ends, optic)
-    if isinstance(ends, Nic) or not links:
-        return links == 1
-    # each module of a NIC breaks out into its share of the ports
-    if level == 1 and links * ends.nic.cages != ends.nic_planes:
-        return False
-    boxes = [ends.at(tier) for tier in (level - 1, level) if tier]
-    in_cages = all(box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s for box in boxes)
-    return links == 1 or (ends.nic_planes > 1 and in_cages)
-
-
-def cheapest_optic(
-    instance: Instance, kind: ObjectiveKind, ends: Ends, level: int, links: int = 1
-) -> Optic | None:
-    """The optic that adds least to the objective, then costs and draws least, of those that carry
-    so many links; None where none fits.
-    """
-    optics = [
-        optic for optic in fitting_optics(instance, ends, level) if _links_of(ends, optic) == links
-    ]
-    return min(
-        optics,
-        key=lambda o: (priced_total(o.usd, o.w, instance.objective).of(kind), o.usd, o.w),
-        default=None,
-    )
-
-
-def _cheapest_each(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
-    """The cheapest optic of each number of links that one carries."""
-    counts = dict.fromkeys(
-        _links_of(ends, optic) for optic in fitting_optics(instance, ends, level)
-    )
-    optics = (cheapest_optic(instance, kind, ends, level, links) for links in counts)
-    return [optic for optic in optics if optic is not None]
-
-
-def allowed_optics(instance: Instance, kind: ObjectiveKind, ends: Ends, level: int) -> list[Optic]:
-    """The optics a plan may have at a level: all that fit where the choice is open, or where optics
-    do not count.
-    """
-    if optics_open(instance, kind) or "optics" not in instance.objective.include:
-        return fitting_optics(instance, ends, level)
-    return _cheapest_each(instance, kind, ends, level)
-
-
-def candidate_optics(
-    instance: Instance, kind: ObjectiveKind, ends: Ends, level: int
-) -> list[Optic]:
-    """The optics of a level to go through.
-
-    Where the choice is open, one is left out only if another that fits and carries as many links
-    costs no more, at any quantity, and draws no more: taking that one instead keeps every limit.
-    Where products count, none is left out.
-    """
-    if not optics_open(instance, kind):
-        return _cheapest_each(instance, kind, ends, level)
-    optics, front = fitting_optics(instance, ends, level), list[Optic]()
-    if instance.sharing.most_products.optics is not None:
-        return optics
-    # in this order whatever makes a candidate needless stands in front before it
-    for candidate in sorted(
-        optics, key=lambda optic: (_usd_of_units(instance, optic).most_usd, optic.w)
-    ):
-        rivals = (rival for rival in front if _links_of(ends, rival) == _links_of(ends, candidate))
-        least_usd = _usd_of_units(instance, candidate).least_usd
-        if not any(
-            _usd_of_units(instance, rival).most_usd <= least_usd and rival.w <= candidate.w
-            for rival in rivals
-        ):
-            front.append(candidate)
-    return front
-
-
-class _UnitPrices(NamedTuple):
-    """What one unit more adds to the least bill, at least and at most, whatever the quantity
-    (USD).
-    """
-
-    least_usd: float
-    most_usd: float
-
-
-def _usd_of_units(instance: Instance, optic: Optic) -> _UnitPrices:
-    """A unit may add nothing where more than are needed reach a lower price for all, and never more
-    than its own.
-    """
-    discounts = instance.sharing.discount
-    discount = next(
-        (entry for entry in discounts if (entry.kind, entry.item) == ("optics", optic.name)), None
-    )
-    if discount is None:
-        return _UnitPrices(optic.usd, optic.usd)
-    least_usd = discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0
-    return _UnitPrices(least_usd, optic.usd)
+def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
+    """Those of them to go through."""
+    fitting = fitting_optics(instance, nic, level)
+    return single_modules(instance, kind, fitting, lambda _: nic, all_allowed=False)
 
 
 def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[OpticPair]:
     """Every two listed products that may be the ends of the links of a level (from 1).
 
-    Where each end has its own, a module fits where its links are as many as a cage of a NIC has
-    ports, or a share of the ports of a switch whose cages are fast enough; two different ones meet
-    where their fibres carry the same.
+    A module fits where its links are as many as a cage of a NIC has ports, or a share of the ports
+    of a switch whose cages are fast enough; two different ones meet where their fibres carry the
+    same. Where both ends have one product, it breaks out into links for NICs with ports on several
+    planes alone.
     """
-    network = instance.network
-    if network.link_ends == "same":
-        return [OpticPair(optic, optic) for optic in fitting_optics(instance, gear, level)]
-    box_below, box_above = (gear.at(level - 1) if level > 1 else None), gear.at(level)
-    reaching = [
-        optic for optic in network.optics if optic.reach_m >= network.link_reach_m[level - 1]
-    ]
-    lower_optics = [optic for optic in reaching if _goes_into(gear, optic, box_below)]
-    upper_optics = [optic for optic in reaching if _goes_into(gear, optic, box_above)]
+    network, reaching = instance.network, _reaching(instance.network, level)
+    lower_box, upper_box = (gear.at(level - 1) if level > 1 else None), gear.at(level)
+    upper_optics = [optic for optic in reaching if _goes_into(gear, optic, upper_box)]
     pairs = [
         OpticPair(lower_optic, upper_optic)
-        for lower_optic in lower_optics
+        for lower_optic in reaching
+        if _goes_into(gear, lower_optic, lower_box)
         for upper_optic in upper_optics
         if interface(lower_optic) == interface(upper_optic)
     ]
+    if network.link_ends == "same":
+        alike = [ends for ends in pairs if ends.below.name == ends.above.name]
+        pairs = [ends for ends in alike if gear.nic_planes > 1 or gear.links_of(ends.below) == 1]
     if network.tier_switches == "same":
         return pairs
-    device = box_below or gear.nic
-    return [ends for ends in pairs if _speaks(ends, device, box_above)]
+    return [ends for ends in pairs if _speaks(ends, lower_box or gear.nic, upper_box)]
 
 
 def interface(optic: Optic) -> tuple[str, str]:
@@ -223,80 +119,20 @@ def _goes_into(gear: NetworkGear, optic: Optic, box: Switch | None) -> bool:
     return links == 1 or (links > 1 and box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s)
 
 
-def _cheapest_of_ends(
-    instance: Instance, kind: ObjectiveKind, gear: NetworkGear, fitting: Sequence[OpticPair]
-) -> list[OpticPair]:
-    """The ends than which no others that carry as many links are cheaper at one end, and no dearer
-    at the other.
-    """
-
-    def adds(optic: Optic) -> tuple[float, float, float]:
-        return priced_total(optic.usd, optic.w, instance.objective).of(kind), optic.usd, optic.w
-
-    rivals_by_links: dict[
-        tuple[int, int], list[tuple[tuple[float, ...], tuple[float, ...], OpticPair]]
-    ] = {}
-    for ends in fitting:
-        rivals_by_links.setdefault(gear.carried(ends), []).append(
-            (adds(ends.below), adds(ends.above), ends)
-        )
-    return [
-        ends
-        for rivals in rivals_by_links.values()
-        for lower_price, upper_price, ends in rivals
-        if not any(
-            a <= lower_price and b <= upper_price and (a, b) != (lower_price, upper_price)
-            for a, b, _ in rivals
-        )
-    ]
-
-
 def allowed_ends(
     instance: Instance, kind: ObjectiveKind, gear: NetworkGear, level: int
 ) -> list[OpticPair]:
-    """The ends a plan may have at a level: all that fit where the choice is open, or where optics
-    do not count.
-    """
-    if instance.network.link_ends == "same":
-        return [OpticPair(optic, optic) for optic in allowed_optics(instance, kind, gear, level)]
+    """The ends a plan may have at a level."""
     fitting = fitting_ends(instance, gear, level)
-    if optics_open(instance, kind) or "optics" not in instance.objective.include:
-        return fitting
-    return _cheapest_of_ends(instance, kind, gear, fitting)
+    return _chosen(instance, kind, fitting, gear.carried, all_allowed=True)
 
 
 def candidate_ends(
     instance: Instance, kind: ObjectiveKind, gear: NetworkGear, level: int
 ) -> list[OpticPair]:
-    """The ends of a level to go through.
-
-    Where the choice is open, two are left out only if two others that carry as many links cost and
-    draw no more at either end.
-    """
-    if instance.network.link_ends == "same":
-        return [OpticPair(optic, optic) for optic in candidate_optics(instance, kind, gear, level)]
-    fitting, front = fitting_ends(instance, gear, level), list[OpticPair]()
-    if instance.sharing.most_products.optics is not None:
-        return fitting
-    if not optics_open(instance, kind):
-        fitting = _cheapest_of_ends(instance, kind, gear, fitting)
-
-    def no_worse(rival: Optic, optic: Optic) -> bool:
-        """Whether it costs no more at any quantity, or is the same, and draws no more."""
-        if rival.name == optic.name:
-            return True
-        return (
-            _usd_of_units(instance, rival).most_usd <= _usd_of_units(instance, optic).least_usd
-            and rival.w <= optic.w
-        )
-
-    for ends in sorted(
-        fitting, key=lambda ends: (ends.below.usd, ends.below.w, ends.above.usd, ends.above.w)
-    ):
-        rivals = (rival for rival in front if gear.carried(rival) == gear.carried(ends))
-        if not any(all(map(no_worse, rival, ends)) for rival in rivals):
-            front.append(ends)
-    return front
+    """The ends of a level to go through."""
+    fitting = fitting_ends(instance, gear, level)
+    return _chosen(instance, kind, fitting, gear.carried, all_allowed=False)
 
 
 def single_modules(
@@ -309,34 +145,93 @@ def single_modules(
 ) -> list[Optic]:
     """Of modules that do the same where their keys are one, those that a plan may have, or those to
     go through.
-
-    Where the choice is open, one need not be gone through only if another with its key costs no
-    more, at any quantity, and draws no more.
     """
-    if optics_open(instance, kind) or "optics" not in instance.objective.include:
-        if all_allowed or instance.sharing.most_products.optics is not None:
-            return list(fitting)
-        front: list[Optic] = []
-        for module in sorted(
-            fitting, key=lambda optic: (_usd_of_units(instance, optic).most_usd, optic.w)
-        ):
-            rivals = [rival for rival in front if key(rival) == key(module)]
-            least_usd = _usd_of_units(instance, module).least_usd
-            if not any(
-                _usd_of_units(instance, rival).most_usd <= least_usd and rival.w <= module.w
-                for rival in rivals
-            ):
-                front.append(module)
-        return front
+    singles = [(optic,) for optic in fitting]
+    chosen = _chosen(
+        instance, kind, singles, lambda single: key(single[0]), all_allowed=all_allowed
+    )
+    return [optic for (optic,) in chosen]
 
-    def adds(optic: Optic) -> tuple[float, float, float]:
-        return priced_total(optic.usd, optic.w, instance.objective).of(kind), optic.usd, optic.w
 
-    least_price = {
-        key(module): min(adds(rival) for rival in fitting if key(rival) == key(module))
-        for module in fitting
-    }
-    return [module for module in fitting if adds(module) == least_price[key(module)]]
+Modules = TypeVar("Modules", bound=tuple[Optic, ...])
+
+
+def _chosen(
+    instance: Instance,
+    kind: ObjectiveKind,
+    fitting: Sequence[Modules],
+    key: Callable[[Modules], Hashable],
+    *,
+    all_allowed: bool,
+) -> list[Modules]:
+    """Of choices of modules that do the same where their keys are one, those that a plan may have:
+    all where the choice is open or optics do not count, else those than which no others are cheaper
+    at one end and no dearer at the other. Or those to go through.
+
+    Where the choice is open, modules need not be gone through only if others with their key cost no
+    more, at any quantity, and draw no more: taking these instead keeps every limit. Where products
+    count, none is left out.
+    """
+    is_open = optics_open(instance, kind)
+    if instance.sharing.most_products.optics is not None or (
+        all_allowed and (is_open or "optics" not in instance.objective.include)
+    ):
+        return list(fitting)
+    rivals_by_key: defaultdict[Hashable, list[Modules]] = defaultdict(list)
+    for modules in fitting:
+        rivals_by_key[key(modules)].append(modules)
+    choices = [
+        modules
+        for rivals in rivals_by_key.values()
+        for modules in rivals
+        if is_open or not any(_is_cheaper(instance, kind, rival, modules) for rival in rivals)
+    ]
+    if all_allowed:
+        return choices
+    front: list[Modules] = []
+    # in this order whatever makes modules needless stands in front before them
+    for modules in sorted(choices, key=lambda modules: [(optic.usd, optic.w) for optic in modules]):
+        rivals = [rival for rival in front if key(rival) == key(modules)]
+        if not any(_no_worse(instance, rival, modules) for rival in rivals):
+            front.append(modules)
+    return front
+
+
+def _is_cheaper(
+    instance: Instance, kind: ObjectiveKind, rival: Sequence[Optic], modules: Sequence[Optic]
+) -> bool:
+    """Whether modules add less to the objective, or cost and draw less, at one end and no more at
+    the other. Of those alike the first listed one counts where both ends have one product.
+    """
+
+    def price(optic: Optic) -> tuple[float, ...]:
+        number = [listed.name for listed in instance.network.optics].index(optic.name)
+        first = number if instance.network.link_ends == "same" else 0
+        worth = priced_total(optic.usd, optic.w, instance.objective).of(kind)
+        return worth, optic.usd, optic.w, first
+
+    prices = [(price(a), price(b)) for a, b in zip(rival, modules, strict=True)]
+    return all(a <= b for a, b in prices) and any(a < b for a, b in prices)
+
+
+def _no_worse(instance: Instance, rival: Sequence[Optic], modules: Sequence[Optic]) -> bool:
+    """Whether modules cost no more at any quantity, or are the same, and draw no more."""
+    return all(
+        a.name == b.name or (a.usd <= _least_usd(instance, b) and a.w <= b.w)
+        for a, b in zip(rival, modules, strict=True)
+    )
+
+
+def _least_usd(instance: Instance, optic: Optic) -> float:
+    """What one unit more adds to the least bill at least, whatever the quantity (USD); never more
+    than its own price.
+
+    A unit may add nothing where more than are needed reach a lower price for all.
+    """
+    for discount in instance.sharing.discount:
+        if (discount.kind, discount.item) == ("optics", optic.name):
+            return discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0
+    return optic.usd
 
 
 def optics_choices(

@@ -69,8 +69,7 @@ def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> flo
     """How many times as long the traffic of a domain takes with so many ports off on some of its
     NICs; infinite where none is left (docs/faults.md).
     """
-    assert family.gear is not None
-    gear = family.gear
+    gear = family.network
     ports_of_gpu = gear.per_gpu * gear.nic_planes
     ports_left = family.rails * gear.nic_planes - nics_off * ports_off
     hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
@@ -107,10 +106,9 @@ def mean_iteration_s(
 
 def _with_rate(family: DesignFamily, share: float) -> DesignFamily:
     """The same family with NICs that have a share of their rate left."""
-    assert family.gear is not None, "only NICs have ports"
-    nic = family.gear.nic
+    nic = family.network.nic
     return family._replace(
-        gear=family.gear._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share}))
+        gear=family.network._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share}))
     )
 
 

@@ -4,24 +4,24 @@ and sums of plans.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from coopt.instance.base import counted
 from coopt.instance.hardware import Gpu
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
-from coopt.instance.schema import Instance, Objective, ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
 from coopt.verifier.parts.bills import (
     BillTotal,
     CountedItem,
     LineKey,
     SwitchLevel,
-    bill,
-    bill_total,
     key_of,
 )
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
@@ -34,19 +34,17 @@ from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
-CountedLine = tuple[int, float, float]
-"""A count, and the price (USD) and power (W) of a unit."""
+Row = tuple[LineKey, float, float, int]
+"""What a bill has units of, price (USD) and power (W) of one, and how many there are."""
 
 
 class CountedPart(NamedTuple):
-    """A part that can be built, as it was counted on its graph; `optics` is None where a level may
-    not have its own.
-    """
+    """A part that can be built, as it was counted on its graph."""
 
     family: DesignFamily
     ports: Ports
     levels: tuple[SwitchLevel, ...]
-    optics: tuple[OpticPair, ...] | None
+    optics: tuple[OpticPair, ...]
     runs: list[ClaimedRun]
 
 
@@ -57,25 +55,22 @@ def check_part(
     design: Design,
     workloads: Iterable[tuple[Workload, WorkloadPlan]],
     kind: ObjectiveKind,
-) -> CountedPart | None:
-    """Check mappings, ports and the graph of a design whose domains are sound; None where no
-    network can be built.
+) -> CountedPart:
+    """Check mappings, ports and the graph of a design whose domains are sound.
 
-    Parameters
-    ----------
-    question
-        The instance as far as it asks for this part: its GPUs, its workloads.
-    workloads
-        Those that are asked for here, with what the plan makes of them.
+    Raises
+    ------
+    UnsoundError
+        Where no network can be built from it, or with none of the optics allowed.
     """
     runs = check_mappings(ledger, workloads, family)
     ports = check_ports(ledger, question, family, design.fabric, kind)
-    if ports is None:
-        return None
     optics = optics_named(question, kind, family, optic_names(design.fabric))
     caged_family = held_in_cages(question.network, family, design.fabric)
     levels = check_network(ledger, caged_family, ports, design.fabric, runs, optics=optics)
-    if question.network.switch_cages == "kept" and optics is not None:
+    if optics is None:
+        raise UnsoundError
+    if question.network.switch_cages == "kept":
         _check_cages(ledger, family, ports, levels, optics)
     return CountedPart(caged_family, ports, levels, optics, runs)
 
@@ -91,47 +86,28 @@ def _check_cages(
     cages.
     """
     for tier, level in enumerate(levels, start=1):
-        assert family.gear is not None
         # a switch has upper ends of its level and lower ends of the next, a leaf those of links
         # into a core besides
-        modules = _modules_of_fullest(level.above, family.gear.carried(optics[tier - 1])[1])
+        modules = _modules_of_fullest(level.above, family.network.carried(optics[tier - 1])[1])
         if tier < len(levels):
-            modules += _modules_of_fullest(levels[tier].below, family.gear.carried(optics[tier])[0])
+            modules += _modules_of_fullest(
+                levels[tier].below, family.network.carried(optics[tier])[0]
+            )
         modules += ceil_ratio(core_ports(family, ports), family.core_module) if tier == 1 else 0
-        cages = cage_count(family.gear.at(tier))
-        fault = (
+        cages = cage_count(family.network.at(tier))
+        ledger.holds(
+            "cages",
+            modules <= cages,
+            modules,
+            cages,
             f"A switch of level {tier} takes {counted(modules, 'module')} and has"
-            f" {counted(cages, 'cage')}."
+            f" {counted(cages, 'cage')}.",
         )
-        ledger.holds("cages", modules <= cages, modules, cages, fault)
 
 
 def _modules_of_fullest(devices: Iterable[tuple[int, int]], links_of_module: int) -> int:
     """Modules of the device that takes most."""
     return max((ceil_ratio(links, links_of_module) for count, links in devices if count), default=0)
-
-
-def check_part_bill(
-    ledger: Ledger,
-    question: Instance,
-    part: CountedPart,
-    cost: Cost,
-    objective: Objective | None = None,
-) -> BillTotal | None:
-    """Check lines, products and sums of the bill of a part alone; None where some level may not
-    have its optic.
-
-    Parameters
-    ----------
-    objective
-        That of the site, where it pays another price of electricity.
-    """
-    if part.optics is None:
-        return None
-    lines = bill(question, part.family, part.levels, part.optics)
-    sums = bill_total(lines, objective or question.objective)
-    check_bill(ledger, lines, sums, cost)
-    return sums
 
 
 def check_part_runs(
@@ -191,7 +167,8 @@ def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, co
     sums.
     """
     check_products(ledger, cost.items)
-    _lines(ledger, lines, cost.items)
+    rows = ((line.key, line.unit_usd, line.unit_w, line.amount) for line in lines)
+    check_lines(ledger, "bill-lines", cost.items, rows)
     check_sums(ledger, sums, cost)
 
 
@@ -202,11 +179,13 @@ def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
         ("power", cost.power_w, sums.power_w, "W"),
         ("tco", cost.tco_usd, sums.tco_usd, "USD"),
     ):
-        fault = (
+        ledger.close(
+            name,
+            claimed_sum,
+            recomputed,
             f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says"
-            f" {claimed_sum:,.2f}."
+            f" {claimed_sum:,.2f}.",
         )
-        ledger.close(name, claimed_sum, recomputed, fault)
 
 
 def is_product(item: Item) -> bool:
@@ -222,52 +201,54 @@ def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
     or more.
     """
     faults = tuple(item.item for item in items if item.count < 1 or not is_product(item))
-    fault = (
-        f"The lines of {', '.join(faults)} are not a count of one or more times their units, named"
-        " as these are."
-    )
-    ledger.holds("bill-products", not faults, faults, (), fault, TOLERANCE)
-
-
-def _lines(ledger: Ledger, lines: Iterable[CountedItem], items: Iterable[Item]) -> None:
-    """Check that items, counts and units are the expected ones; lines of one item add up."""
-    expected: dict[LineKey, CountedLine] = {}
-    for line in lines:
-        _add(expected, line.key, (line.amount, line.unit_usd, line.unit_w))
-    claimed_rows: dict[LineKey, CountedLine] = {}
-    item_rows = [(key_of(item), (item.count, item.unit_usd, item.unit_w)) for item in items]
-    mismatches = [key.text for key, row in item_rows if not _add(claimed_rows, key, row)]
-    differing = [
-        key
-        for key in {**expected, **claimed_rows}
-        if not _same_line(expected.get(key), claimed_rows.get(key))
-    ]
-    faults = ", ".join([f"{key.kind} {key.text}" for key in differing] + mismatches)
     ledger.holds(
-        "bill-lines",
-        not differing and not mismatches,
-        tuple(_text(key, row) for key, row in claimed_rows.items()),
-        tuple(_text(key, row) for key, row in expected.items()),
-        f"The bill differs from what the design needs in: {faults}.",
+        "bill-products",
+        not faults,
+        faults,
+        (),
+        f"The lines of {', '.join(faults)} are not a count of one or more times their units,"
+        " named as these are.",
         TOLERANCE,
     )
 
 
-def _add(rows: dict[LineKey, CountedLine], key: LineKey, row: CountedLine) -> bool:
-    """Add a row to those of the same thing; False where its units differ from theirs."""
-    known_row = rows.get(key)
-    rows[key] = row if known_row is None else (known_row[0] + row[0], *known_row[1:])
-    return known_row is None or known_row[1:] == row[1:]
-
-
-def _same_line(a: CountedLine | None, b: CountedLine | None) -> bool:
-    return (
-        a is not None and b is not None and a[0] == b[0] and agree(a[1], b[1]) and agree(a[2], b[2])
+def check_lines(
+    ledger: Ledger, name: str, items: Sequence[Item], expected_rows: Iterable[Row]
+) -> None:
+    """Check that items, counts and units are the expected ones; lines of one item add up."""
+    claimed, expected = (
+        _merged((key_of(item), item.unit_usd, item.unit_w, item.count) for item in items),
+        _merged(expected_rows),
+    )
+    fine = len(claimed) == len(expected) and all(map(_same_row, claimed, expected))
+    ledger.holds(
+        name,
+        fine and all(map(is_product, items)),
+        _texts(claimed),
+        _texts(expected),
+        "The lines are not those that so many units have at their prices, with labour for the links"
+        " that are added.",
+        TOLERANCE,
     )
 
 
-def _text(key: LineKey, row: CountedLine) -> str:
-    return f"{key.kind}: {row[0]} x {key.text} at {row[1]:g} USD, {row[2]:g} W"
+def _merged(rows: Iterable[Row]) -> list[Row]:
+    """Rows in order, those of one price added up."""
+    counts: Counter[tuple[LineKey, float, float]] = Counter()
+    for key, usd, w, count in rows:
+        counts[key, usd, w] += count
+    totals = ((*price_key, count) for price_key, count in counts.items())
+    return sorted(totals, key=lambda row: (row[0].kind, row[0].text, *row[1:]))
+
+
+def _same_row(a: Row, b: Row) -> bool:
+    return (a[0], a[3]) == (b[0], b[3]) and agree(a[1], b[1]) and agree(a[2], b[2])
+
+
+def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(
+        f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for key, usd, w, count in rows
+    )
 
 
 def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
@@ -275,12 +256,11 @@ def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     objective = plan.objective
     recomputed = sums.of(objective.kind)
     value = objective.value
-    fault = f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}."
     ledger.holds(
         "objective",
         value is not None and agree(value, recomputed),
         value,
         recomputed,
-        fault,
+        f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}.",
         TOLERANCE,
     )

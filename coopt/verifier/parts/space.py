@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from coopt.instance.catalog import box_of
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
-from coopt.instance.network import Discipline
-from coopt.instance.schema import Instance, Network, SwitchedKind
+from coopt.instance.network import Discipline, Network, SwitchedKind
+from coopt.instance.schema import Instance
 from coopt.verifier.training.mappings import divisors
 from coopt.verifier.training.placing import Rooms
 
@@ -148,6 +148,12 @@ class DesignFamily(NamedTuple):
     core_module: int = 1
 
     @property
+    def network(self) -> NetworkGear:
+        """What joins the domains, of which there are several."""
+        assert self.gear is not None, "a single domain has no network"
+        return self.gear
+
+    @property
     def active(self) -> int:
         """K: GPUs of a domain that train, in the mean and rounded up where domains are not filled
         alike.
@@ -211,8 +217,7 @@ class DesignFamily(NamedTuple):
     @property
     def nic_byte_s(self) -> float:
         """Bytes per second of one GPU between domains."""
-        assert self.gear is not None
-        return self.gear.per_gpu * self.gear.nic.gbit_s * 1e9 / 8 / self.gear.gpus_per_nic
+        return self.network.per_gpu * self.network.nic.gbit_s * 1e9 / 8 / self.network.gpus_per_nic
 
 
 def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> list[int]:

@@ -83,8 +83,7 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     domains = family.domains
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)
-    assert family.gear is not None
-    gear, in_pod, has_pods = family.gear, ports.down / ports.up, ports.tiers == 3
+    gear, in_pod, has_pods = family.network, ports.down / ports.up, ports.tiers == 3
     beyond = in_pod * (ports.pod_down / ports.pod_up) if has_pods else in_pod
     span = pod_span(family, ports) if has_pods else domains
     reach = Reach(domains, leaf_span(family, ports.down), span, in_pod, beyond, gear.discipline)
@@ -110,8 +109,7 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
 
 def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
     """Links of a leaf and of a pod that serve all others alike, of those that they have."""
-    gear, leaves = family.gear, leaf_count(family, ports.down)
-    assert gear is not None
+    gear, leaves = family.network, leaf_count(family, ports.down)
     leaf, pod, at_random = ports.up, ports.pod_up, gear.discipline.routing == "ecmp"
     if ports.bundle:
         return leaf, ports.slices * pod
@@ -144,17 +142,15 @@ def links_in_common(links: int, switches: int, at_random: bool) -> float:
 
 def leaf_span(family: DesignFamily, down: int) -> int:
     """Consecutive domains on a leaf."""
-    assert family.gear is not None
-    if family.gear.kind == "clos":
+    if family.network.kind == "clos":
         return down // family.rails
     return min(down, family.domains)
 
 
 def pod_span(family: DesignFamily, ports: Ports) -> int:
     """Consecutive domains in a pod of three tiers."""
-    assert family.gear is not None
     leaves = leaf_count(family, ports.down)
-    if family.gear.kind == "rail-optimized":
+    if family.network.kind == "rail-optimized":
         leaves = -(-family.domains // ports.down)
     leaf = leaf_span(family, ports.down)
     if leaves >= ports.pod_leaves and leaves % ports.pod_leaves == 0:
@@ -166,8 +162,7 @@ def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
     """Consecutive domains of each rail in a pod; all where it holds whole rails, 0 where parts of
     rails or domains.
     """
-    assert family.gear is not None
-    if family.gear.kind == "rail-optimized":
+    if family.network.kind == "rail-optimized":
         leaves = -(-family.domains // ports.down)
         if ports.pod_leaves % leaves == 0:
             return family.domains

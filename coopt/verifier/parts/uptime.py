@@ -357,11 +357,14 @@ def check_uptime(
     if claim is None and expected is None:
         return
     if claim is None or expected is None:
-        fault = (
-            f"Failures are {'not ' if expected is None else ''}asked for, the plan says otherwise"
-            f" of {subject}."
+        ledger.holds(
+            "uptime",
+            claim is expected,
+            claim is not None,
+            expected is not None,
+            f"Failures are {'not ' if expected is None else ''}asked for, the plan says"
+            f" otherwise of {subject}.",
         )
-        ledger.holds("uptime", claim is expected, claim is not None, expected is not None, fault)
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()
     differing = [
@@ -371,8 +374,14 @@ def check_uptime(
         tuple(f"{key} {value}" for key, value in values.items())
         for values in (claimed_values, expected_values)
     ]
-    fault = f"Interruptions of {subject} differ in: {', '.join(differing)}."
-    ledger.holds("uptime", not differing, texts[0], texts[1], fault, TOLERANCE)
+    ledger.holds(
+        "uptime",
+        not differing,
+        texts[0],
+        texts[1],
+        f"Interruptions of {subject} differ in: {', '.join(differing)}.",
+        TOLERANCE,
+    )
 
 
 def _same_value(claimed_value: float | None, recomputed: float | None) -> bool:

@@ -55,9 +55,8 @@ class Numbering(NamedTuple):
 
 def numbering_of(family: DesignFamily, down: int) -> Numbering:
     """The numbering of a plane."""
-    assert family.gear is not None
     rails = family.rails // family.planes
-    return Numbering(family.gear.kind, family.domains, rails, down, leaf_count(family, down))
+    return Numbering(family.network.kind, family.domains, rails, down, leaf_count(family, down))
 
 
 def _fillings(total: int, size: int) -> list[int]:
@@ -121,8 +120,7 @@ def _graph_of(family: DesignFamily, ports: Ports) -> WiredGraph:
 
 
 def _radix(family: DesignFamily, tier: int) -> int:
-    assert family.gear is not None
-    return family.gear.at(tier).radix
+    return family.network.at(tier).radix
 
 
 def _join(graph: Graph, links: Iterator[tuple[Node, Node]]) -> None:
@@ -243,8 +241,7 @@ def _ends_below(
     one.
     """
     if level == 1:
-        assert family.gear is not None
-        cages = family.gear.nic.cages
+        cages = family.network.nic.cages
         return Counter({family.copies // cages: family.domains * family.rails * cages})
     copies = wiring.copies * family.copies * (wiring.slices if level > 2 else 1)
     lower_ends = Counter(switch.up for node, switch in ports_in_use.items() if node[0] == level - 1)

@@ -77,11 +77,13 @@ def match_workloads(
         tuple(workload.name for workload in workloads),
         tuple(claim.name for claim in claims),
     )
-    complaint = (
+    if not ledger.same(
+        "workloads",
+        claimed_names,
+        names,
         f"Workloads {', '.join(names)} are asked for, the plan runs"
-        f" {', '.join(claimed_names) or 'none'}."
-    )
-    if not ledger.same("workloads", claimed_names, names, complaint):
+        f" {', '.join(claimed_names) or 'none'}.",
+    ):
         return []
     return list(zip(workloads, claims, strict=True))
 
@@ -173,8 +175,14 @@ def _routes(
         tuple(f"{kind} {values[kind]:.6g}" for kind in claimed_slowdowns if kind in values)
         for values in (claimed_slowdowns, charged)
     ]
-    fault = f"No paths slow traffic of {subject} as little as the plan says: {', '.join(wrong)}."
-    if not ledger.holds("routes", not wrong, texts[0], texts[1], fault, TOLERANCE):
+    if not ledger.holds(
+        "routes",
+        not wrong,
+        texts[0],
+        texts[1],
+        f"No paths slow traffic of {subject} as little as the plan says: {', '.join(wrong)}.",
+        TOLERANCE,
+    ):
         return
     slowdowns, flows_by_kind = {**charged, **claimed_slowdowns}, flows_named(run.claim, run.place)
     # what goes another way has no routes for a ring
@@ -196,12 +204,14 @@ def _routes(
     speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, ways_of])
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
-    fault = (
-        f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the {bound:.9g}"
-        " s allowed."
-    )
     ledger.holds(
-        "routes-deadline", time_s <= bound * (1 + TOLERANCE), bound, time_s, fault, TOLERANCE
+        "routes-deadline",
+        time_s <= bound * (1 + TOLERANCE),
+        bound,
+        time_s,
+        f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the"
+        f" {bound:.9g} s allowed.",
+        TOLERANCE,
     )
 
 
@@ -247,11 +257,13 @@ def check_run_at_speed(
     """
     claimed_knobs, knobs_of_options = run.claim.knobs, run.workload.options.knobs
     texts = [", ".join(knobs) or "nothing" for knobs in (knobs_of_options, claimed_knobs)]
-    fault = (
+    ledger.same(
+        "knobs",
+        claimed_knobs,
+        knobs_of_options,
         f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan"
-        f" says {texts[1]}."
+        f" says {texts[1]}.",
     )
-    ledger.same("knobs", claimed_knobs, knobs_of_options, fault)
     work = Clock(run.workload, gpu).work(run.split)
     _collectives(ledger, run, work, speed)
     _time(
@@ -279,13 +291,12 @@ def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> 
     ]
     expected = tuple(f"{kind}: {alternatives(names)}" for kind, names in possible.items())
     subject = f"workload {run.workload.name!r}"
-    fault = f"Collectives of {subject} run otherwise than the plan says: {', '.join(wrong)}."
     ledger.holds(
         "collectives",
         not wrong,
         tuple(f"{k}: {name}" for k, name in claimed_names.items()),
         expected,
-        fault,
+        f"Collectives of {subject} run otherwise than the plan says: {', '.join(wrong)}.",
     )
 
 
@@ -305,8 +316,12 @@ def _time(
     subject = f"workload {workload.name!r}"
     time_s = iteration_s(work, run.place, speed)
     claimed_s = claim.iteration_time_s
-    fault = f"An iteration of {subject} takes {time_s:.6g} s, the plan says {claimed_s:.6g} s."
-    ledger.close("iteration-time", claimed_s, time_s, fault)
+    ledger.close(
+        "iteration-time",
+        claimed_s,
+        time_s,
+        f"An iteration of {subject} takes {time_s:.6g} s, the plan says {claimed_s:.6g} s.",
+    )
     parts, claimed_parts = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
     if not of_sites:
         del parts["wan"]
@@ -324,10 +339,20 @@ def _time(
         TOLERANCE,
     )
     bound = workload.bound_s * goodput
-    fault = f"The instance gives {subject} {bound:.6g} s, the plan says {claim.bound_s:.6g} s."
-    ledger.close("bound-time", claim.bound_s, bound, fault)
-    fault = f"An iteration of {subject} takes {time_s:.9g} s, more than the {bound:.9g} s allowed."
-    ledger.holds("deadline", time_s <= bound * (1 + lateness), bound, time_s, fault, lateness)
+    ledger.close(
+        "bound-time",
+        claim.bound_s,
+        bound,
+        f"The instance gives {subject} {bound:.6g} s, the plan says {claim.bound_s:.6g} s.",
+    )
+    ledger.holds(
+        "deadline",
+        time_s <= bound * (1 + lateness),
+        bound,
+        time_s,
+        f"An iteration of {subject} takes {time_s:.9g} s, more than the {bound:.9g} s allowed.",
+        lateness,
+    )
     _rates(ledger, run, gpus, gpu, time_s)
 
 
@@ -348,11 +373,13 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
             f"{name.upper()} of {subject} is {recomputed:.4%}, the plan says {claimed_share:.4%}.",
         )
     rate = workload.tokens_per_iteration / time_s
-    fault = (
+    ledger.close(
+        "tokens",
+        claim.tokens_per_s,
+        rate,
         f"W{subject[1:]} trains {rate:,.1f} tokens each second, the plan says"
-        f" {claim.tokens_per_s:,.1f}."
+        f" {claim.tokens_per_s:,.1f}.",
     )
-    ledger.close("tokens", claim.tokens_per_s, rate, fault)
 
 
 def _same_part(claimed_part: float | None, recomputed: float | None, time_s: float) -> bool:
@@ -368,16 +395,26 @@ def _same_part(claimed_part: float | None, recomputed: float | None, time_s: flo
 def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
     claim, subject = run.claim, f"workload {run.workload.name!r}"
     need, room = memory_bytes(run.workload, run.split) / GIB, gpu.usable_bytes / GIB
-    fault = (
-        f"The fullest GPU of {subject} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}."
+    ledger.close(
+        "memory",
+        claim.memory_gib,
+        need,
+        f"The fullest GPU of {subject} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}.",
     )
-    ledger.close("memory", claim.memory_gib, need, fault)
-    fault = f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}."
-    ledger.close("memory-capacity", claim.memory_limit_gib, room, fault)
-    fault = (
-        f"The fullest GPU of {subject} needs {need:.6g} GiB, more than the {room:.6g} GiB it has."
+    ledger.close(
+        "memory-capacity",
+        claim.memory_limit_gib,
+        room,
+        f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}.",
     )
-    ledger.holds("memory-fits", need <= room * (1 + TOLERANCE), room, need, fault, TOLERANCE)
+    ledger.holds(
+        "memory-fits",
+        need <= room * (1 + TOLERANCE),
+        room,
+        need,
+        f"The fullest GPU of {subject} needs {need:.6g} GiB, more than the {room:.6g} GiB it has.",
+        TOLERANCE,
+    )
 
 
 def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, list[str]]:

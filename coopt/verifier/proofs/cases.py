@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut
 from coopt.verifier.bounds.fleets import has_room, value_of

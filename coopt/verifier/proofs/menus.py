@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts
-from coopt.verifier.couplings.stages import GrowthStage
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
 from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair
+from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.proofs.rivals import (
     GPUS,
     LABOUR,

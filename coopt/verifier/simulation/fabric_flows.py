@@ -5,14 +5,15 @@ much of it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from coopt.verifier.parts.layouts import Ports
+from coopt.verifier.parts.link_loads import SpreadPaths
 from coopt.verifier.parts.loads import tree_edges
 from coopt.verifier.parts.network_checks import GpuPlaces
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
+from coopt.verifier.parts.wiring import Node, WiredGraph
 from coopt.verifier.simulation.events import FairRates, Flow, Resource
 from coopt.verifier.simulation.whole_paths import LeafPair, SingleLink, WholePaths
 from coopt.verifier.training.gathers import Flows
@@ -100,8 +101,7 @@ def lanes(
     network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows
     are spread.
     """
-    gear = family.gear
-    assert gear is not None
+    gear = family.network
     stage_nics = family.nics_of(place.filled) // place.pp_in
     if family.planes > 1:
         return [[Lane(stage, 0, 1)] for stage in range(place.pp_in)]
@@ -367,7 +367,7 @@ def link_shares(
 
     Links that carry the same shares of the same pairs are one resource.
     """
-    paths = _SpreadPaths(wiring, ports)
+    paths = SpreadPaths(wiring.graph, ports.slices if ports.tiers == 3 else 0)
     carried: defaultdict[Link, dict[LeafPair, float]] = defaultdict(dict)
     for pair in pairs:
         plane, source, target = pair
@@ -380,101 +380,3 @@ def link_shares(
             for pair, share in shares.items():
                 flow_shares[pair].append((link, share))
     return {pair: tuple(link_list) for pair, link_list in flow_shares.items()}
-
-
-class _SpreadPaths:
-    """Flows spread over all shortest paths: every switch divides what it holds over its links
-    towards the end.
-
-    On the way up a switch above gets as much as its links on towards the end can take: of two links
-    to it that are followed by one, one counts.
-
-    On three tiers the links of a leaf to each aggregation switch lead into a slice of its own, and
-    all slices are the same network: the first one is walked for all of them.
-    """
-
-    def __init__(self, wiring: WiredGraph, ports: Ports) -> None:
-        self._graph: Graph = wiring.graph
-        self._one_slice = ports.tiers == 3
-        self._slices = ports.slices if self._one_slice else 1
-        self._uplinks: dict[Node, dict[Node, int]] = {}
-
-    def uplinks(self, node: Node) -> dict[Node, int]:
-        """Switches of the next level, with the links there."""
-        if node not in self._uplinks:
-            links = {
-                upper: data["links"]
-                for upper, data in self._graph[node].items()
-                if upper[0] > node[0]
-            }
-            if self._one_slice and node[0] == 1:
-                links = {upper: count for upper, count in links.items() if upper[3] == 0}
-            self._uplinks[node] = links
-        return self._uplinks[node]
-
-    def between(self, source: Node, target: Node) -> Mapping[tuple[Node, Node], float]:
-        """The share of each link that a flow of rate 1 takes."""
-        shares: dict[tuple[Node, Node], float] = {}
-        levels = [{target}]
-        while True:
-            levels.append({upper for node in levels[-1] for upper in self.uplinks(node)})
-            turning = self._switches_above(source, len(levels) - 1)
-            if turning & levels[-1]:
-                break
-            assert levels[-1], "all leaves of a plane are joined"
-        amounts = {source: 1.0 / self._slices}
-        for height in range(1, len(levels)):
-            ups = [self._towards(node, levels, height) for node in amounts]
-            onward = {
-                upper: self._onward(upper, levels, height + 1) for ways in ups for upper in ways
-            }
-            amounts = self._hand_on(shares, amounts, ups, onward)
-        for nodes in reversed(levels[:-1]):
-            links_up = {node: self.uplinks(node) for node in nodes}
-            down = [
-                {node: links[upper] for node, links in links_up.items() if upper in links}
-                for upper in amounts
-            ]
-            amounts = self._hand_on(shares, amounts, down)
-        return shares
-
-    def _switches_above(self, source: Node, height: int) -> set[Node]:
-        nodes = {source}
-        for _ in range(height):
-            nodes = {upper for node in nodes for upper in self.uplinks(node)}
-        return nodes
-
-    def _towards(self, node: Node, levels: list[set[Node]], height: int) -> dict[Node, int]:
-        """The switches above from which one that leads down to the end can be reached."""
-        climbs = len(levels) - 1 - height
-        return {
-            upper: n
-            for upper, n in self.uplinks(node).items()
-            if self._switches_above(upper, climbs) & levels[-1]
-        }
-
-    def _onward(self, node: Node, levels: list[set[Node]], height: int) -> int:
-        """Links of a switch on the way up that lead on towards the end."""
-        if height < len(levels):
-            return sum(self._towards(node, levels, height).values())
-        return sum(self.uplinks(lower).get(node, 0) for lower in levels[-2])
-
-    @staticmethod
-    def _hand_on(
-        shares: dict[tuple[Node, Node], float],
-        amounts: Mapping[Node, float],
-        links: list[dict[Node, int]],
-        onward: Mapping[Node, int] | None = None,
-    ) -> dict[Node, float]:
-        """Hand on what each switch holds over its links, of which no more count than lead on."""
-        arrived: defaultdict[Node, float] = defaultdict(float)
-        for (node, amount), ways in zip(amounts.items(), links, strict=True):
-            weights = {
-                neighbour: min(count, (onward or ways)[neighbour])
-                for neighbour, count in ways.items()
-            }
-            total = sum(weights.values())
-            for neighbour, count in ways.items():
-                shares[node, neighbour] = amount * weights[neighbour] / total / count
-                arrived[neighbour] += amount * weights[neighbour] / total
-        return dict(arrived)

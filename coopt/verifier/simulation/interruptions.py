@@ -119,9 +119,13 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
         skew = SKEW if work_s * terms.per_s >= MANY_FAILURES else ROUGH_SKEW
         doubt = DEVIATIONS * math.sqrt(confidence * (1 - confidence) / count) + skew
         runs_text = f"Of {count} runs of {workload.name!r} drawn, {kept_share:.1%} keep their days"
-        sentence = f"{runs_text}, {confidence:.1%} are promised."
         ledger.holds(
-            "promise", kept_share >= confidence - doubt, confidence, kept_share, sentence, doubt
+            "promise",
+            kept_share >= confidence - doubt,
+            confidence,
+            kept_share,
+            f"{runs_text}, {confidence:.1%} are promised.",
+            doubt,
         )
 
 

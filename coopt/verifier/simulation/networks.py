@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from coopt.instance.base import InstanceError
 from coopt.instance.hardware import HbDomain, Nic
-from coopt.instance.schema import Instance, Network
+from coopt.instance.network import Network
+from coopt.instance.schema import Instance
 from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
@@ -225,12 +226,11 @@ def _wired(
     question: Instance, name: str, family: DesignFamily, fabric: Fabric
 ) -> tuple[Ports, WiredGraph | None]:
     """Ports and graph of a fabric whose levels are counted as the plan says."""
-    assert family.gear is not None
     tier = fabric.tier
     if [level.level for level in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
         raise _unsound(question, name, f"{len(tier)} levels for {fabric.tiers} tiers")
     for level in tier:
-        radix = family.gear.at(level.level).radix
+        radix = family.network.at(level.level).radix
         if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
             raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
     # levels, ports and bundles are checked before the graph is built, which takes them as sound

@@ -325,10 +325,10 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
     if min(numbers) < 1:
         return "Every degree of a mapping is 1 or more."
     checks = (_width_fault, _stage_fault, _batch_fault, _style_fault)
-    fault = _rank_fault(gpus, mapping) or next(
-        filter(None, (check(workload, mapping) for check in checks)), ""
-    )
-    return fault or _limit_fault(workload, mapping)
+    return (
+        _rank_fault(gpus, mapping)
+        or next(filter(None, (check(workload, mapping) for check in checks)), "")
+    ) or _limit_fault(workload, mapping)
 
 
 def _rank_fault(gpus: int, mapping: MappingChoice) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coopt.instance.hardware import HbDomain
-from coopt.instance.schema import SwitchedKind
+from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily, gears
 from coopt.verifier.parts.wiring import wire

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.instance.schema import SwitchedKind
+from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.simulation.fabric_flows import Lane, LinkSharing, messages
 from coopt.verifier.simulation.networks import FabricNetwork

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from coopt.instance.schema import SwitchedKind
+from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.simulation.fabric_flows import LinkSharing
 from coopt.verifier.simulation.networks import FabricNetwork

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
-from coopt.instance.schema import Instance, Network
+from coopt.instance.network import Network
+from coopt.instance.schema import Instance
 from coopt.plan.parts import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
 from coopt.verifier.checks.verdict import agree
 from coopt.verifier.parts.bills import (
@@ -36,7 +38,7 @@ from coopt.verifier.parts.layouts import (
     switches_above,
 )
 from coopt.verifier.parts.optics import spares_core
-from coopt.verifier.parts.space import DesignFamily, OpticPair, in_cages, radices
+from coopt.verifier.parts.space import DesignFamily, OpticPair, in_cages, links_needed, radices
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
@@ -100,10 +102,61 @@ class GrowthStage(NamedTuple):
         return reach_of(self.family, self.with_up(uplinks))
 
 
+Optics = tuple[OpticPair, ...]
+
+
+def chain_groups(
+    network: Network,
+    family: DesignFamily,
+    optics_of: Callable[[int], Iterable[Optics]],
+    *,
+    chosen_later: bool = False,
+) -> Iterator[tuple[DesignFamily, Chain, list[Optics]]]:
+    """Every chain of designs of a family, with the family on switches that have cages for modules,
+    and the choices of optics for so many tiers that go with it.
+
+    Parameters
+    ----------
+    chosen_later
+        Whether each chain is to have the cheapest of these. On three tiers all modules above leaves
+        are there as often as a leaf has uplinks, so that of two choices one is no dearer at every
+        number of uplinks where it is at the fewest and at the most. On two, spines buy whole
+        modules.
+    """
+    known: dict[tuple[object, ...], list[Chain]] = {}
+    for tiers in range(network.max_tiers + 1):
+        if family.gear is not None and not family.gear.is_named_once(tiers):
+            continue
+        groups: dict[tuple[object, ...], tuple[DesignFamily, tuple[int, int], list[Optics]]] = {}
+        for optics in optics_of(tiers):
+            carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
+            # Modules decide how many ports of a switch can be used at all, and so which chains of
+            # ports there are.
+            caged_family = in_cages(network, family, carried)
+            if spares_core(caged_family, optics):
+                key = cages(carried), radices(caged_family)
+                groups.setdefault(key, (caged_family, cages(carried), []))[2].append(optics)
+        for group, (caged_family, ports_together, choices) in groups.items():
+            # where whole modules are bought above the leaves, cost need not rise with every uplink
+            broken_out = any(
+                max(caged_family.network.carried(ends)) > 1
+                for optics in choices
+                for ends in optics[1:]
+            )
+            apart = broken_out and (tiers == 2 or not (chosen_later and len(choices) > 1))
+            if (*group, apart) not in known:
+                known[*group, apart] = list(
+                    chains(caged_family, network, ports_together, apart=apart)
+                )
+            for chain in known[*group, apart]:
+                if chain.ports.tiers == tiers:
+                    yield caged_family, chain, choices
+
+
 def last_stages(
     network: Network,
     family: DesignFamily,
-    optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]],
+    optics_of: Callable[[int], Iterable[Optics]],
     core_end: Optic | None = None,
 ) -> Iterator[GrowthStage]:
     """Every whole network of a family, with every choice of optics for so many tiers, as the end of
@@ -114,31 +167,10 @@ def last_stages(
     core_end
         What is at the lower ends of links into a core, where that is not what is at the upper ones.
     """
-    chains_by_key: dict[tuple[object, ...], list[Chain]] = {}
-    for tiers in range(network.max_tiers + 1):
-        for optics in optics_of(tiers):
-            carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
-            # Modules decide how many ports of a switch can be used at all, and so which chains of
-            # ports there are.
-            caged_family = in_cages(network, family, carried)
-            if not spares_core(caged_family, optics):
-                continue
-            apart = any(max(links) > 1 for links in carried[1:])
-            key = cages(carried), apart, radices(caged_family)
-            if key not in chains_by_key:
-                chains_by_key[key] = list(
-                    chains(caged_family, network, cages(carried), apart=apart)
-                )
-            for chain in chains_by_key[key]:
-                if chain.ports.tiers == tiers:
-                    runs = (
-                        [chain.uplinks]
-                        if chain.ports.pod_each == 1
-                        else [(up,) for up in chain.uplinks]
-                    )
-                    yield from (
-                        last_stage(caged_family, chain.ports, run, optics, core_end) for run in runs
-                    )
+    for caged_family, (ports, uplinks), choices in chain_groups(network, family, optics_of):
+        runs = [uplinks] if ports.pod_each == 1 else [(up,) for up in uplinks]
+        for optics, run in product(choices, runs):
+            yield last_stage(caged_family, ports, run, optics, core_end)
 
 
 def last_stage(
@@ -158,13 +190,12 @@ def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
     return stage._replace(family=stage.family._replace(spares=spares))
 
 
-def moves_leaves(last_network: GrowthStage, counts: Iterable[int]) -> bool:
-    """Whether growth over these numbers of GPUs would put new leaves into pods that are full."""
+def moves_leaves(last_network: GrowthStage, gpus: int) -> bool:
+    """Whether growth from so many GPUs would put new leaves into pods that are full."""
     # Rail-optimized networks of three tiers would put new domains into pods that are full.
-    rails = (
-        last_network.family.gear is not None and last_network.family.gear.kind == "rail-optimized"
-    )
-    return rails and last_network.ports.tiers == 3 and len(set(counts)) > 1
+    gear = last_network.family.gear
+    rails = gear is not None and gear.kind == "rail-optimized"
+    return rails and last_network.ports.tiers == 3 and gpus != last_network.family.gpus
 
 
 def earlier_stage(
@@ -216,6 +247,21 @@ def earlier_stage(
     )
 
 
+def grown_from(instance: Instance, last_network: GrowthStage, gpus: int) -> GrowthStage | None:
+    """The network that a phase with so many GPUs may have of the last one; None where it may have
+    none.
+
+    It grows by whole domains of the GPUs that each has active in the end, and moves no leaves. As
+    many links into a core start from each leaf as in the end: on fewer leaves they may be too few.
+    """
+    family = last_network.family
+    if gpus > family.gpus or gpus % family.active or moves_leaves(last_network, gpus):
+        return None
+    links = links_needed(instance, gpus)
+    stage = earlier_stage(last_network, gpus, instance.network.largest_ratio, links)
+    return stage if links <= stage.core_links else None
+
+
 def _earlier_uplinks(last_network: GrowthStage, down: int, ratio: float) -> list[int]:
     """The uplinks of a leaf with `down` ports in use: whole cages, and those of the end where
     switches and modules above are shared by several links of a leaf.
@@ -235,8 +281,7 @@ def _earlier_uplinks(last_network: GrowthStage, down: int, ratio: float) -> list
 
 def _ports_of_leaf(last_family: DesignFamily, down: int, domains: int) -> int:
     """Ports towards NICs of the fullest leaf, when leaves are to hold `down` in the end."""
-    assert last_family.gear is not None
-    if last_family.gear.kind != "rail-optimized":
+    if last_family.network.kind != "rail-optimized":
         return min(down, domains * last_family.rails // last_family.planes)
     # A rail-optimized leaf keeps the rails that it will have, for fewer domains.
     rails = down // last_family.domains if last_family.domains <= down else 1
@@ -284,8 +329,7 @@ def same_design(claim: Design, design: Design) -> bool:
 
 
 def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
-    gear, levels = stage.family.gear, stage.levels(uplinks)
-    assert gear is not None
+    gear, levels = stage.family.network, stage.levels(uplinks)
     mixed = len({gear.at(tier).name for tier in range(1, stage.ports.tiers + 1)}) > 1
     return Fabric(
         kind=gear.kind,
@@ -326,8 +370,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
 
 def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     """Down-ports and uplinks of the fullest switch of each level."""
-    ports, gear, leaves = stage.ports, stage.family.gear, stage.leaves
-    assert gear is not None
+    ports, gear, leaves = stage.ports, stage.family.network, stage.leaves
     if ports.tiers == 1:
         return [(ports.down, 0)]
     leaf = (ports.down, uplinks)
@@ -361,3 +404,25 @@ def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:
     cores = [node for node in network.graph if node[0] == 3]
     network.graph.remove_nodes_from(cores)
     return network
+
+
+def links_per_uplink(earlier: GrowthStage, stage: GrowthStage) -> tuple[int, int]:
+    """Links added to switches of an earlier phase: for each new uplink on its leaves, and for each
+    uplink they had.
+    """
+    if stage.ports.tiers < 2 or earlier.ports.tiers < 1:
+        return 0, 0
+    planes = stage.family.planes * stage.family.copies
+    # Aggregation switches of a single pod keep their ports up free until cores come with the second
+    # pod.
+    cores_come = earlier.one_pod and stage.ports.tiers == 3
+    return planes * earlier.leaves, planes * stage.ports.pod_up if cores_come else 0
+
+
+def links_added(earlier: GrowthStage, stage: GrowthStage, uplinks_before: int, uplinks: int) -> int:
+    """Links up that are added to switches of an earlier phase: on its leaves, and on its
+    aggregation switches.
+    """
+    links_per_new, links_per_old = links_per_uplink(earlier, stage)
+    bundles_before = uplinks_before // stage.ports.pod_each
+    return links_per_new * (uplinks - uplinks_before) + links_per_old * bundles_before
