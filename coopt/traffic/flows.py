@@ -32,6 +32,7 @@ ADDED_BY: dict[str, AllReduce] = {HALVING: "halving", TREES: "tree"}
 """How replicas add up gradients by the ways whose flows are no rings."""
 SIZED_GROUPS: dict[str, Group] = {"tp": "tp", "dp": "dp", "edp": "copies"}
 """Kinds of traffic that may take them, and the groups that do."""
+ACROSS = 1  # the axis of tables of groups along which domains differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +109,17 @@ def tree_edges(ranks: int) -> tuple[Ints, Ints]:
 
 
 def demand(
-    workload: Workload, workload_plan: WorkloadPlan, *, trees: bool = False
+    workload: Workload,
+    workload_plan: WorkloadPlan,
+    *,
+    trees: bool = False,
+    both_ways: bool = False,
 ) -> TrafficDemand:
     """Return the traffic of one workload of a plan per iteration.
 
     Collectives use the algorithms named in the plan, else rings. With `trees`, all-reduces of data
-    parallelism (ZeRO 0) use two binary trees across domains, whatever the plan names.
+    parallelism (ZeRO 0) use two binary trees across domains, whatever the plan names. With
+    `both_ways`, as on direct links, rings across domains send half of the data in each direction.
 
     Ranks on a rail that forward a collective send to the next one of a ring; between GPUs that
     share neither rail nor domain, traffic is relayed by the GPU of the sender's domain on the
@@ -127,7 +133,7 @@ def demand(
         if kind in SIZED_GROUPS
     }
     ways |= dict.fromkeys(("dp", "copies"), TREES) if trees else {}
-    streams = _streams(split, volumes, ways)
+    streams = _streams(split, volumes, ways, both_ways=both_ways)
     legs = tuple(
         leg for stream in streams for leg in forwarding_legs(stream, split.active) if len(leg.src)
     )
@@ -159,9 +165,13 @@ def unaligned_classes(workload: Workload, workload_plan: WorkloadPlan) -> tuple[
 
 
 def _streams(
-    split: RankGrid, volumes: tuple[Volume, ...], ways: Mapping[Group, str]
+    split: RankGrid,
+    volumes: tuple[Volume, ...],
+    ways: Mapping[Group, str],
+    *,
+    both_ways: bool = False,
 ) -> Iterator[Stream]:
-    yield from _collectives(split, volumes, ways)
+    yield from _collectives(split, volumes, ways, both_ways=both_ways)
     yield from _hops(split)
     yield from _embedding(split)
 
@@ -187,7 +197,7 @@ def forwarding_legs(stream: Stream, per_domain: int) -> tuple[Stream, ...]:
 
 
 def _collectives(
-    split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, str]
+    split: RankGrid, volumes: Sequence[Volume], ways: Mapping[Group, str], *, both_ways: bool
 ) -> Iterator[Stream]:
     shares = _shares(split)
     for volume in volumes:
@@ -205,7 +215,9 @@ def _collectives(
             volume = replace(volume, inside_bytes=0.0, across_bytes=0.0)
         volume = _sent_round(volume, way, table)
         for axis, size_bytes, ranks in _parts(split, volume, table):
-            for step, part in _steps(volume, ranks.shape[axis]):
+            for step, part in _steps(
+                volume, ranks.shape[axis], both_ways=both_ways and axis == ACROSS
+            ):
                 src = ranks.ravel()
                 sent_bytes = size_bytes * part * shares[volume.share][src]
                 dst = np.roll(ranks, -step, axis=axis).ravel()
@@ -228,12 +240,12 @@ def _parts(split: RankGrid, volume: Volume, table: Ints) -> Iterator[tuple[int, 
     between domains.
     """
     if split.placement.dp_domains is None or volume.group not in ("dp", "copies"):
-        yield from ((1, volume.across_bytes, table), (2, volume.inside_bytes, table))
+        yield from ((ACROSS, volume.across_bytes, table), (2, volume.inside_bytes, table))
         return
     # groups list replicas that every domain has first, and only those have a peer in each
     everywhere = table[:, :, : table.shape[2] * split.fewest // split.extent("dh")]
     is_full = split.present[table].all(axis=2)
-    yield 1, volume.across_bytes, everywhere
+    yield ACROSS, volume.across_bytes, everywhere
     for ranks in (table[is_full], everywhere[~is_full]):
         if ranks.size:
             yield 2, volume.inside_bytes, ranks[:, None]
@@ -328,14 +340,14 @@ def _weighed(stream: Stream, shares: Floats) -> Stream:
     return replace(stream, size_bytes=stream.size_bytes * shares[stream.src])
 
 
-def _steps(volume: Volume, size: int) -> list[tuple[int, float]]:
+def _steps(volume: Volume, size: int, *, both_ways: bool) -> list[tuple[int, float]]:
     """Return distances in a group with the share of the bytes sent that far: the next rank in a
-    ring, or all others.
+    ring, or half each to both neighbours, or all others.
     """
     if size == 1:
         return []
     if not volume.exchange:
-        return [(1, 1.0)]
+        return [(1, 0.5), (-1, 0.5)] if both_ways and size > 2 else [(1, 1.0)]
     return [(step, 1.0 / (size - 1)) for step in range(1, size)]
 
 

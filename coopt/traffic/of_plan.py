@@ -170,7 +170,7 @@ def demands(
     """Return the traffic of every workload of a part of a plan, or of a named one; the family is
     None for direct links.
 
-    Collectives use the algorithms named in the plan.
+    Collectives use the algorithms named in the plan; rings on direct links send half each way.
 
     Parameters
     ----------
@@ -187,7 +187,8 @@ def demands(
     """
     family, splits = workload_splits(instance, plan, workload=workload, part=part)
     return family, tuple(
-        demand(split.workload, workload_plan, trees=trees) for split, workload_plan in splits
+        demand(split.workload, workload_plan, trees=trees, both_ways=family is None)
+        for split, workload_plan in splits
     )
 
 

@@ -38,13 +38,13 @@ class Pipeline:
     schedule: str = "1f1b"
     weights: float = 0.0
 
-    def run(self) -> float:
+    def run(self, seed: int = 0) -> float:
         """Seconds until the last stage is done."""
         clock, done = EventClock(None), list[float]()
         ways = [(s, (s + step) % self.p, back) for s in range(self.p) for step in (1, -1) for back in (False, True)]
         hops = {Channel(*way): StageHop(self.hop, None, 0.0) for way in ways}
         shape = PipelineShape(self.p, self.v, self.m, self.schedule)
-        PipelineRun(clock, shape, self._pass_s, hops, lambda _: done.append(clock.now), Nobody()).start()
+        PipelineRun(clock, shape, self._pass_s, hops, lambda _: done.append(clock.now), Nobody(), seed).start()
         clock.run()
         assert len(done) == self.p
         return max(done)

@@ -36,6 +36,10 @@ class _Transfer:
     turn: int = 0
 
 
+SAME_MOMENT = 1e-12
+"""Share of the time by which sums of the same durations in another order may differ."""
+
+
 class EventClock:
     """Events in the order of time; those of one moment in the order in which they were asked
     for.
@@ -46,6 +50,7 @@ class EventClock:
         self._rates = rates
         self._queue: list[tuple[float, int, Action]] = []
         self._order = count()
+        self._last_actions: list[Action] = []
         self._transfers: dict[int, _Transfer] = {}
         self._under_way = 0
         self._is_stale = False
@@ -53,6 +58,10 @@ class EventClock:
     def after(self, delay_s: float, action: Action) -> None:
         """Do something later."""
         heapq.heappush(self._queue, (self.now + delay_s, next(self._order), action))
+
+    def last(self, action: Action) -> None:
+        """Do something when all events of this moment are over."""
+        self._last_actions.append(action)
 
     def transfer(self, phase: str, volume: float, done: Action) -> None:
         """Carry the volume of a phase at the pace it gets, then go on; no phase is under way
@@ -70,10 +79,16 @@ class EventClock:
 
     def run(self) -> None:
         """Work through everything."""
-        while self._queue or self._transfers:
+        while self._queue or self._transfers or self._last_actions:
+            is_over = not self._queue or self._queue[0][0] > self.now * (1 + SAME_MOMENT)
+            if is_over and self._last_actions:
+                actions, self._last_actions = self._last_actions, []
+                for action in actions:
+                    action()
+                continue
             # only once all events of a moment are done: a phase that ends as another begins changes
             # no pace
-            if self._is_stale and (not self._queue or self._queue[0][0] > self.now):
+            if is_over and self._is_stale:
                 self._set_paces()
             time, _, action = heapq.heappop(self._queue)
             self.now = time

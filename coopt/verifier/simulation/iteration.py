@@ -41,17 +41,21 @@ from coopt.verifier.training.iteration import replica_groups, twins_at_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Work
 
+SEEDS = 8
+"""Draws of which message leaves first, where several can leave at the same moment."""
+
 
 class Carrier(NamedTuple):
     """What carries traffic: inside the domain at so many byte/s, across at `pace_byte_s` of a GPU
     at pace 1.
 
-    `rates` is None where nothing crosses domains.
+    `rates` is None where nothing crosses domains; `nic_byte_s` is the rate of the NICs of a GPU.
     """
 
     inside_byte_s: float
     pace_byte_s: float
     rates: FairRates | None
+    nic_byte_s: float = 0.0
 
     def has(self, phase: str) -> bool:
         """Whether anything crosses domains in a phase."""
@@ -211,9 +215,15 @@ class IterationSimulation:
             before_s = (1 - part) * parts.whole_s
         return Departure(number, busy_s + before_s)
 
-    def run(self, record: IterationRecord | None = None) -> SimulatedParts:
+    def run(self, record: IterationRecord | None = None, seed: int = 0) -> SimulatedParts:
         """Run the iteration."""
-        return _Run(self, record).parts()
+        return _Run(self, record, seed).parts()
+
+    def runs(self, record: IterationRecord | None = None) -> tuple[SimulatedParts, ...]:
+        """Run the iteration with each seed, and record the first; once where nothing is drawn."""
+        first = _Run(self, record, 0)
+        seeds = range(1, SEEDS) if first.pipeline.is_drawn else ()
+        return (first.parts(), *(self.run(seed=seed) for seed in seeds))
 
 
 class _Run:
@@ -221,7 +231,7 @@ class _Run:
     of them.
     """
 
-    def __init__(self, of: IterationSimulation, record: IterationRecord | None) -> None:
+    def __init__(self, of: IterationSimulation, record: IterationRecord | None, seed: int) -> None:
         self._of, self._record, self._work, self._carrier = of, record, of.work, of.carrier
         stages = range(of.shape.stages)
         self.clock = EventClock(self._carrier.rates)
@@ -234,7 +244,10 @@ class _Run:
         if of.work.mode == "stale-1":
             for stage in stages:
                 self._exchange(stage)
-        PipelineRun(self.clock, of.shape, of.pass_s, of.hops, self._finish, self).start()
+        self.pipeline = PipelineRun(
+            self.clock, of.shape, of.pass_s, of.hops, self._finish, self, seed
+        )
+        self.pipeline.start()
         self.clock.run()
 
     def passed(self, stage: int, stage_pass: StagePass, start_s: float) -> None:

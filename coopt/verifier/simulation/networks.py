@@ -68,7 +68,8 @@ class FabricNetwork(NamedTuple):
             )
         )
         rates = fabric_rates(self.family, self.ports, self.wiring, traffic, self.sharing)
-        return Carrier(inside_byte_s, self.family.nic_byte_s, rates)
+        nic_byte_s = self.family.nic_byte_s
+        return Carrier(inside_byte_s, nic_byte_s, rates, nic_byte_s)
 
     def _lanes(self, place: Placement) -> list[list[Lane]]:
         return lanes(self.family, self.ports, place, spread=self.sharing.routing == "spray")
@@ -106,8 +107,10 @@ class DirectNetwork(NamedTuple):
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
         flows = list(self._flows(place, split, is_tied=is_tied))
         # bytes are counted a GPU, and a link carries what all GPUs of a domain send
-        pace_byte_s = self.nic.gbit_s * 1e9 / 8 / self.links.hb_domain.active
-        return Carrier(self.hb.gbyte_s * 1e9, pace_byte_s, FairRates(flows))
+        link_byte_s = self.nic.gbit_s * 1e9 / 8
+        pace_byte_s = link_byte_s / self.links.hb_domain.active
+        nic_byte_s = link_byte_s * self.links.nic.per_gpu / self.links.nic.shared_by
+        return Carrier(self.hb.gbyte_s * 1e9, pace_byte_s, FairRates(flows), nic_byte_s)
 
     def coverage(self, place: Placement) -> str:
         """What was simulated, in words."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Literal, NamedTuple, Protocol
 
 from coopt.verifier.simulation.events import Action, EventClock
@@ -287,8 +288,13 @@ class PipelineRun:
     """One iteration of a pipeline. A port carries one message at a time in each direction.
 
     The message that has waited longest goes first; of those that can leave at the same moment one
-    is drawn, always in the same way. With any fixed order among them, some rings of stages (eight
-    of many chunks) fall into a rhythm in which messages wait for each other for ever.
+    is drawn, for one seed always in the same way. With any fixed order among them, some rings of
+    stages (eight of many chunks) fall into a rhythm in which messages wait for each other for ever.
+
+    Attributes
+    ----------
+    is_drawn
+        Whether a draw has decided which of two messages leaves first.
     """
 
     def __init__(
@@ -299,6 +305,7 @@ class PipelineRun:
         hops: Mapping[Channel, StageHop],
         finished: Callable[[int], None],
         observer: Observer,
+        seed: int = 0,
     ) -> None:
         self._clock, self._pass_s, self._hops = clock, pass_s, hops
         self._finished, self._observer = finished, observer
@@ -308,8 +315,11 @@ class PipelineRun:
         self._ends: defaultdict[Channel, _ChannelEnds] = defaultdict(
             lambda: _ChannelEnds(deque(), deque())
         )
-        self._ready_messages: list[tuple[float, float, Channel]] = []
-        self._draw = random.Random(0).random
+        self.is_drawn = False
+        self._moments = count()
+        self._new_messages: list[Channel] = []
+        self._ready_messages: list[tuple[int, float, Channel]] = []
+        self._draw = random.Random(seed).random
         self._busy_ports: set[tuple[int, str]] = set()
 
     def start(self) -> None:
@@ -349,7 +359,6 @@ class PipelineRun:
         for channel in step.receives:
             self._ends[channel].receivers.append(arrived)
             self._check_ready(channel, self._ends[channel].senders, self._ends[channel].receivers)
-        self._start_ready()
 
     def _send_ahead(self, stage: int, step: GradientExchange) -> None:
         """Send what there is, and go on as soon as all is there that is received."""
@@ -367,8 +376,7 @@ class PipelineRun:
         for channel in awaited:
             self._ends[channel].receivers.append(arrived)
         for channel in step.sends:
-            self._ready_messages.append((self._clock.now, self._draw(), channel))
-        self._start_ready()
+            self._add_ready(channel)
         if not awaited:
             self._go_on(stage)
 
@@ -378,19 +386,30 @@ class PipelineRun:
         """A message can leave when both ends have posted it."""
         # the other end has come to this message before
         if len(other_end) >= len(this_end):
-            self._ready_messages.append((self._clock.now, self._draw(), channel))
+            self._add_ready(channel)
+
+    def _add_ready(self, channel: Channel) -> None:
+        """Start a message once all others that can leave at this moment are known."""
+        if not self._new_messages:
+            self._clock.last(self._start_ready)
+        self._new_messages.append(channel)
 
     def _start_ready(self) -> None:
         """Start messages whose ports are free, those first that have waited longest."""
         # by when both ends were there, then by lot
+        moment, started = next(self._moments), dict[tuple[int, str], int]()
+        self._ready_messages += [(moment, self._draw(), channel) for channel in self._new_messages]
+        self._new_messages = []
         waiting, self._ready_messages = sorted(self._ready_messages), []
         for ready in waiting:
-            channel = ready[2]
+            since, _, channel = ready
             ports = {(channel.sender, "out"), (channel.receiver, "in")}
             if self._busy_ports & ports:
+                self.is_drawn |= any(started.get(port) == since for port in ports)
                 self._ready_messages.append(ready)
                 continue
             self._busy_ports |= ports
+            started |= dict.fromkeys(ports, since)
             self._start(channel, ports)
 
     def _start(self, channel: Channel, ports: set[tuple[int, str]]) -> None:
@@ -405,7 +424,8 @@ class PipelineRun:
                 self._arrivals[channel] += 1
             if ends.receivers:
                 ends.receivers.popleft()()
-            self._start_ready()
+            if self._ready_messages:
+                self._clock.last(self._start_ready)
 
         phase = hop.phase
         if phase is None:

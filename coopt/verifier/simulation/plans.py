@@ -221,18 +221,18 @@ def _iteration(
         name, shape = run.workload.name, simulation.shape
         record = TraceRecord(name, shape.stages, shape.chunks, simulation.pass_parts, work.factor)
         trace.append(record)
-    parts, bound_s = (
-        simulation.run(record),
-        min(run.workload.bound_s, run.claim.bound_s),
-    )  # less where days are bound
+    runs = simulation.runs(record)
+    range_s = min(one.whole_s for one in runs), max(one.whole_s for one in runs)
+    bound_s = min(run.workload.bound_s, run.claim.bound_s)  # less where days are bound
     return SimulatedWorkload(
         name=run.workload.name,
         part=part,
         closed_form_s=run.claim.iteration_time_s,
-        simulated_s=parts.whole_s,
+        simulated_s=runs[0].whole_s,
+        range_s=range_s,
         bound_s=bound_s,
-        met=parts.whole_s <= bound_s * (1 + TOLERANCE),
-        times=_times(run.claim, parts),
+        met=range_s[1] <= bound_s * (1 + TOLERANCE),
+        times=_times(run.claim, runs[0]),
         traffic=_traffic(carrier, two_way=run.place.two_way),
         simulated=network.coverage(run.place),
     )
@@ -280,7 +280,7 @@ def _traffic(carrier: Carrier, *, two_way: bool) -> tuple[FlowRate, ...]:
     ]
     for word in words:
         phases = [phase for phase in carrier.rates.number if phase.split()[0] == word]
-        kind, slowdown = kinds[word], 1 / carrier.rates.pace(*phases)
+        kind, slowdown = kinds[word], carrier.nic_byte_s * carrier.s_byte(*phases)
         flows = sum(carrier.rates.flows[phase] for phase in phases)
         rate_so_far = flow_rates.get(kind, FlowRate(kind=kind, flows=0, slowdown=0.0))
         flow_rates[kind] = FlowRate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.words import rendered
 from coopt.solving.direct.grid import DomainGrid, paces_on, routes
+from coopt.traffic.of_plan import demands
 from tests.changes import with_part
 from tests.conftest import question, small_model, switch
 from tests.solving.direct.oracle import fewest_links
@@ -134,6 +136,27 @@ def test_switches_beside_direct_links_have_modules_of_their_own_at_either_end() 
         network = table["network"] | {"fabrics": ["rail-only", "clos"], "panels": [], "link_ends": ends}
         values[ends] = coopt.solve(Instance.model_validate(table | {"network": network})).objective.value
     assert plan.rivals.switched.value == values["own"] < values["same"]
+
+
+def test_traffic_is_that_which_the_plan_routes(answered: tuple[Instance, Plan]) -> None:
+    """Rings send half of their data each way, and slowdowns compare with the NICs of a GPU."""
+    instance, plan = answered
+    links = plan.parts[0].links
+    assert links is not None
+    _, (demand,) = demands(instance, plan)
+    sent: Counter[tuple[int, int]] = Counter()
+    for stream in demand.streams:
+        ends = zip(stream.src // demand.active, stream.dst // demand.active, stream.size_bytes, strict=True)
+        for source, target, size_bytes in ends:
+            sent[int(source), int(target)] += size_bytes if stream.kind == "dp" and source != target else 0.0
+    assert all(size_bytes == pytest.approx(sent[b, a]) for (a, b), size_bytes in list(sent.items()))
+    paces = {phase.name: phase.pace_links for phase in links.phases}
+    (simulated,) = coopt.simulate(instance, plan).workloads
+    for rate in simulated.traffic:
+        pace = paces["pp" if rate.kind == "embedding" else rate.kind]
+        slowest = links.hb_domain.active * links.nic.per_gpu / pace
+        assert rate.slowdown == pytest.approx(slowest, rel=1e-6)
+    assert {"pp", "dp"} <= {rate.kind for rate in simulated.traffic}
 
 
 def test_every_mutant_is_rejected(answered: tuple[Instance, Plan]) -> None:
