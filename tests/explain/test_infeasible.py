@@ -178,7 +178,6 @@ def test_tokens_to_train_leave_a_deadline_in_seconds() -> None:
     (one,) = explain(late).relaxations
     (change,) = one.changes
     assert solve(typed(late, change)).status == "optimal"
-    assert change.least is not None
     assert solve(typed(late, change, change.least * (1 - 1e-3))).status == "infeasible"
     plan = solve(open_)
     (bound,) = [one for one in explain(open_).bounds if one.limit.endswith("max_iteration_time_s")]
@@ -203,8 +202,6 @@ def test_gpus_between_the_numbers_listed_are_a_way_out() -> None:
     """Fewer draw too little to be in time, and more draw more than the limit allows."""
     listed = ask(network__hb_domains="hgx-h100-8", cluster__gpus=[16, 64], objective={"include": ALL})
     time_s, power_mw = (solve(ask_with(listed, 32), objective=kind).objective.value for kind in ("time", "power"))
-    assert time_s is not None
-    assert power_mw is not None
     found = explain(limits(bounded(listed, 0, 1.05 * time_s), power_mw=1.05e-6 * power_mw))
     (change,) = single(found)["cluster.gpus"].changes
     assert (change.now, change.to, change.step, change.share) == ("[16, 64]", "32", 1, None)
@@ -215,7 +212,6 @@ def test_fewer_gpus_are_a_way_out_where_limits_alone_are_too_tight() -> None:
     """The most that keep them: without a bound on time, the fewest would be told in vain."""
     plain = ask(network__hb_domains="hgx-h100-8", objective={"include": ALL})
     at_48 = solve(ask_with(plain, 48), objective="power").objective.value
-    assert at_48 is not None
     found = explain(limits(plain, power_mw=1.01e-6 * at_48))
     (change,) = single(found)["cluster.gpus"].changes
     assert (change.to, change.least, change.step) == ("48", None, 1)
@@ -229,7 +225,6 @@ def ask_with(instance: Instance, gpus: int) -> Instance:
 def test_a_faster_gpu_is_a_way_out_with_the_domains_it_is_sold_in() -> None:
     instance = ask(network__hb_domains="hgx-h100-8")
     fastest_s = solve(instance, objective="time").objective.value
-    assert fastest_s is not None
     found = explain(bounded(instance, 0, fastest_s * 0.8))
     (way,) = (one for one in found.relaxations if one.changes[0].limit == "cluster.gpu")
     assert [(one.limit, one.to) for one in way.changes] == [
@@ -246,7 +241,6 @@ def test_a_rate_moves_down_and_days_move_up() -> None:
     rate = single(explain(ask(workload=[{**workload, "min_tokens_per_s": 1e9}])))["workload[0].min_tokens_per_s"]
     days = {"train_days": 1e-3, "train_tokens": 1e9}
     longer = single(explain(ask(workload=[{**workload, **days}])))["workload[0].train_days"]
-    assert rate.changes[0].share is not None
     assert rate.changes[0].share < 0
     assert float(rate.changes[0].to) <= rate.changes[0].least < 1e9  # type: ignore[operator]
     assert float(longer.changes[0].to) >= longer.changes[0].least > 1e-3  # type: ignore[operator]
@@ -264,7 +258,6 @@ def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_i
     table |= {"objective": {"include": ALL}}
     (way,) = (one for one in explain(load(table)).relaxations if one.changes[0].limit == "network.hb_domains")
     plan = solve(load(table, {one.limit: tomllib.loads(f"x = {one.to}")["x"] for one in way.changes}))
-    assert plan.design is not None
     assert (way.value, way.design) == (plan.objective.value, plan.design)
     name = plan.design.hb_domain.name
     assert way.notes == (f"This is a study: nobody sells {name}, whose size and price are assumed.",)
@@ -274,7 +267,6 @@ def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_i
 def test_no_domain_of_faster_links_than_the_gpu_has_is_a_way_out(gpu: str, sold: str) -> None:
     instance = ask(cluster__gpu=gpu, network__hb_domains=sold, workload__0__precision="bf16")
     (listed,) = (one for one in lists_of(instance) if one.key == "network.hb_domains")
-    assert listed.widest is not None
     rates = {one.name: one.gbyte_s for one in listed.widest}
     assert max(rates.values()) == rates[sold]
     assert ("nvl576" in rates) == (gpu == "b200")

@@ -96,7 +96,6 @@ class Book:
     def links_of_core_module(self) -> int:
         """Links of one module of the core that the instance names."""
         core, network = self.instance.sharing.core, self.instance.network
-        assert core is not None
         rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
         return round(next(optic.gbit_s for optic in network.optics if optic.name == core.optic) / rate)
 

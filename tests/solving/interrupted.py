@@ -53,7 +53,6 @@ def in_days(table: dict[str, Any], bound_s: float) -> dict[str, Any]:
 
 def promised(instance: Instance, family: Family, uplinks: int, workload: Workload) -> float:
     """The share of its days that a workload can count on if no port is out, as the verifier counts it."""
-    assert instance.availability is not None
     return uptime_of(instance.availability, workload, *_counted(family, uplinks)).promised
 
 
@@ -99,7 +98,6 @@ def least_s(
     gpu, context = other_gpu or instance.cluster.gpu, context_of(family)
     if not workload.calendar:
         return fastest_s(workload, gpu, family, uplinks)
-    assert instance.availability is not None
     out = outages_of(instance.availability, *_counted(family, uplinks))
     return _least_s(workload, gpu, family.hb, replace(context, bundle=0), uplinks, out)
 

@@ -211,7 +211,6 @@ def test_ranks_traffic_routes_and_losses_are_those_of_the_domains(instance: Inst
     asked = filled(instance, "any")
     plan = coopt.solve(asked)
     assume(plan.design is not None)
-    assert plan.design is not None
     for workload, run in zip(asked.workload, plan.workloads, strict=True):
         split = split_of(workload, run)
         _check_ranks(split, run, plan.design.hb_domain.count, plan.design.hb_domain.size)
@@ -285,7 +284,6 @@ def test_plans_are_simulated_as_they_are_charged() -> None:
         plan, _ = solved(instance)
         for one in coopt.simulate(instance, plan).workloads:
             assert one.simulated_s == pytest.approx(one.closed_form_s, rel=1e-9)
-            assert plan.design is not None
             uneven = plan.design.hb_domain.active * plan.design.hb_domain.count != gpus
             assert ("counts as the fullest" in one.simulated) == uneven
             seen += uneven and any(flow.slowdown > 1 for flow in one.traffic)

@@ -56,8 +56,6 @@ def test_a_site_of_little_power_takes_the_dearer_part_that_draws_less() -> None:
         plan = coopt.solve(instance)
         assert coopt.verify(instance, plan).accepted
         (part,) = plan.parts
-        assert part.design is not None
-        assert part.design.fabric.nic is not None
         return part.design.fabric.nic.name, part.cost.power_w
 
     name, power_w = at(1.0)

@@ -53,8 +53,6 @@ def test_what_a_fleet_says_of_interruptions_is_doubted(changes: dict[str, Any]) 
     assert coopt.verify(instance, plan).accepted
     for number, part in enumerate(plan.parts):
         (run,) = part.workloads
-        assert run.uptime is not None
-        assert part.design is not None
         lies = [{key: 0.9 * figure or 0.1} for key, figure in run.uptime.model_dump().items() if figure is not None]
         told = [run.model_copy(update={"uptime": run.uptime.model_copy(update=lie)}) for lie in lies]
         changed_parts = [{"workloads": (other,)} for other in (*told, run.model_copy(update={"uptime": None}))]

@@ -31,7 +31,6 @@ def with_terms(instance: Instance, **terms: Any) -> Instance:
 def test_they_count_in_the_total_cost_alone() -> None:
     instance, bare = ask(objective=OWNED), ask(objective={"minimize": "tco"})
     plan, without = coopt.solve(instance), coopt.solve(bare)
-    assert plan.cost is not None
     assert without.cost is not None
     terms = instance.objective
     electricity = plan.cost.power_w / 1000 * terms.years * 8760 * terms.pue * terms.usd_per_kwh
@@ -46,7 +45,6 @@ def test_they_count_in_the_total_cost_alone() -> None:
 def test_a_plan_that_leaves_them_out_is_rejected() -> None:
     instance = ask(objective={"minimize": "tco", "labour_share": 0.05})
     plan = coopt.solve(instance)
-    assert plan.cost is not None
     cheaper = plan.cost.tco_usd - 0.05 * plan.cost.capex_usd
     lie = with_part(plan, cost=plan.cost.model_copy(update={"tco_usd": cheaper}))
     assert {"tco"} <= {check.name for check in coopt.verify(instance, lie).failures}
@@ -130,7 +128,6 @@ def test_islands_take_the_nic_of_less_purchase_where_that_brings_labour(beside: 
     for labour in (0.0, 0.5):
         plan = accepted(ask(**shape, workload__0__gpus=64, objective=include | {"labour_share": labour}))
         (part,) = plan.parts
-        assert part.design is not None
         taken.append(part.design.fabric.nic.name)
     assert taken == ["cool", "hot"]
 
@@ -151,7 +148,6 @@ ISLANDS = {"gbit_s_per_gpu": 100.0}
 def test_a_coupled_plan_that_leaves_them_out_is_rejected(question: Callable[[], Instance]) -> None:
     asked = with_terms(question(), minimize="tco", labour_share=0.05)
     plan = coopt.solve(asked)
-    assert plan.cost is not None
     lie = plan.model_copy(
         update={"cost": plan.cost.model_copy(update={"tco_usd": plan.cost.tco_usd - 0.05 * plan.cost.capex_usd})}
     )

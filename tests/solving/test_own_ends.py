@@ -58,10 +58,8 @@ def test_a_module_of_two_uplinks_is_counted_whole_on_an_odd_number_of_leaves(gpu
 
 def test_switches_have_twin_port_modules_and_nics_single_ones() -> None:
     plan = coopt.solve(ask(**SUPERPOD))
-    assert plan.design is not None
     tiers = plan.design.fabric.tier
     assert [tier.ends for tier in tiers] == [("400g-sr4", "800g-sr8"), ("800g-dr8", "800g-dr8")]
-    assert plan.cost is not None
     counts = {item.item: item.count for item in plan.cost.items if item.kind == "optics"}
     assert counts["400g-sr4"] == tiers[0].links == 1024
     assert counts["800g-sr8"] == 512

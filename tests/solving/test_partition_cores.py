@@ -54,12 +54,10 @@ def test_an_island_of_one_domain_joins_by_nics_and_pays_for_links_at_both_ends()
     free = coopt.solve(two())
     plan, found, value = solved(two(core=core))
     assert [(one.workload, one.links, one.per_leaf) for one in found.islands] == [("a", 8, 0), ("b", 8, 0)]
-    assert plan.cost is not None
     counts = {(item.kind, item.item): item.count for item in plan.cost.items}
     assert counts["nic", "cx7-400g"] == 16
     assert counts["switch", "8-port"] == 2
     assert counts["optics", "400g-199"] == 32
-    assert free.objective.value is not None
     (nic,), (optic,) = two().network.nics, two().network.optics
     assert math.isclose(value - free.objective.value, 16 * nic.usd + 2 * 5000 + 32 * optic.usd)
     assert sum(part.power_w for part in plan.parts) + found.power_w == plan.cost.power_w
@@ -75,7 +73,6 @@ def test_without_a_core_it_costs_less() -> None:
     free = coopt.solve(small_domains(None))
     _, _, value = solved(small_domains({"gbit_s_per_gpu": 50.0}))
     assert not free.couplings.cores
-    assert free.objective.value is not None
     assert value > free.objective.value
 
 
@@ -92,7 +89,6 @@ def test_ports_for_the_core_leave_fewer_for_nics_and_take_further_leaves() -> No
 def test_a_limit_counts_core_switches_and_names_the_least_that_holds_them() -> None:
     core = {"gbit_s_per_gpu": 100.0}
     plan, _, _ = solved(two(core=core))
-    assert plan.cost is not None
     mw = plan.cost.power_w / 1e6
     assert coopt.solve(two(core=core, limits={"power_mw": mw})).status == "optimal"
     poor = coopt.solve(two(core=core, limits={"power_mw": mw - 80e-6}))
@@ -121,7 +117,6 @@ def test_the_switch_of_the_core_is_one_of_the_products_that_count() -> None:
     instance = Instance.model_validate_json(json.dumps(table))
     plan, _, value = solved(instance)
     assert {one.design.fabric.switch.name for one in plan.parts} == {"8-port"}
-    assert plan.cost is not None
     (line,) = [item for item in plan.cost.items if item.kind == "switch"]
     assert (line.item, line.unit_usd) == ("8-port", 2500)
     assert value == enumerated(instance)

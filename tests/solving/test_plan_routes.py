@@ -183,7 +183,6 @@ def test_time_with_routes_is_that_of_the_factor() -> None:
     network = instance.network.model_copy(update={"routing": found.routing})
     slower = instance.model_copy(update={"network": network})
     mapping = [workload.mapping for workload in plan.workloads]
-    assert plan.design is not None
     design = plan.design.model_copy(update={"fabric": plan.design.fabric.model_copy(update={"routing": found.routing})})
     charged = evaluate_instance(slower, design, mapping).workloads[0].iteration_time_s
     assert plan.workloads[0].iteration_time_s < found.workloads[0].routed_time_s <= charged * (1 + 1e-9)

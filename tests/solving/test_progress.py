@@ -26,9 +26,6 @@ def test_a_search_tells_nodes_incumbent_and_bound(monkeypatch: pytest.MonkeyPatc
     assert len(heard) > 3
     assert [now.nodes for now in heard] == sorted(now.nodes for now in heard)
     last = heard[-1]
-    assert last.best is not None
-    assert last.bound is not None
-    assert answer.value is not None
     assert last.bound <= answer.value <= last.best
     assert 0 < last.nodes <= answer.nodes
 
@@ -51,7 +48,6 @@ def test_a_listener_that_interrupts_keeps_the_best_solution(monkeypatch: pytest.
     answer = solve(knapsack(60), time_limit_s=60, settings=SETTINGS, on_standing=press)
     assert time.perf_counter() - started < 30
     assert answer.outcome == "interrupted"
-    assert answer.value is not None
     assert answer.bound < answer.value
 
 
@@ -88,7 +84,6 @@ def test_progress_has_nodes_best_bound_and_gap_in_the_units_of_the_objective(mon
     heard: list[Progress] = []
     plan = coopt.solve(ask(), on_progress=heard.append)
     step = next(step for step in heard if step.nodes is not None)
-    assert plan.objective.value is not None
     assert (step.stage, step.message, step.nodes) == ("solve", "7 nodes", 7)
     assert (step.best, step.bound) == pytest.approx((2 * plan.objective.value, plan.objective.value))
     assert step.gap == pytest.approx(0.5)

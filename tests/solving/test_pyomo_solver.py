@@ -72,7 +72,6 @@ def test_a_time_limit_of_a_foreign_solver_keeps_the_best(name: str) -> None:
     backend = backend_of(Solver(name=name))
     answer = backend.solve(knapsack(60), 0.5)
     assert answer.outcome == "time limit"
-    assert answer.value is not None
     assert answer.bound < answer.value
     assert backend.solve(knapsack(60), 0.0).outcome == "time limit"
 

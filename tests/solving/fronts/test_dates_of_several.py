@@ -88,7 +88,6 @@ def _check_days(instance: Instance, front: Front) -> None:
     for point in front.points:
         assert sorted(point.workload_days) == sorted(moving)
         if point.plan is not None:
-            assert point.solved_at is not None
             verdict = coopt.verify(with_scaled_bounds(asked_by(front, instance), point.solved_at, moving), point.plan)
             assert verdict.accepted, [check for check in verdict.checks if not check.ok]
         runs = {run.name: run for _, run in point.runs}

@@ -29,7 +29,6 @@ def enumerated(instance: Instance, slowest: float) -> list[tuple[float, float]]:
     """Pace and value of every design with every number of spares that no other beats, its days halved where all that
     cost less are slower."""
     asked = instance.availability
-    assert asked is not None
     designs = []
     for family, uplinks in networks(instance):
         times = [least_s(instance, family, uplinks, one) for one in instance.workload]

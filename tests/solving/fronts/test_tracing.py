@@ -83,7 +83,6 @@ def test_every_point_is_a_plan_of_its_pace(traced: tuple[Instance, Front]) -> No
     assert front.points
     for point in front.points:
         assert point.plan is not None
-        assert point.solved_at is not None
         assert point.pace <= point.solved_at * (1 + 1e-12)
         verdict = coopt.verify(with_scaled_bounds(instance, point.solved_at), point.plan)
         assert verdict.accepted, [check for check in verdict.checks if not check.ok]
