@@ -1,10 +1,14 @@
-"""Instances with one price, one list or one limit changed, without the code under test."""
+"""Instances with one price, one list or one limit changed, without the code under test; and single ways out."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from coopt.explain.limits import numeric_limits, of_any_site
+from coopt.explain.relaxations import _single_limits
 from coopt.instance.schema import Instance
+from coopt.plan.explanation import Change, Relaxation
+from coopt.solving.resolves import Resolver
 
 
 def network(instance: Instance, **update: Any) -> Instance:
@@ -82,3 +86,10 @@ def at_price(instance: Instance, item: str, unit: str, price: float) -> Instance
     ]
     cluster = instance.cluster.model_copy(update={"gpu": gpus[0], "generations": tuple(gpus[1:])})
     return changed.model_copy(update={"cluster": cluster})
+
+
+def way_out(instance: Instance, key: str, told: list[str] | None = None) -> tuple[Relaxation, Change]:
+    """How much one limit alone has to give, found without all others, and its first change; what is in vain is told."""
+    numbers, in_vain = [of_any_site(one) for one in numeric_limits(instance)], [] if told is None else told
+    one = dict(_single_limits(Resolver(instance), instance, numbers, in_vain.append, None))[key]()
+    return one, one.changes[0]

@@ -182,21 +182,21 @@ def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None
 
 
 def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
-    table: Any = copy.deepcopy(QUESTIONS["phased"])
+    table: Any = copy.deepcopy(QUESTIONS["worst-case"])
     table["workload"][0]["max_iteration_time_s"] = 0.01
-    table["limits"] = {"racks": 1}
+    table["limits"] = {"power_mw": 1e-4}
     instance = Instance.model_validate(table)
     found = coopt.explain(instance)
     pairs = [tuple(change.limit for change in one.changes) for one in found.relaxations]
-    assert ("workload[0].max_iteration_time_s", "limits.racks") in pairs
+    assert ("workload[0].max_iteration_time_s", "limits.power_mw") in pairs
     for one in found.relaxations:
         assert len(one.changes) > 1
     assert found.relaxations[0].notes == (ALIKE,)
     assert any(sentence.endswith(ALIKE) for sentence in found.sentences)
-    first = found.relaxations[pairs.index(("workload[0].max_iteration_time_s", "limits.racks"))]
+    first = found.relaxations[pairs.index(("workload[0].max_iteration_time_s", "limits.power_mw"))]
     both = {change.limit: float(change.to) for change in first.changes}
     table["workload"][0]["max_iteration_time_s"] = both["workload[0].max_iteration_time_s"]
-    table["limits"] = {"racks": both["limits.racks"]}
+    table["limits"] = {"power_mw": both["limits.power_mw"]}
     assert coopt.solve(Instance.model_validate(table)).objective.value == first.value
 
 

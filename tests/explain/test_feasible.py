@@ -12,7 +12,7 @@ from coopt.explain.answer import explain
 from coopt.instance.schema import Instance
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import families_of_design
-from coopt.plan.explanation import Bound, Explanation
+from coopt.plan.explanation import Bound, Explanation, PriceRange
 from coopt.solving.answer import solve
 from tests.conftest import ask, example_count
 from tests.explain.changed import at_price, kept_free, moved, only, without
@@ -22,45 +22,43 @@ from tests.solving.questions import twin_ported
 HAIR, STEP = 1e-7, 1e-3
 
 
-def explained(instance: Instance) -> Explanation:
-    plan = solve(instance)
+@settings(max_examples=example_count(60, usual=3))
+@given(
+    st.one_of(with_few_mappings(), twin_ported()), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)])
+)
+def test_what_is_said_of_an_optimum_is_what_solving_changed_questions_gives(
+    bare: Instance, margins: tuple[float, float]
+) -> None:
+    instance = kept_free(bare, *margins)
+    plan = solve(instance, top=2)
     assume(plan.status == "optimal")
     found = explain(instance)
-    assert found.status == "optimal"
-    return found
-
-
-@settings(max_examples=example_count(20, usual=2))
-@given(with_few_mappings())
-def test_the_plan_explained_is_the_optimum_and_rivals_those_without_the_other_choices(instance: Instance) -> None:
-    found, plan = explained(instance), solve(instance, top=2)
-    assert (found.value, found.design) == (plan.objective.value, plan.design)
+    assert (found.status, found.value, found.design) == ("optimal", plan.objective.value, plan.design)
     if not plan.alternatives:
         assert found.runner_up is None
     else:
         assert found.runner_up.value == plan.alternatives[0].objective.value
         assert found.runner_up.regret == pytest.approx(found.runner_up.value - found.value, abs=1e-8 * found.value)
     for rival in found.rivals:
-        shorter = (without if rival.excluded else only)(instance, rival.part, rival.choice)
-        plan = solve(shorter)
-        assert (rival.value, rival.design is None) == (plan.objective.value, plan.status == "infeasible")
+        shorter = solve((without if rival.excluded else only)(instance, rival.part, rival.choice))
+        assert (rival.value, rival.design is None) == (shorter.objective.value, shorter.status == "infeasible")
         assert rival.why
         assert rival.extra is None or rival.extra == pytest.approx(rival.value - found.value, abs=1e-8 * found.value)
-
-
-@settings(max_examples=example_count(20, usual=2))
-@given(with_few_mappings(), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)]))
-def test_bounds_move_to_the_plans_named(instance: Instance, margins: tuple[float, float]) -> None:
-    instance = kept_free(instance, *margins)
-    found = explained(instance)
     for bound in found.bounds:
-        if bound.used:
-            tighter = solve(moved(instance, bound.limit, bound.used * (1 - HAIR)))
-            assert tighter.objective.value == (bound.tighter.value if bound.tighter else None)
-        else:
-            assert bound.tighter is None  # nothing is less than nothing
-        assert solve(moved(instance, bound.limit, bound.used * (1 + HAIR))).objective.value == found.value
-        _check_looser(instance, found, bound)
+        _check_bound(instance, found, bound)
+    for price in found.prices:
+        _check_price(instance, found, price)
+
+
+def _check_bound(instance: Instance, found: Explanation, bound: Bound) -> None:
+    """A bound moves to the plans that are named."""
+    if bound.used:
+        tighter = solve(moved(instance, bound.limit, bound.used * (1 - HAIR)))
+        assert tighter.objective.value == (bound.tighter.value if bound.tighter else None)
+    else:
+        assert bound.tighter is None  # nothing is less than nothing
+    assert solve(moved(instance, bound.limit, bound.used * (1 + HAIR))).objective.value == found.value
+    _check_looser(instance, found, bound)
 
 
 def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
@@ -74,19 +72,16 @@ def _check_looser(instance: Instance, found: Explanation, bound: Bound) -> None:
         assert solve(after).objective.value == bound.looser.value
 
 
-@settings(max_examples=example_count(30, usual=3))
-@given(st.one_of(with_few_mappings(), twin_ported()))
-def test_a_plan_is_optimal_inside_the_range_of_a_price_and_not_outside(instance: Instance) -> None:
-    found = explained(instance)
-    for one in found.prices:
-        high = one.high if one.high is not None else 2 * one.now + 1
-        assert one.low <= one.now <= high
-        for inside in (one.low + (one.now - one.low) * HAIR, one.now, high - (high - one.now) * HAIR):
-            assert _stays(at_price(instance, one.item, one.unit, inside), found)
-        if one.low > 0:
-            assert not _stays(at_price(instance, one.item, one.unit, one.low * (1 - STEP)), found)
-        if one.high is not None:
-            assert not _stays(at_price(instance, one.item, one.unit, one.high * (1 + STEP) + STEP), found)
+def _check_price(instance: Instance, found: Explanation, one: PriceRange) -> None:
+    """The plan is optimal inside the range of a price and not outside."""
+    high = one.high if one.high is not None else 2 * one.now + 1
+    assert one.low <= one.now <= high
+    for inside in (one.low + (one.now - one.low) * HAIR, high - (high - one.now) * HAIR):
+        assert _stays(at_price(instance, one.item, one.unit, inside), found)
+    if one.low > 0:
+        assert not _stays(at_price(instance, one.item, one.unit, one.low * (1 - STEP)), found)
+    if one.high is not None:
+        assert not _stays(at_price(instance, one.item, one.unit, one.high * (1 + STEP) + STEP), found)
 
 
 def test_a_plan_with_optics_that_are_not_worth_having_is_explained() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -14,14 +14,13 @@ from coopt.explain import gpus as other_gpus
 from coopt.explain.gpus import other_number, possible_counts, with_gpus
 from coopt.instance.schema import Instance, with_part
 from coopt.instance.variants import with_scaled_bounds, with_value
-from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver, UnprovenError
 from tests.conftest import ask, example_count
+from tests.explain.changed import way_out
 from tests.solving.fleet_oracle import enumerated
-from tests.solving.interrupted import ITERATIONS
 from tests.solving.questions import interrupted
-from tests.solving.test_days import days
+from tests.solving.test_days import HGX, days, fastest_days, sure_days
 
 
 @st.composite
@@ -114,25 +113,11 @@ def test_domains_need_not_be_whole_for_a_number_of_gpus_to_be_tried() -> None:
     assert not [count for count in counts if count % 72 == 0 and serves(instance, count)]
 
 
-def way(found: Any, key: str) -> tuple[Relaxation, Change]:
-    (one,) = (one for one in found.relaxations if one.changes[0].limit == key)
-    (change,) = one.changes
-    return one, change
-
-
-HGX: dict[str, Any] = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
-
-
-def fastest_days(**changes: Any) -> float:
-    """What the fastest plan takes without interruptions (days)."""
-    time_s = solve(days(40.0, **HGX, **changes), objective="time").workloads[0].iteration_time_s
-    return time_s * ITERATIONS / 86400
-
-
 def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told() -> None:
-    instance = days(fastest_days(cluster__gpus=16) * 1.0005, **HGX, cluster__gpus=16)
+    instance = days(fastest_days(cluster__gpus=16, **HGX) * 1.0005, **HGX, cluster__gpus=16)
     found = coopt.explain(instance)
-    one, change = way(found, "cluster.gpus")
+    (one,) = (one for one in found.relaxations if one.changes[0].limit == "cluster.gpus")
+    (change,) = one.changes
     assert (change.now, change.step, change.least) == ("16", 1, float(change.to))
     assert not any(serves(instance, count) for count in range(1, int(change.to)))
     plan = solve(with_gpus(instance, int(change.to)))
@@ -149,16 +134,16 @@ def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told
     )
 
 
-def test_too_few_spares_and_too_sure_days_are_ways_out() -> None:
-    sure = {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}
-    instance = days(fastest_days() * 1.03, **HGX, availability=sure)
-    assert solve(instance).status == "infeasible"
-    found = coopt.explain(instance)
-    one, change = way(found, "availability.spare_domains")
+def test_days_too_few_spares_and_too_sure_days_are_ways_out() -> None:
+    instance = sure_days()
+    (said,) = solve(instance).explanation
+    missing = float(re.search(r"([\d.]+) days for 'w'", said)[1])
+    assert missing <= float(way_out(instance, "workload[0].train_days")[1].to) * (1 + 1e-9) <= missing * 1.002
+    one, change = way_out(instance, "availability.spare_domains")
     assert change.now == "[0]"
     spares = tuple(map(int, change.to.strip("[]").split(", ")))
     assert solve(with_part(instance, "availability", {"spare_domains": spares})).objective.value == one.value
-    one, change = way(found, "availability.confidence")
+    one, change = way_out(instance, "availability.confidence")
     assert (change.now, change.within) == ("0.95", 1e-3)
     confidence = float(change.to)
     assert 0.5 <= confidence < 0.95
@@ -169,12 +154,13 @@ def test_too_few_spares_and_too_sure_days_are_ways_out() -> None:
 
 def test_days_of_a_phase_are_a_way_out_where_they_are_kept_with_a_probability() -> None:
     """More days are fewer beside the mean, so that those which a plan takes would be too few to ask for."""
-    short = {"name": "w", "train_days": 1.2, "train_tokens": days(40.0).workload[0].train_tokens}
-    phases = [{"year": 1, "gpus": 64}, {"year": 2, "gpus": 64, "workloads": short}]
+    least = round(fastest_days(cluster__gpus=16, **HGX), 3)
+    short = {"name": "w", "train_days": least, "train_tokens": days(40.0).workload[0].train_tokens}
+    phases = [{"year": 1, "gpus": 16}, {"year": 2, "gpus": 16, "workloads": short}]
     sure = {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}
-    instance = days(40.0, **HGX, availability=sure, phase=phases)
-    one, change = way(coopt.explain(instance), "phase[1].workloads[0].train_days")
-    assert change.now == "1.2"
+    instance = days(40.0, **HGX, cluster__gpus=16, availability=sure, phase=phases)
+    one, change = way_out(instance, "phase[1].workloads[0].train_days")
+    assert change.now == f"{least:g}"
     longer = with_value(instance, one.changes[0].limit, float(change.to))
     assert solve(longer).objective.value == one.value
     shorter = with_value(instance, one.changes[0].limit, float(change.to) * (1 - 2e-3))

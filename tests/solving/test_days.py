@@ -29,9 +29,18 @@ def days(train_days: float, **changes: Any) -> Instance:
     return Instance.model_validate(table)
 
 
+HGX: dict[str, Any] = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
+
+
+def fastest_days(**changes: Any) -> float:
+    """What the fastest plan takes without interruptions (days)."""
+    time_s = solve(days(40.0, **changes), objective="time").workloads[0].iteration_time_s
+    return time_s * ITERATIONS / 86400
+
+
 def test_fewer_days_take_spares_and_then_another_network_and_then_nothing_does():
     costs, spares = [], []
-    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
+    least = fastest_days()
     for factor in (2.0, 1.1, 1.05, 1.03, 1.02, 1.01, 1.005, 1.001, 0.5):
         plan = solve(days(least * factor))
         costs.append(value_of(plan))
@@ -61,9 +70,7 @@ def test_spare_domains_are_billed_with_gpus_and_nics_and_take_racks():
     with_one = solve(days(5.0, availability={"rates": "llama-3", "spare_domains": 1}))
     without = solve(days(5.0, availability={"rates": "llama-3", "spare_domains": 0}))
     assert with_one.design.spare_gpus == without.design.spare_gpus + with_one.design.hb_domain.size
-    assert with_one.cost is not None
-    assert without.cost is not None
-    counts = [{(i.kind, i.item): i.count for i in plan.cost.items} for plan in (with_one, without) if plan.cost]
+    counts = [{(i.kind, i.item): i.count for i in plan.cost.items} for plan in (with_one, without)]
     nic = ("nic", "cx7-400g")
     assert counts[0][nic] - counts[1][nic] == with_one.design.hb_domain.size
     optics = ("optics", "400g-199")
@@ -96,24 +103,25 @@ def test_surer_days_cost_no_less():
         assert costs[0] == costs[1]
 
 
+def sure_days(train_days: float | None = None) -> Instance:
+    """Days to be kept with a probability and without spares; hardly more than the mean ones of the fastest plan."""
+    sure: dict[str, Any] = {"availability": {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}, **HGX}
+    if train_days is None:
+        (run,) = solve(days(40.0, objective={"minimize": "time"}, **sure)).workloads
+        train_days = run.elapsed_s(run.uptime.goodput) * ITERATIONS / 86400 * 1.001
+    return days(train_days, **sure)
+
+
 def test_what_is_missing_of_days_are_those_kept_with_the_probability_asked_for() -> None:
     """Not the mean ones, which may be within the bound."""
-    sure = {"rates": "llama-3", "spare_domains": 0, "confidence": 0.95}
-    network = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
-    quickest = days(40.0, availability=sure, objective={"minimize": "time"}, **network)
-    (run,) = solve(quickest).workloads
-    mean = run.elapsed_s(run.uptime.goodput) * ITERATIONS / 86400
-    instance = days(mean * 1.001, availability=sure, **network)
+    instance = sure_days()
     plan = solve(instance)
     assert plan.status == "infeasible"
     (said,) = plan.explanation
     assert "kept with a probability of 0.95" in said
     missing = float(re.search(r"([\d.]+) days for 'w'", said)[1])  # type: ignore[index]
-    assert solve(days(missing * (1 + 1e-4), availability=sure, **network)).status == "optimal"
-    assert solve(days(missing * (1 - 1e-3), availability=sure, **network), reasons=False).status == "infeasible"
-    told = [change for one in coopt.explain(instance).relaxations for change in one.changes]
-    (least,) = [float(change.to) for change in told if change.limit == "workload[0].train_days"]
-    assert missing <= least * (1 + 1e-9) <= missing * 1.002
+    assert solve(sure_days(missing * (1 + 1e-4))).status == "optimal"
+    assert solve(sure_days(missing * (1 - 1e-3)), reasons=False).status == "infeasible"
 
 
 def test_days_without_a_bound_are_those_without_failures_and_on_average() -> None:
@@ -199,25 +207,6 @@ def test_faults_tell_what_stands_by(spares: int, says: str) -> None:
 def test_bad_terms_are_refused(changes, words):
     with pytest.raises((InstanceError, ValueError), match=words):
         ask(**changes)
-
-
-def test_what_a_plan_says_of_interruptions_is_doubted():
-    """Each figure of the uptime, and the domains that stand by, one at a time."""
-    least = solve(days(20.0)).workloads[0].iteration_time_s * ITERATIONS / 86400
-    instance = days(least * 1.02)
-    plan = solve(instance)
-    assert verify(instance, plan).accepted
-    (run,), (part,) = plan.workloads, plan.parts
-    lies = [{key: 0.9 * number or 0.1} for key, number in run.uptime.model_dump().items() if number is not None]
-    told = [run.model_copy(update={"uptime": run.uptime.model_copy(update=lie)}) for lie in lies]
-    for other in (*told, run.model_copy(update={"uptime": None})):
-        changed = {"workloads": (other,)}
-        lied = plan.model_copy(update=changed | {"parts": (part.model_copy(update=changed),)})
-        assert not verify(instance, lied).accepted, other.uptime
-    for spares in (0, plan.design.spare_domains + 1):
-        changed = {"design": plan.design.model_copy(update={"spare_domains": spares})}
-        lied = plan.model_copy(update=changed | {"parts": (part.model_copy(update=changed),)})
-        assert not verify(instance, lied).accepted, spares
 
 
 def test_bounds_are_certified_with_interruptions_and_lies_about_them_are_not():

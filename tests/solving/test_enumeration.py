@@ -149,6 +149,13 @@ NAMED: dict[str, Callable[[], Instance]] = {
         network__hb_domains=[{"name": "three", "size": 3, "gbyte_s": 450, "usd_per_gpu": 700, "w_per_gpu": 30}],
         network__domain_fill="any",
     ),
+    "a single domain that has no network to lose": lambda: ask(
+        cluster__gpus=8,
+        workload__0__global_batch=16,
+        workload__0__max_iteration_time_s=9.0,
+        network__hb_domains="hgx-h100-8",
+        robust={"survive": ["nic", "plane"]},
+    ),
     "sizes that bind no job after a loss": lambda: two(robust={"survive": ["domain"], "slower": 8.0}),
     "prices that are known, and regret": lambda: two(robust={"prices": {"nic": [2.0, 2.0]}, "aim": "regret"}),
     "volume prices that only a budget sees, and regret": lambda: two(

@@ -45,24 +45,6 @@ def test_a_bound_of_a_fleet_with_interruptions_takes_a_proof() -> None:
     assert not coopt.certify(instance, plan.model_copy(update={"objective": claim}), proof).ok
 
 
-@pytest.mark.parametrize("changes", [{}, {"phase": GROWING}, {"robust": {"prices": {"gpu": [0.5, 2.0]}}}])
-def test_what_a_fleet_says_of_interruptions_is_doubted(changes: dict[str, Any]) -> None:
-    """Each figure of the uptime of each part, and the domains that stand by, one at a time."""
-    instance = fleet(0.4, **changes)
-    plan = coopt.solve(instance)
-    assert coopt.verify(instance, plan).accepted
-    for number, part in enumerate(plan.parts):
-        (run,) = part.workloads
-        lies = [{key: 0.9 * figure or 0.1} for key, figure in run.uptime.model_dump().items() if figure is not None]
-        told = [run.model_copy(update={"uptime": run.uptime.model_copy(update=lie)}) for lie in lies]
-        changed_parts = [{"workloads": (other,)} for other in (*told, run.model_copy(update={"uptime": None}))]
-        more = part.design.model_copy(update={"spare_domains": part.design.spare_domains + 1})
-        for change in (*changed_parts, {"design": more}):
-            parts = list(plan.parts)
-            parts[number] = part.model_copy(update=change)
-            assert not coopt.verify(instance, plan.model_copy(update={"parts": tuple(parts)})).accepted, change
-
-
 NEVER = {"rates": {"name": "never"}}
 
 

@@ -25,7 +25,6 @@ from tests.changes import with_part
 from tests.conftest import example_count
 from tests.solving.direct.oracle import pool_of, sent_by_kind
 from tests.solving.direct.random_questions import agreed, random_question
-from tests.verifier.test_mutations import survivors
 
 CROSSING = {1004: "dp edp ep", 1010: "pp tp", 1011: "dp edp tp", 1029: "cp dp edp", 1115: "dp ep tp"}
 """Random questions with the phases of their plans."""
@@ -46,53 +45,29 @@ def answered(request: pytest.FixtureRequest) -> tuple[Instance, Any]:
     return instance, plan
 
 
-def test_the_simulation_takes_as_long_where_no_stage_is_done_early(answered: tuple[Instance, Any]) -> None:
+def test_what_crosses_domains_is_simulated_told_proven_and_needs_its_routes(answered: tuple[Instance, Any]) -> None:
+    """The simulation takes as long where no stage is done early. Gradients of experts are those of replicas in the
+    traffic of a plan."""
     instance, plan = answered
-    (run,), (simulated,) = plan.workloads, coopt.simulate(instance, plan).workloads
-    behind = instance.workload[0].options.dp_mode != "sync" or run.mapping.pp > 1
+    (run,), (simulated,), (told,) = (
+        one.workloads for one in (plan, coopt.simulate(instance, plan), coopt.traffic(instance, plan))
+    )
     assert simulated.simulated_s <= run.iteration_time_s * (1 + 1e-9)
-    if not behind:
+    if instance.workload[0].options.dp_mode == "sync" and run.mapping.pp == 1:
         assert simulated.simulated_s == pytest.approx(run.iteration_time_s, rel=1e-9)
-
-
-def test_lengths_prove_the_bound(answered: tuple[Instance, Any]) -> None:
-    instance, plan = answered
-    assert coopt.certify(instance, plan).ok
-
-
-def test_traffic_between_domains_is_told(answered: tuple[Instance, Any]) -> None:
-    instance, plan = answered
-    (told,) = coopt.traffic(instance, plan).workloads
-    crossing = {one.kind for one in told.classes if one.above_bytes}
-    across = {kind for kind, (_, domains) in plan.workloads[0].placement.items() if domains > 1}
+    crossing, listed = {one.kind for one in told.classes if one.above_bytes}, {one.kind for one in simulated.traffic}
+    across = {kind for kind, (_, domains) in run.placement.items() if domains > 1}
     assert crossing
     assert crossing - {"embedding"} <= {"dp", "pp", "tp", "cp", "ep", "edp"}
     assert across - {"cp", "dp"} <= crossing
-
-
-def test_the_simulation_lists_what_crosses_domains_alone(answered: tuple[Instance, Any]) -> None:
-    """Gradients of experts are those of replicas in the traffic of a plan."""
-    instance, plan = answered
-    (told,), (simulated,) = coopt.traffic(instance, plan).workloads, coopt.simulate(instance, plan).workloads
-    listed = {one.kind for one in simulated.traffic}
     assert "edp" not in listed or instance.workload[0].model.experts
-    assert {"dp" if kind == "edp" else kind for kind in listed} == {one.kind for one in told.classes if one.above_bytes}
-
-
-def test_every_mutant_is_rejected(answered: tuple[Instance, Any]) -> None:
-    instance, plan = answered
-    table = plan.model_dump(mode="json", by_alias=True)
-    table["rivals"]["lengths"] = []  # other lengths prove less, or as much
-    left = survivors(instance, table)
-    assert [label for label in left if not label.startswith("parts.0.links.links_bound")] == []
-
-
-def test_what_no_route_carries_is_missed(answered: tuple[Instance, Any]) -> None:
-    instance, plan = answered
-    for number, phase in enumerate(plan.parts[0].links.phases):
+    assert {"dp" if kind == "edp" else kind for kind in listed} == crossing
+    assert coopt.certify(instance, plan).ok
+    links = plan.parts[0].links
+    for number, phase in enumerate(links.phases):
         fewer = phase.model_copy(update={"routes": phase.routes[1:]})
-        phases = tuple(fewer if n == number else one for n, one in enumerate(plan.parts[0].links.phases))
-        wrong = with_part(plan, links=plan.parts[0].links.model_copy(update={"phases": phases}))
+        phases = tuple(fewer if n == number else one for n, one in enumerate(links.phases))
+        wrong = with_part(plan, links=links.model_copy(update={"phases": phases}))
         assert "link-routes" in {check.name for check in coopt.verify(instance, wrong).failures}
 
 
