@@ -1,18 +1,26 @@
-"""What is said of a plan is what solving the changed instance gives."""
+"""What is said of a plan is what solving the changed instance gives, in sentences with names and units."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import coopt
 from coopt.explain.answer import explain
-from coopt.instance.schema import Instance
+from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more
+from coopt.explain.sentences import of_bound
+from coopt.instance.base import with_names
+from coopt.instance.question import Objective
+from coopt.instance.schema import Instance, load
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import families_of_design
 from coopt.plan.explanation import Bound, Explanation, PriceRange
+from coopt.plan.parts import Cost, line
 from coopt.solving.answer import solve
 from tests.conftest import ask, example_count
 from tests.explain.changed import at_price, kept_free, moved, only, without
@@ -127,3 +135,113 @@ def _stays(instance: Instance, found: Explanation) -> bool:
         return False
     costs = [cost_of(instance, *one).of(found.kind) for one in families_of_design(instance, found.design)]
     return any(math.isclose(cost, plan.objective.value, rel_tol=1e-10, abs_tol=1e-6) for cost in costs)
+
+
+QUESTIONS = Path(__file__).parents[2] / "instances" / "questions"
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("workload[0].max_iteration_time_s", "the bound on iteration time (workload[0].max_iteration_time_s)"),
+        ("site[1].power_mw", "the limit on power (site[1].power_mw)"),
+        ("workload[0].mapping.tp", "workload[0].mapping.tp"),
+    ],
+)
+def test_a_limit_goes_by_its_name_and_its_key(key: str, name: str) -> None:
+    assert limit_name(key) == name
+
+
+def test_a_sentence_begins_with_a_capital_or_a_key() -> None:
+    assert sentence("the same network") == "The same network"
+    assert sentence("network.hb_domains binds") == "network.hb_domains binds"
+    assert sentence("4 x hgx-h100-8") == "4 x hgx-h100-8"
+
+
+def test_lists_end_with_and() -> None:
+    assert [both(["a"]), both(["a", "b"]), both(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+
+
+def bill(switches: int, nics: int, optics_usd: float) -> Cost:
+    rows = (("switch", switches, 100.0), ("nic", nics, 10.0), ("optics", 5, optics_usd))
+    items = tuple(line(kind, kind, count, usd, 0.0) for kind, count, usd in rows)
+    return Cost(capex_usd=sum(item.usd for item in items), power_w=0.0, tco_usd=0.0, items=items)
+
+
+def test_one_more_is_one_switch_and_two_more_are_switches() -> None:
+    capex = Objective()
+    assert why_billed_more(capex, bill(1, 8, 1.0), bill(2, 8, 1.0)) == "it takes 1 more switch ($100)"
+    assert why_billed_more(capex, bill(2, 8, 1.0), bill(1, 8, 1.0)) == "the plan takes 1 more switch ($100)"
+    assert why_billed_more(capex, bill(1, 8, 1.0), bill(3, 9, 2.0)) == (
+        "it takes 2 more switches ($200) and 1 more NIC ($10), and its transceivers cost $5 more"
+    )
+
+
+def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:
+    bounded = {"workload.0.max_iteration_time_s": 10, "objective.minimize": "capex"}
+    found = coopt.explain(load(QUESTIONS / "fixed-network.toml", {"workload.0.mapping.outermost": "pp"} | bounded))
+    (runner_up,) = (text for text in found.sentences if text.startswith("The runner-up"))
+    uplinks = found.runner_up.design.fabric.tier[0].uplinks_per_switch
+    assert f"with {uplinks} uplinks a leaf" in runner_up
+
+
+def test_a_fabric_that_no_optic_reaches_says_so() -> None:
+    near = {
+        "network.optics": "400g-dac",
+        "network.link_reach_m": [3, 60, 300],
+        "catalog.files": [],
+        "network.switches": "64x400g",
+    }
+    found = coopt.explain(load(QUESTIONS / "own-gpu.toml", near))
+    (rival,) = (one for one in found.rivals if one.choice == "rail-optimized" and not one.excluded)
+    assert rival.value is None
+    assert "network.link_reach_m" in rival.why
+
+
+def test_a_difference_of_time_that_nobody_measures_is_told_as_less_than_that() -> None:
+    assert costs_more("time", 4e-6, 6.9) == "takes less than 0.01% more"
+    assert costs_more("time", -4e-6, 6.9) == "takes less than 0.01% less"
+    assert costs_more("time", 0.069, 6.9) == "takes 0.069 s more an iteration (+1.00%)"
+    assert costs_more("capex", 10.0, 1e9) == "costs $10 more (+0.00%)"
+
+
+def told(unit: str, used: float | None, **more: Any) -> list[str]:
+    numbers = {"bound": 9.0, "used": used, "slack": 0.1, "loosest": 99.0}
+    one = {"limit": "some", "unit": unit, "binds": False, "tighter": None, "looser": None} | numbers | more
+    return list(of_bound("capex", 100.0, Bound.model_validate(one)))
+
+
+@pytest.mark.parametrize(
+    ("unit", "used", "text"),
+    [("channels", 1.0, "uses 1 channel of 9"), ("tokens/s", 9.5, "makes 9.5"), ("s", 7.0, "takes 7 s of 9 s")],
+)
+def test_what_a_plan_takes_of_a_bound_stands_beside_it(unit: str, used: float, text: str) -> None:
+    assert text in told(unit, used)[0]
+
+
+def test_nothing_is_said_of_less_than_nothing() -> None:
+    assert [len(told("MW", used, step=0.0)) for used in (0.0, 0.2)] == [1, 2]
+
+
+def test_what_a_looser_bound_lets_in_stands_with_its_price() -> None:
+    looser = {"bound": 12.0, "value": 90.0, "extra": -10.0}
+    binding = told("MW", 9.0, binds=True, looser=looser, without={**looser, "bound": 99.0, "extra": -20.0})
+    assert "$20 less (-20.00%)" in binding[0]
+    assert "12 MW" in binding[1]
+    assert "$10 less (-10.00%)" in binding[1]
+
+
+def test_rows_are_called_by_their_names() -> None:
+    names = {"site": ("oslo", "berlin"), "wan": ("oslo - berlin",), "phase": ("2026", "2028", "2030")}
+    names |= {"phase[1].workloads": ("chat", "code"), "phase[2].workloads": ("code",), "workload": ("chat", "chat")}
+    for key, said in {
+        "site[1].power_mw": "site['berlin'].power_mw",
+        "site[2].power_mw": "site[2].power_mw",
+        "wan[0].most": "wan[0].most",
+        "phase[1].workloads[0].train_days": "phase['2028'].workloads['chat'].train_days",
+        "phase[0].workloads[0].train_days": "phase['2026'].workloads[0].train_days",
+        "phase[2].workloads[0].train_days": "phase['2030'].workloads['code'].train_days",
+        "workload[1].gpus": "workload[1].gpus",
+        "prewan[0].most": "prewan[0].most",
+    }.items():
+        assert with_names(f"With {key} = 3.", names) == f"With {said} = 3."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from typing import Any
 
@@ -9,17 +10,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import coopt
 from coopt.explain.answer import explain
 from coopt.explain.conflicts import conflict_of, conflicts_of, dropped, drops
 from coopt.explain.lists import lists_of
+from coopt.instance.base import with_names
 from coopt.instance.catalog import find
-from coopt.instance.schema import Instance, load
+from coopt.instance.numerics import SEARCHED
+from coopt.instance.schema import Instance, load, text_of
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver
 from tests.conftest import ask, example_count, question, small_model
 from tests.explain.changed import bounded, kept_free, limits, memory, moved, network, way_out
+from tests.kinds import FEW, QUESTIONS
+from tests.solving.fleets import growing_at
 from tests.solving.oracle import with_few_mappings
+from tests.solving.sites.test_sites import apart
 
 HAIR = 1e-9
 ALL = ["gpu", "host", "hb", "nic", "switch", "optics"]
@@ -311,3 +318,187 @@ def test_a_time_limit_is_said() -> None:
     found = explain(ask(solver={"time_limit_s": 1e-9}))
     assert found.status == "unknown"
     assert "Stopped early (time limit)" in found.sentences[0]
+
+
+def test_optics_that_do_not_reach_are_named() -> None:
+    reach_m = (50.0, 700.0, 700.0)
+    instance = ask(cluster__gpus=128, network__link_reach_m=reach_m, network__fabrics="clos")
+    (said,) = solve(instance).explanation
+    longest = max(optic.reach_m for optic in instance.network.optics)
+    assert "reaches the 700 m from leaf to the next tier (network.link_reach_m)" in said
+    assert f"reaches {longest:g} m" in said
+    found = explain(instance)
+    assert {"network.link_reach_m", "network.optics"} <= set(found.conflict)
+    (closer,) = single(found)["network.link_reach_m"].changes
+    assert closer.to == text_of((50.0, longest, longest))
+
+
+TWIN = {"name": "twin", "gbit_s": 800, "breakout": [2], "reach_m": 500, "fibre": "x", "usd": 900, "w": 15}
+
+
+SHORT = {"name": "short", "gbit_s": 400, "reach_m": 50, "fibre": "x", "usd": 500, "w": 8}
+
+
+WIDE = {"name": "wide", "radix": 32, "port_gbit_s": 400, "cages": 16, "usd": 9000, "w": 300}
+
+
+TWO = [{"name": name, "model": small_model(), "global_batch": 128, "max_iteration_time_s": 30} for name in "ab"]
+
+
+OPTICS_SHORT: dict[str, dict[str, Any]] = {
+    "one network": {"network__link_ends": "same"},
+    "partition": {"sharing": {"mode": "partition"}},
+    "phases": {"phase": [{"year": 2027, "gpus": 128}, {"year": 2028, "gpus": 128}]},
+    "fleet": {
+        "sharing": {"mode": "partition"},
+        "phase": [{"year": 2027, "gpus": 256}, {"year": 2028, "gpus": 256}],
+    },
+    "fleet of one network": {
+        "phase": [{"year": 2027, "gpus": 128}, {"year": 2028, "gpus": 128}],
+        "robust": {"survive": "nic", "slower": 1000.0},
+    },
+}
+
+
+def lacking(kind: str, **changes: Any) -> Instance:
+    """A question that needs two tiers, with modules above leaves that hold two links each."""
+    own = OPTICS_SHORT[kind]
+    sizes = {"gpus": [128]} if "sharing" in own else {}
+    return ask(
+        **{
+            "cluster__gpus": 256 if sizes else 128,
+            "workload": [workload | sizes for workload in TWO],
+            "network__fabrics": "clos",
+            "network__hb_domains": "hgx-h100-8",
+            "network__nics": "cx7-400g",
+            "network__switches": [WIDE],
+            "network__optics": [SHORT, TWIN],
+            "network__oversubscription": 4.0,
+            **own,
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", OPTICS_SHORT)
+def test_links_that_no_optic_joins_are_the_reason_in_every_kind_of_question(kind: str) -> None:
+    plan = solve(lacking(kind))
+    assert plan.status == "infeasible"
+    said = " ".join(plan.explanation)
+    assert (
+        "no optic of network.optics joins the links of 100 m from leaf to the next tier (network.link_reach_m)" in said
+    )
+    assert "twin reaches as far, but holds several links at once, and both ends of a link have one product" in said
+    assert "needs an optic of 400 Gbit/s that reaches 100 m (such as 400g-dr4)" in said
+    assert "longer bound" not in said
+    enough = lacking(kind, network__optics=[SHORT, TWIN, "400g-dr4"])
+    assert solve(enough).status == "optimal"
+    assert ("network.link_ends = 'own'" in said) == (kind == "one network")
+    assert solve(lacking(kind, network__link_ends="own"), reasons=False).status == (
+        "optimal" if kind == "one network" else "infeasible"
+    )
+
+
+@pytest.mark.parametrize("kind", ["partition", "fleet"])
+def test_a_bound_that_no_optic_would_meet_is_not_put_down_to_optics(kind: str) -> None:
+    late = [workload | {"gpus": [128], "max_iteration_time_s": 1e-3} for workload in TWO]
+    said = " ".join(solve(lacking(kind, workload=late)).explanation)
+    assert said
+    assert "optic" not in said
+
+
+def of_200g(capex_usd: float | None = None, **parts: Any) -> Instance:
+    """A question that NICs of 200 Gbit/s answer; the cheapest switch for them is one with which they do not mate."""
+    listed = {"nics": "cx6-200g", "switches": ["40x200g"], "optics": ["200g-aoc"]} | parts
+    return ask(
+        cluster__gpus=256,
+        workload__0__global_batch=256,
+        workload__0__max_iteration_time_s=30,
+        network__hb_domains="hgx-h100-8",
+        network__fabrics=["rail-only"],
+        limits={"capex_usd": capex_usd},
+        **{f"network__{key}": value for key, value in listed.items()},
+    )
+
+
+def test_no_switch_is_a_way_out_with_which_nothing_listed_mates() -> None:
+    unmated = solve(of_200g(switches=["51t"]))
+    nic, optic, box = find("nic", "cx6-200g"), find("optic", "200g-aoc"), find("switch", "51t")
+    assert nic.lane_gbit_s == (optic.lane_gbit_s,) != (box.lane_gbit_s,)
+    cap = (unmated.objective.value or 0.0) * 1.01
+    assert solve(of_200g(cap, switches=["40x200g", "51t"])).status == "optimal"
+    found = explain(of_200g(cap))
+    assert {change.limit for one in found.relaxations for change in one.changes} == {"limits.capex_usd", "cluster.gpus"}
+    listed = explain(of_200g(cap / 1.1, switches=["51t"]))  # links that the user's own lists join so
+    assert unmated.design in [one.design for one in listed.relaxations if one.changes[0].limit == "limits.capex_usd"]
+
+
+def test_parts_that_are_enough_together_mate() -> None:
+    asked = {"nics": "cx7-400g", "switches": ["qm9700"], "optics": ["400g-sr4", "400g-dr4"]}
+    best, cheapest = solve(of_200g()), solve(of_200g(switches=["51t"]))
+    found = explain(of_200g(600_000, **asked))
+    (parts,) = (one for one in found.relaxations if len(one.changes) == 3)
+    assert parts.design == best.design
+    assert parts.value == best.objective.value > cheapest.objective.value
+
+
+def test_powers_of_sites_grow_by_one_share_after_those_of_each_alone() -> None:
+    table: Any = copy.deepcopy(QUESTIONS["sites"])
+    for site in table["site"]:
+        site["power_mw"] *= 0.1
+    instance = Instance.model_validate(table)
+    assert coopt.solve(instance).status == "infeasible"
+    *alone, first = coopt.explain(instance).relaxations
+    assert {len(one.changes) for one in alone} == {1}
+    assert [change.limit for change in first.changes] == [f"site[{i}].power_mw" for i in range(len(table["site"]))]
+    shares = [change.share for change in first.changes if change.share is not None]
+    assert shares == pytest.approx([shares[0]] * len(table["site"]), rel=1e-4)
+    for factor, status in ((1.0, "optimal"), (1 - 2 * SEARCHED, "infeasible")):
+        for site, change in zip(table["site"], first.changes, strict=True):
+            site["power_mw"] = float(change.to) * factor
+        assert coopt.solve(Instance.model_validate(table)).status == status
+
+
+@pytest.mark.parametrize("power_mw", [0.004, 0.001])
+def test_islands_at_sites_that_feed_too_few_need_power_and_no_shares(power_mw: float) -> None:
+    include = ["hb", "nic", "switch", "optics", "gpu"]
+    sites = [{"name": name, "power_mw": power_mw} for name in ("oslo", "berlin")]
+    table = question(sharing={"mode": "partition"}, objective={"include": include}, site=sites, **FEW)
+    found = coopt.explain(Instance.model_validate(table))
+    assert found.status == "infeasible"
+    first = found.relaxations[0]
+    for change in first.changes:
+        table["site"][int(change.limit[5])]["power_mw"] = float(change.to)
+    plan = coopt.solve(Instance.model_validate(table))
+    assert (plan.status, plan.objective.value) == ("optimal", first.value)
+
+
+def test_each_site_that_alone_is_to_blame_is_told_however_much_it_takes() -> None:
+    """Other limits need less than four times what they are; one site needs 190 times its power."""
+    powers = {"east_mw": 1e-4, "west_mw": 0.008}
+    found = coopt.explain(growing_at(**powers))
+    ways = {one.changes[0].limit: one for one in found.relaxations if len(one.changes) == 1}
+    assert {"site[0].power_mw", "site[1].power_mw"} <= set(ways)
+    for site, key in (("east_mw", "site[0].power_mw"), ("west_mw", "site[1].power_mw")):
+        (change,) = ways[key].changes
+        plan = coopt.solve(growing_at(**powers | {site: float(change.to)}))
+        assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
+        less = float(change.to) * (1 - 2 * SEARCHED)
+        assert coopt.solve(growing_at(**powers | {site: less})).status == "infeasible"
+
+
+def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() -> None:
+    """The sentence why there is no plan names both, so that both are tried, and not what cannot help."""
+    table = apart(cluster={"gpu": "h100-sxm", "gpus": 64, "shares": 1})
+    messages: list[str] = []
+    found = coopt.explain(Instance.model_validate(table), on_progress=lambda told: messages.append(told.message))
+    ways = {one.changes[0].limit: one for one in found.relaxations if len(one.changes) == 1}
+    for key, to in (("cluster.shares", "4"), ("cluster.gpus", "48")):
+        (change,) = ways[key].changes
+        assert change.to == to
+        plan = coopt.solve(load(table, {key: int(to)}))
+        assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
+    assert coopt.solve(load(table, {"cluster.shares": 2})).status == "infeasible"
+    assert coopt.solve(load(table, {"cluster.gpus": 56})).status == "infeasible"
+    assert {with_names(key, found.rows) for key in ways} <= {*messages}
+    assert "cluster.gpu.hbm_gb" not in messages  # in no conflict, so that it cannot be enough

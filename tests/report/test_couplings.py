@@ -19,7 +19,7 @@ from coopt.report.words import FactTable, FigureTable, rendered
 from coopt.solving.answer import solve
 from tests.conftest import ask, small_model
 from tests.kinds import solved
-from tests.solving.test_partition_cores import two
+from tests.solving.test_partitions import cored as two
 from tests.verifier.test_phased_claims import CASES, growing
 
 WORKLOADS = [

@@ -1,9 +1,10 @@
-"""The cheapest design that is done in time with its interruptions: by enumeration, and as everything moves."""
+"""Plans that are done in time with their interruptions: one network, fleets, and the one design that is left."""
 
 from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import coopt
 from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.plan.parts import Design
 from coopt.report.faults import faults_report
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
@@ -18,7 +20,9 @@ from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
 from tests.conftest import ask, question, switch, value, value_of
+from tests.solving.fleets import two
 from tests.solving.interrupted import ITERATIONS, in_days
+from tests.solving.test_model_files import check
 
 
 def days(train_days: float, **changes: Any) -> Instance:
@@ -230,3 +234,152 @@ def test_explanations_tell_what_days_bind_and_that_more_of_them_cost_less():
     assert bound.binds
     assert least < bound.used <= bound.bound
     assert bound.without.value == solve(days(1e4, **rails)).objective.value
+
+
+OFTEN = {"rates": {"name": "often", "gpu": {"per_year": 5.0}, "optic": {"per_year": 20.0}}, "repair_hours": 24.0}
+GROWING = [{"year": 0, "gpus": 24}, {"year": 2, "gpus": 32}]
+
+
+def fleet(longer: float, **changes: Any) -> Instance:
+    """Two workloads in days, `longer` times what the fastest networks take without failures."""
+    table = two(**changes).model_dump(by_alias=True)
+    table["workload"] = [in_days(one, 0.05 * longer * one["global_batch"] / 8) for one in table["workload"]]
+    return Instance.model_validate(table | {"availability": OFTEN})
+
+
+def test_each_network_has_the_spares_that_its_own_days_take() -> None:
+    plan = coopt.solve(fleet(0.4))
+    spares = {part.name: part.design.spare_domains for part in plan.parts if part.design}
+    assert spares == {"large": 0, "small": 1}
+    goodput = {part.name: run.uptime.goodput for part in plan.parts for run in part.workloads if run.uptime}
+    assert goodput["large"] < goodput["small"]
+    assert coopt.verify(fleet(0.4), plan).accepted
+
+
+def test_a_bound_of_a_fleet_with_interruptions_takes_a_proof() -> None:
+    instance = fleet(0.4)
+    plan = coopt.solve(instance)
+    proof = coopt.prove(instance, plan)
+    claim = plan.objective.model_copy(update={"bound": 1.01 * (plan.objective.value or 0.0)})
+    assert coopt.certify(instance, plan, proof).ok
+    assert not coopt.certify(instance, plan).ok
+    assert not coopt.certify(instance, plan.model_copy(update={"objective": claim}), proof).ok
+
+
+NEVER = {"rates": {"name": "never"}}
+
+
+@pytest.mark.parametrize("changes", [{"phase": GROWING}, {"robust": {"prices": {"gpu": [0.5, 2.0]}}}])
+def test_one_network_that_grows_or_is_in_doubt_counts_failures_too(changes: dict[str, Any]) -> None:
+    """Failures that never happen change nothing; others cost something, and each phase says what they do."""
+    table = fleet(0.2, **changes).model_dump(by_alias=True)
+    table |= {"sharing": {}, "workload": [table["workload"][0] | {"gpus": None}]}
+    plain, never, often = (Instance.model_validate(table | {"availability": one}) for one in (None, NEVER, OFTEN))
+    plan = coopt.solve(often)
+    assert value(plain) == value(never) < value(often)
+    assert all(run.uptime for part in plan.parts for run in part.workloads)
+    assert coopt.verify(often, plan).accepted
+
+
+def test_the_file_of_the_program_has_the_optimum_with_failures(tmp_path: Path) -> None:
+    instance = fleet(0.4)
+    plan = coopt.solve(instance)
+    free = coopt.solve(instance.model_copy(update={"availability": None}))
+    assert plan.objective.value != free.objective.value
+    check(instance, plan, "lp", tmp_path)
+
+
+def test_faults_and_routes_of_a_part_know_its_spares() -> None:
+    instance = fleet(0.4, phase=GROWING)
+    plan = coopt.solve(instance)
+    for part in plan.parts:
+        (one,), (run,) = plan_faults(instance, plan, part=part.name).interrupted, part.workloads
+        assert one.uptime == run.uptime
+        assert coopt.route(instance, plan, part=part.name).workloads[0].bound_s == run.bound_s
+
+
+MAPPING = {
+    "tp": 1,
+    "pp": 1,
+    "dp": 16,
+    "micro_batch": 1,
+    "interleave": 1,
+    "recompute": "none",
+    "sequence_parallel": False,
+    "zero": 1,
+    "offload_percent": 0,
+    "outermost": "pp",
+}
+
+
+def interrupted(spares: int | list[int] | None, train_days: float) -> Instance:
+    """Sixteen GPUs of two domains that fail so often that spares decide."""
+    counts = {} if spares is None else {"spare_domains": spares}
+    return Instance.model_validate(
+        {
+            "schema": 1,
+            "name": "interrupted",
+            "cluster": {"gpu": {"extends": "h100-sxm", "usd": 100.0}, "gpus": 16},
+            "workload": [
+                {
+                    "name": "w",
+                    "model": "gpt-22b",
+                    "global_batch": 64,
+                    "mapping": MAPPING | {"tp": 4, "dp": 4},
+                    "train_tokens": 1e9,
+                    "train_days": train_days,
+                }
+            ],
+            "network": {
+                "hb_domains": [
+                    {
+                        "name": "hb12",
+                        "size": 12,
+                        "gbyte_s": 900.0,
+                        "usd_per_gpu": 5000.0,
+                        "w_per_gpu": 50.0,
+                        "racks": 0.25,
+                    }
+                ],
+                "fabrics": "rail-only",
+                "nics": "cx7-400g",
+                "switches": "64x400g",
+                "optics": "400g-199",
+                "max_tiers": 1,
+                "oversubscription": 1,
+            },
+            "objective": {"minimize": "capex"},
+            "availability": {"rates": {"name": "mine", "gpu": {"per_year": 100.0}}, **counts},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("spares", "factor", "standing_by"),
+    [(1, 2.0, 1), ([0, 1, 2], 2.0, 0), ([0, 1, 2], 1.0, 1), ([2, 3], 1.0, 2), ([0, 3], 1.0, 3), (None, 1.0, 1)],
+)
+def test_evaluating_the_one_design_gives_the_spares_of_its_plan(spares: Any, factor: float, standing_by: int) -> None:
+    unbound = coopt.evaluate(interrupted(1, 1000.0)).workloads[0]
+    assert unbound.uptime is not None
+    # as many days as one domain that stands by makes possible, and hardly more
+    days = unbound.iteration_time_s / unbound.bound_s * 1000.0 * factor * 1.001
+    instance = interrupted(spares, days)
+    plan, found = coopt.solve(instance), coopt.evaluate(instance)
+    assert isinstance(plan.design, Design)
+    assert found.design == plan.design == coopt.mappings(instance).design
+    assert found.design.spare_domains == standing_by
+    assert found.cost.capex_usd == value_of(plan)
+    assert found.workloads == plan.workloads
+    assert all(limit.ok for limit in found.limits)
+
+
+def test_the_fewest_spares_stand_by_where_none_are_enough() -> None:
+    found = coopt.evaluate(interrupted([1, 2], 0.001))
+    assert found.design.spare_domains == 1
+    assert not all(limit.ok for limit in found.limits)
+
+
+def test_the_bill_without_a_plan_has_the_spares_that_are_asked_for() -> None:
+    (with_two, with_none) = (coopt.bom(interrupted(spares, 1000.0)) for spares in (2, 0))
+    counts = [{item.item: item.count for item in bill.items}["hb12"] for bill in (with_two, with_none)]
+    assert counts == [48, 24]

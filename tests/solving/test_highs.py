@@ -1,27 +1,47 @@
-"""HiGHS as we drive it: every way to stop, told apart."""
+"""Solvers as we drive them: every way to stop, told apart; progress, cancellation, solvers of Pyomo and a witness."""
 
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import math
 import random
 import subprocess
 import sys
 import threading
+import time
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyomo.opt import SolverStatus, TerminationCondition
 
+import coopt
+from coopt.instance.base import InstanceError
+from coopt.instance.schema import Instance, Solver
+from coopt.plan.schema import Plan, Progress
 from coopt.solving import highs
-from coopt.solving.highs import QuietHighs, linear_program, options, safe_bound, solve, solved
+from coopt.solving import runs as backends
+from coopt.solving.answer import agree
+from coopt.solving.highs import ALONE, QuietHighs, SearchStanding, linear_program, options, safe_bound, solve, solved
+from coopt.solving.runs import Backend, backend_of
 from formulations.network import NETWORK, NetworkData, add_uplinks_demanded, build
+from tests.conftest import ask, example_count
+from tests.formulations.small import two_families
+from tests.solving.direct.test_direct_links import linked
+from tests.solving.oracle import instances
+from tests.solving.sites.test_sites import apart
+from tests.solving.test_partitions import teams as two
+from tests.solving.test_phased_questions import growing
 
 SETTINGS = options(gap=0.0, threads=1)
 
@@ -252,3 +272,312 @@ def test_multipliers_of_a_row_prove_what_they_do_by_hand() -> None:
     assert safe_bound(lp, np.array([-1.0])) == pytest.approx(0.0, abs=1e-11)
     m.x[1].setub(None)
     assert safe_bound(linear_program(m)[0], np.array([5.0])) == -math.inf
+
+
+def test_a_search_tells_nodes_incumbent_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
+    heard: list[SearchStanding] = []
+    answer = solve(knapsack(60), time_limit_s=1.5, settings=SETTINGS, on_standing=heard.append)
+    assert len(heard) > 3
+    assert [now.nodes for now in heard] == sorted(now.nodes for now in heard)
+    last = heard[-1]
+    assert last.bound <= answer.value <= last.best
+    assert 0 < last.nodes <= answer.nodes
+
+
+def test_reports_keep_their_distance() -> None:
+    heard: list[float] = []
+    solve(knapsack(60), time_limit_s=1.8, settings=SETTINGS, on_standing=lambda _: heard.append(time.perf_counter()))
+    assert 1 <= len(heard) <= 4
+    assert all(after - before >= 0.9 * highs.TELL_S for before, after in pairwise(heard))
+
+
+def test_a_listener_that_interrupts_keeps_the_best_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
+
+    def press(now: SearchStanding) -> None:
+        if now.best is not None:
+            raise KeyboardInterrupt
+
+    started = time.perf_counter()
+    answer = solve(knapsack(60), time_limit_s=60, settings=SETTINGS, on_standing=press)
+    assert time.perf_counter() - started < 30
+    assert answer.outcome == "interrupted"
+    assert answer.bound < answer.value
+
+
+def test_a_listener_that_fails_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
+
+    def fail(_: SearchStanding) -> None:
+        raise ValueError("listener")
+
+    with pytest.raises(ValueError, match="listener"):
+        solve(knapsack(60), time_limit_s=60, settings=SETTINGS, on_standing=fail)
+    assert solve(knapsack(12), time_limit_s=60, settings=SETTINGS).outcome == "optimal"
+
+
+def _telling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the solver tell of 7 nodes, 2 to 1, in the model's units, before it answers."""
+    plain = Backend.solve
+
+    def told(self: Backend, model: Any, time_limit_s: float, on_standing: Any = None, *, start: bool = False) -> Any:
+        answer = plain(self, model, time_limit_s, start=start)
+        try:
+            on_standing(SearchStanding(nodes=7, best=2.0 * answer.value, bound=answer.value))
+        except KeyboardInterrupt:
+            from dataclasses import replace
+
+            return replace(answer, outcome="interrupted")
+        return answer
+
+    monkeypatch.setattr(Backend, "solve", told)
+
+
+def test_progress_has_nodes_best_bound_and_gap_in_the_units_of_the_objective(monkeypatch: pytest.MonkeyPatch) -> None:
+    _telling(monkeypatch)
+    heard: list[Progress] = []
+    plan = coopt.solve(ask(), on_progress=heard.append)
+    step = next(step for step in heard if step.nodes is not None)
+    assert (step.stage, step.message, step.nodes) == ("solve", "7 nodes", 7)
+    assert (step.best, step.bound) == pytest.approx((2 * plan.objective.value, plan.objective.value))
+    assert step.gap == pytest.approx(0.5)
+
+
+def test_a_plan_in_hand_survives_an_interrupt_by_the_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+    _telling(monkeypatch)
+
+    def press(step: Progress) -> None:
+        if step.nodes is not None:
+            raise KeyboardInterrupt
+
+    plan = coopt.solve(ask(), on_progress=press)
+    assert plan.stop_reason == "interrupted"
+    assert plan.design is not None
+
+
+def set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def test_a_run_cancelled_before_it_begins_claims_nothing() -> None:
+    plan = coopt.solve(ask(), cancel=set_event())
+    assert (plan.status, plan.stop_reason, plan.design) == ("unknown", "interrupted", None)
+    assert plan.objective.bound is None
+
+
+@pytest.mark.parametrize("solver", ["built-in", "appsi_highs"])
+@pytest.mark.parametrize("stage", ["columns", "build", "solve"])
+def test_a_run_cancelled_at_any_stage_ends_as_interrupted(stage: str, solver: str) -> None:
+    cancel = threading.Event()
+
+    def press(step: Progress) -> None:
+        if step.stage == stage:
+            cancel.set()
+
+    plan = coopt.solve(ask(), cancel=cancel, on_progress=press, solver=solver)
+    assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+
+
+KINDS = {
+    "shared": ask,
+    "partition": two,
+    "phased": growing,
+    "sites": lambda: Instance.model_validate(apart()),
+    "direct": lambda: Instance.model_validate(linked()),
+    "robust": lambda: ask(robust={"survive": ["nic"], "slower": 2.0}),
+    "regret": lambda: ask(robust={"prices": {"nic": [0.5, 2.0]}, "aim": "regret"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search_of_any_kind_is_cancelled_where_it_stands(kind: str) -> None:
+    cancel = threading.Event()
+
+    def press(step: Progress) -> None:
+        if step.stage == "build":
+            cancel.set()
+
+    plan = coopt.solve(KINDS[kind](), cancel=cancel, on_progress=press)
+    assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+
+
+def test_an_event_that_is_never_set_changes_nothing() -> None:
+    plain, heard = coopt.solve(ask()), coopt.solve(ask(), cancel=threading.Event())
+    assert heard.model_dump(exclude={"timing_s"}) == plain.model_dump(exclude={"timing_s"})
+
+
+def test_a_search_cancelled_by_another_thread_keeps_its_best_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "TELL_S", 0.0)
+    cancel, found = threading.Event(), threading.Event()
+    other = threading.Thread(target=lambda: (found.wait(), cancel.set()))
+    other.start()
+    answer = solve(
+        knapsack(60),
+        time_limit_s=60,
+        settings=SETTINGS,
+        on_standing=lambda now: found.set() if now.best is not None else None,
+        cancel=cancel,
+    )
+    other.join()
+    assert answer.outcome == "interrupted"
+    assert answer.bound < answer.value
+
+
+def test_waiting_for_another_search_counts_against_the_time_limit() -> None:
+    with ALONE:
+        answer = solve(knapsack(12), time_limit_s=0.2, settings=SETTINGS)
+    assert (answer.outcome, answer.value, answer.detail) == ("time limit", None, "not started")
+    assert solve(knapsack(12), time_limit_s=60, settings=SETTINGS).outcome == "optimal"
+
+
+def test_a_plan_that_never_had_its_turn_is_unknown() -> None:
+    with ALONE:
+        plan = coopt.solve(ask(), time_limit_s=0.5)
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "time limit", None)
+
+
+def test_a_run_that_waits_for_its_turn_can_be_cancelled() -> None:
+    cancel = threading.Event()
+    with ALONE:
+        threading.Timer(0.1, cancel.set).start()
+        answer = solve(knapsack(12), time_limit_s=60, settings=SETTINGS, cancel=cancel)
+    assert (answer.outcome, answer.detail) == ("interrupted", "not started")
+
+
+def test_runners_up_found_before_a_cancellation_are_kept() -> None:
+    cancel = threading.Event()
+
+    def press(step: Progress) -> None:
+        if step.message.startswith("runner-up 2"):
+            cancel.set()
+
+    plan = coopt.solve(ask(), top=4, cancel=cancel, on_progress=press)
+    assert (plan.status, plan.alternatives_stop, len(plan.alternatives)) == ("optimal", "interrupted", 1)
+
+
+interfaces = pytest.mark.parametrize("name", ["appsi_highs", "highs"])
+
+
+@interfaces
+def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str) -> None:
+    instance = ask()
+    expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)
+    assert (plan.status, plan.design, plan.cost) == (expected.status, expected.design, expected.cost)
+    assert (plan.solver.name, plan.solver.version) == (name, highs.version())
+    assert coopt.verify(instance, plan).accepted
+
+
+@settings(max_examples=example_count(25))
+@given(instances(), st.sampled_from(["appsi_highs", "highs"]))
+def test_solvers_agree_on_random_instances(instance: Instance, name: str) -> None:
+    expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)
+    assert (plan.status, plan.design, plan.objective) == (expected.status, expected.design, expected.objective)
+
+
+@interfaces
+def test_the_instance_may_name_its_solver(name: str) -> None:
+    assert coopt.solve(ask(solver={"name": name})).solver.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("foo", "Pyomo knows no solver of that name"),
+        ("_glpk_shell", "Pyomo knows no solver of that name"),
+        ("baron", "not installed or without a licence here"),
+    ],
+)
+def test_other_solvers_are_refused_with_those_there_are(name: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_available", lambda one: one in backends.HIGHS)
+    with pytest.raises(InstanceError) as refused:
+        coopt.solve(ask(), solver=name)
+    need = "needs 'built-in', 'appsi_highs' or 'highs'"
+    assert str(refused.value) == f"solver.name = {name!r}: {why}, {need}"
+
+
+def test_a_solver_for_other_problems_is_refused_with_its_words() -> None:
+    with pytest.raises(InstanceError, match=r"solver.name = 'gdpopt': stopped with 'No algorithm was specified"):
+        coopt.solve(ask(), solver="gdpopt")
+
+
+@interfaces
+def test_a_time_limit_of_a_foreign_solver_keeps_the_best(name: str) -> None:
+    backend = backend_of(Solver(name=name))
+    answer = backend.solve(knapsack(60), 0.5)
+    assert answer.outcome == "time limit"
+    assert answer.bound < answer.value
+    assert backend.solve(knapsack(60), 0.0).outcome == "time limit"
+
+
+@interfaces
+def test_infeasible_and_unbounded_are_told_apart(name: str) -> None:
+    from formulations.network import NETWORK, build
+
+    impossible = build(two_families(need=two_families().need + 20), NETWORK)
+    answer = backend_of(Solver(name=name)).solve(impossible, 10.0)
+    assert (answer.outcome, answer.value, answer.bound) == ("infeasible", None, -math.inf)
+
+
+@interfaces
+def test_gap_threads_and_seed_reach_the_solver(name: str) -> None:
+    settings_of = backends.settings_of(Solver(name=name, gap=0.25, threads=2, seed=7))
+    assert (settings_of["mip_rel_gap"], settings_of["threads"], settings_of["random_seed"]) == (0.25, 2, 7)
+    assert backends.settings_of(Solver(name="glpk", gap=0.25, seed=7)) == {"mipgap": 0.25, "seed": 7}
+    assert backends.settings_of(Solver(name="mosek_direct", gap=0.25)) == {}
+
+
+class _Careless:
+    """A solver that calls optimal what it has not proven."""
+
+    def solve(self, model: Any, **_: Any) -> Any:
+        highs.solve(model, time_limit_s=60, settings=highs.options(gap=0.0, threads=1))
+        model.solutions = SimpleNamespace(load_from=lambda _: None)
+        return SimpleNamespace(
+            solver=SimpleNamespace(termination_condition=TerminationCondition.optimal, status=SolverStatus.ok),
+            problem=SimpleNamespace(lower_bound=None),
+            solution=[1],
+        )
+
+
+def test_an_optimum_without_a_bound_is_not_called_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "found_here", lambda _: (_Careless(), "1"))
+    instance = ask()
+    plan = coopt.solve(instance, solver="careless")
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("feasible", "the solver's own gap", None)
+    assert plan.objective.value == coopt.solve(instance).objective.value
+    assert coopt.verify(instance, plan).accepted
+
+
+def _worth(plan: Plan, value: float, bound: float) -> Plan:
+    return plan.model_copy(
+        update={"objective": plan.objective.model_copy(update={"value": value, "bound": bound, "gap": 0.0})}
+    )
+
+
+def test_answers_that_refute_each_other_do_not_agree() -> None:
+    plan = coopt.solve(ask())
+    assert agree(_worth(plan, 100.0, 99.0), _worth(plan, 101.0, 98.0))
+    assert agree(_worth(plan, 100.0, 100.0), _worth(plan, 100.0, 100.00001))
+    assert not agree(_worth(plan, 100.0, 99.0), _worth(plan, 98.0, 90.0))
+    assert not agree(_worth(plan, 100.0, 99.0), _worth(plan, 102.0, 101.0))
+    assert not agree(plan, plan.model_copy(update={"status": "infeasible"}))
+
+
+def test_a_witness_that_is_unknown_or_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InstanceError, match="no such witness, needs 'scip'"):
+        coopt.solve(ask(), witness="oracle")
+    monkeypatch.setattr("coopt.solving.runs._available", lambda name: False)
+    with pytest.raises(InstanceError, match=r"witness = 'scip': not installed here, needs pip install 'coopt\[witness"):
+        coopt.solve(ask(), witness="scip")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyscipopt") is None, reason="the witness is not installed")
+def test_the_witness_agrees() -> None:
+    plan = coopt.solve(ask(), witness="scip")
+    found = plan.solver.witness
+    assert found.agrees
+    assert found.value == plan.objective.value
+    assert Plan.model_validate_json(plan.model_dump_json(by_alias=True)) == plan

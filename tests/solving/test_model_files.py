@@ -1,4 +1,4 @@
-"""HiGHS reads the programs that are written and finds the plans' optima again."""
+"""HiGHS reads the programs that are written and finds the optima of plans again; every plan is the optimum of one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 from coopt.solving import export_files
 from coopt.solving.export_files import model_lp, model_mps, programs_of
-from coopt.solving.highs import options
-from coopt.solving.runs import Program
-from tests.conftest import ONE_NETWORK, ask, on_fewer_gpus, small_model, switch
+from coopt.solving.highs import SolverAnswer, options
+from coopt.solving.runs import Backend, Program
+from tests.conftest import FEW_MAPPINGS, ONE_NETWORK, ask, on_fewer_gpus, question, small_model, switch
 from tests.kinds import QUESTIONS as KINDS
 
 INSTANCES = Path(__file__).parents[2] / "instances"
@@ -231,3 +231,27 @@ def test_a_formulation_without_such_a_file_is_refused() -> None:
     odd = plan.model_copy(update={"solver": plan.solver.model_copy(update={"formulation": "magic"})})
     with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs links or averages"):
         model_mps(instance, odd)
+
+
+COUNTED_IN_TIME = {"workload__0__mapping": FEW_MAPPINGS, "workload__0__options": {}}
+EVERY = KINDS | {kind: question(objective={"minimize": kind}, **COUNTED_IN_TIME) for kind in ("time", "usd_per_token")}
+PROGRAMS = {"shared": "network", "turns": "network", "sites": "ring", "direct": "links", "switched": "network"}
+"""The program whose optimum a plan is; the choice among islands where nothing is said."""
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_no_plan_comes_without_the_optimum_of_a_program(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved: list[tuple[str, SolverAnswer]] = []
+    hand_over = Backend.solve
+
+    def counted(self: Backend, model: Any, *args: Any, **settings: Any) -> SolverAnswer:
+        answer = hand_over(self, model, *args, **settings)
+        solved.append((model.name, answer))
+        return answer
+
+    monkeypatch.setattr(Backend, "solve", counted)
+    plan = coopt.solve(Instance.model_validate(EVERY[kind]))
+    assert plan.status == "optimal"
+    outcomes = [answer.outcome for name, answer in solved if name == PROGRAMS.get(kind, "choice")]
+    assert "optimal" in outcomes, [name for name, _ in solved]
+    assert plan.solver.formulation in {name for name, _ in solved} or plan.rivals

@@ -12,8 +12,7 @@ from coopt.instance.schema import Instance
 from tests.conftest import ask
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.direct.random_questions import random_question
-from tests.solving.test_days import days, fastest_days
-from tests.solving.test_fleets_in_days import GROWING, fleet
+from tests.solving.test_days import GROWING, days, fastest_days, fleet
 from tests.verifier.test_mutations import survivors
 
 CROSSING = (1004, 1010, 1011, 1029, 1115)

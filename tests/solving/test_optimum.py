@@ -1,8 +1,12 @@
-"""The optimum is the one that plain enumeration finds, and everything claimed about it holds."""
+"""What is claimed of an optimum holds, at odd prices too; which of equals is taken, and what is refused."""
 
 from __future__ import annotations
 
+import math
+import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -10,9 +14,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import coopt
+from coopt.instance.base import InstanceError
 from coopt.instance.catalog import find
 from coopt.instance.schema import Instance, Limits, load
+from coopt.network.space import families
+from coopt.plan.parts import MappingChoice
+from coopt.plan.store import Evaluation
+from coopt.solving import fastest
 from coopt.solving.answer import solve
+from coopt.solving.driver import claim_of, infeasible
+from coopt.solving.fastest import fastest_design
+from coopt.solving.runs import Run, StoppedError, backend_of
 from coopt.verifier.audit import verify
 from tests.conftest import accepted, ask, example_count, question, switch, value_of
 from tests.solving.oracle import enumerated, instances
@@ -209,3 +222,266 @@ def test_activations_on_the_host_make_room_where_the_gpu_has_none() -> None:
     )
     with pytest.raises(ValidationError, match=unknown):
         ask(cluster__gpu=small | {"host_gbyte_s": None}, workload__0__mapping=mapping | {"offload_percent": 50})
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-4, 1.0, 1e8])
+def test_the_cheaper_switch_wins_whatever_the_unit_of_money(unit: float) -> None:
+    switches = [switch(64, 3 * unit) | {"name": "dear"}, switch(64, unit) | {"name": "cheap"}]
+    instance = ask(
+        network__switches=switches,
+        network__hb_domains="hgx-h100-8",
+        network__fabrics="rail-only",
+        objective={"include": ["switch"]},
+    )
+    plan = coopt.solve(instance)
+    assert plan.design.fabric.switch.name == "cheap"
+    assert coopt.verify(instance, plan).accepted
+
+
+def test_a_free_network_has_no_gap() -> None:
+    plan = coopt.solve(ask(objective={"include": ["hb"]}, network__hb_domains="hgx-h100-8"))
+    assert (plan.status, plan.objective.value, plan.objective.gap) == ("optimal", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("gpus", [24, 64, 96])
+def test_an_attained_rate_is_a_bound_that_is_met(gpus: int) -> None:
+    mine = {"cluster__gpus": gpus, "workload__0__global_batch": 3 * gpus, "workload__0__model": "gpt-22b"}
+    first = coopt.solve(ask(**mine, workload__0__max_iteration_time_s=50.0))
+    workload = question(**mine)["workload"][0] | {"max_iteration_time_s": None}
+    days = first.workloads[0].iteration_time_s / 86400
+    tokens = 3.0 * gpus * 2048
+    for bound in ({"min_tokens_per_s": first.workloads[0].tokens_per_s}, {"train_days": days, "train_tokens": tokens}):
+        instance = ask(**mine | {"workload": [workload | bound]})
+        again = coopt.solve(instance)
+        assert again.status == "optimal"
+        assert coopt.verify(instance, again).accepted
+
+
+def test_limits_that_are_just_reached_are_kept() -> None:
+    cost = coopt.solve(ask()).cost
+    for limit in ({"capex_usd": cost.capex_usd}, {"power_mw": cost.power_w / 1e6}):
+        instance = ask(limits=limit)
+        plan = coopt.solve(instance)
+        assert plan.status == "optimal"
+        assert coopt.verify(instance, plan).accepted
+
+
+def test_threads_solve_side_by_side() -> None:
+    instances = [ask(workload__0__max_iteration_time_s=0.1 + 0.05 * i) for i in range(6)]
+    alone = [coopt.solve(instance).objective.value for instance in instances]
+    with ThreadPoolExecutor(6) as pool:
+        together = [plan.objective.value for plan in pool.map(coopt.solve, instances)]
+    assert together == alone
+
+
+def test_instance_plan_and_error_can_be_pickled() -> None:
+    instance = ask()
+    plan = coopt.solve(instance)
+    assert pickle.loads(pickle.dumps((instance, plan))) == (instance, plan)
+    error = pickle.loads(pickle.dumps(InstanceError(["a", "b"])))
+    assert error.complaints == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"objective": "speed"}, "minimize = 'speed'"),
+        ({"gap": -0.1}, "gap = -0.1"),
+        ({"gap": float("nan")}, "gap = nan"),
+        ({"threads": 0}, "threads = 0"),
+        ({"seed": -1}, "seed = -1"),
+        ({"solver": ""}, "name = ''"),
+        ({"time_limit_s": -1.0}, "time_limit_s = -1.0"),
+        ({"time_limit_s": float("inf")}, "time_limit_s = inf"),
+    ],
+)
+def test_values_out_of_range_are_refused(given: dict[str, object], says: str) -> None:
+    with pytest.raises(InstanceError) as refused:
+        coopt.solve(ask(), **given)  # type: ignore[arg-type]
+    assert says in str(refused.value)
+
+
+def test_a_mapping_of_too_many_gpus_is_refused() -> None:
+    instance = ask()
+    plan = coopt.solve(instance)
+    choice: MappingChoice = plan.workloads[0].mapping.model_copy(update={"cp": 2})
+    with pytest.raises(InstanceError, match="no split of 64 GPUs"):
+        coopt.evaluate(instance, plan.design, [choice])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"network__oversubscription": 1e9},
+        {"network__optics": [{"name": "o", "gbit_s": 400, "reach_m": 500, "usd": 1e300, "w": 1}]},
+        {"objective": {"years": 1e300}},
+        {"limits": {"capex_usd": 1e-300}},
+        {"workload__0__max_iteration_time_s": 1e308},
+        {"workload__0__name": "\x1b[31mred"},
+    ],
+)
+def test_numbers_and_names_beyond_reason_are_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        ask(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"cluster__gpus": [64, 64]}, {"network__nics_per_gpu": [1, 1]}, {"network__oversubscription": 60.0}]
+)
+def test_no_family_comes_twice(changes: dict[str, object]) -> None:
+    found = list(families(Instance.model_validate(question(**changes))))
+    assert len(set(found)) == len(found)
+
+
+def test_an_interrupt_after_the_proof_keeps_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coopt.solving import shared
+
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    expected = coopt.solve(ask())
+    monkeypatch.setattr(shared, "fastest_of_equal_cost", pressed)
+    plan = coopt.solve(ask())
+    assert (plan.status, plan.objective.value) == ("optimal", expected.objective.value)
+
+
+@pytest.mark.parametrize("given", [{"seed": 0}, {"seed": 11}, {"seed": 3, "threads": 2}])
+def test_two_runs_give_the_same_plan(given: dict[str, object]) -> None:
+    fixed = {"timing_s"}
+    first, again = (coopt.solve(ask(), **given).model_dump(exclude=fixed) for _ in range(2))  # type: ignore[arg-type]
+    assert first == again
+    assert first["solver"]["options"]["random_seed"] == given.get("seed", 0)
+
+
+def test_another_seed_is_the_same_question() -> None:
+    assert ask(solver={"seed": 5}).sha256 == ask().sha256
+
+
+PAIR = {"name": "pair", "size": 2, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu": 1}
+
+
+def listing(*fabrics: str, **changes: object) -> Instance:
+    """16 domains of 2 GPUs: four leaves a rail and 12 switches in all, whether rails meet above the leaves or not."""
+    return ask(
+        cluster__gpus=32,
+        workload__0__max_iteration_time_s=20.0,
+        workload__0__mapping={"tp": 2, "pp": 2},
+        network__hb_domains=PAIR,
+        network__fabrics=list(fabrics),
+        network__switches=switch(8, 5000),
+        network__oversubscription=1.0,
+        network__charge="loads",
+        **changes,
+    )
+
+
+@pytest.mark.parametrize("mode", ["time", "partition"])
+@pytest.mark.parametrize("fabrics", list(permutations(("rail-only", "rail-optimized"))))
+def test_rails_are_joined_where_it_costs_nothing(fabrics: tuple[str, str], mode: str) -> None:
+    sharing = {"sharing": {"mode": mode}, "workload__0__mapping__dp": [8]} if mode == "partition" else {}
+    apart, both = (coopt.solve(listing(*names, **sharing)) for names in (("rail-only",), fabrics))
+    assert both.objective.value == apart.objective.value
+    ((part,), (alone,)) = both.parts, apart.parts
+    assert part.design.fabric.tiers == 2
+    assert part.design.fabric.kind == "rail-optimized"
+    assert part.workloads[0].iteration_time_s == pytest.approx(alone.workloads[0].iteration_time_s, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("value", "proven", "bound", "gap"),
+    [
+        (200.0, 150.0, 150.0, 0.25),
+        (200.0, 200.0, 200.0, 0.0),
+        (200.0, 200.0 + 1e-7, 200.0, 0.0),  # a bound that a tolerance of the solver lifted above the plan it found
+        (200.0, math.inf, 200.0, 0.0),  # nothing else is feasible
+        (200.0, -math.inf, None, None),  # nothing is proven
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, -1.0, 0.0, 0.0),  # nothing is worth less than nothing
+    ],
+)
+def test_a_bound_is_at_most_the_value_it_bounds(
+    value: float, proven: float, bound: float | None, gap: float | None
+) -> None:
+    claim = claim_of("capex", value, proven)
+    assert (claim.kind, claim.value, claim.bound, claim.gap) == ("capex", value, bound, gap)
+
+
+def test_a_regret_of_nothing_is_proven_though_the_solver_found_less() -> None:
+    claim = claim_of("capex", 0.0, -6.606369424844161e-10)
+    assert (claim.bound, claim.gap) == (0.0, 0.0)
+
+
+def test_what_only_the_last_digits_keep_from_the_value_is_no_gap() -> None:
+    short = math.nextafter(690.0, 0.0)
+    claim = claim_of("power", 690.0, short)
+    assert (claim.bound, claim.gap) == (690.0, 0.0)
+    claim = claim_of("power", 690.0, 690.0 * (1 - 1e-11))
+    assert claim.bound == 690.0 * (1 - 1e-11)
+    assert claim.gap > 0
+
+
+def test_that_there_is_no_plan_stays_proven_where_time_runs_out_for_the_reasons() -> None:
+    def reasons() -> tuple[str, ...]:
+        raise StoppedError("time limit")
+
+    run = Run(instance=ask(), backend=backend_of(ask().solver), on_progress=None)
+    plan = infeasible(run, reasons)
+    assert plan.status == "infeasible"
+    assert "time limit" in plan.explanation[0]
+
+
+def bounded(instance: Instance, factor: float) -> Instance:
+    """All time bounds scaled alike."""
+    asked = [
+        workload.model_copy(
+            update={
+                "max_iteration_time_s": workload.bound_s * factor,
+                "min_tokens_per_s": None,
+                "train_days": None,
+                "train_tokens": None,
+            }
+        )
+        for workload in instance.workload
+    ]
+    return instance.model_copy(update={"workload": tuple(asked)})
+
+
+@settings(max_examples=example_count(40))
+@given(instances())
+def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_below(instance: Instance) -> None:
+    found = fastest_design(instance)
+    if not isinstance(found, Evaluation):
+        assert found
+        assert solve(bounded(instance, 1e6), reasons=False).status == "infeasible"
+        return
+    assert all(check.ok for check in found.limits if not check.name.startswith("time"))
+    pace = max(run.iteration_time_s / run.bound_s for run in found.workloads)
+    assert solve(bounded(instance, pace * (1 + 1e-9))).status == "optimal"
+    assert solve(bounded(instance, pace * (1 - 1e-9)), reasons=False).status == "infeasible"
+
+
+def test_rows_that_are_not_timed_first_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fastest_design(ask())
+    monkeypatch.setattr(fastest, "FIRST_ROWS", 1)
+    assert fastest_design(ask()) == whole
+
+
+def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
+    found = fastest_design(ask())
+    assert isinstance(found, Evaluation)
+    cheapest = solve(ask(workload__0__max_iteration_time_s=found.workloads[0].iteration_time_s))
+    assert found.cost.capex_usd == cheapest.cost.capex_usd  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"cluster__gpus": 67, "network__domain_fill": "even"}, "67 GPUs do not spread evenly"),
+        ({"limits": {"capex_usd": 1.0}}, "no network keeps the limits"),
+        ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "needs more GPUs, more memory"),
+    ],
+)
+def test_where_nothing_can_be_built_a_sentence_says_why(changes: dict[str, object], says: str) -> None:
+    found = fastest_design(ask(**changes))
+    assert isinstance(found, tuple)
+    assert any(says in sentence for sentence in found)

@@ -1,28 +1,40 @@
-"""Routes of plans: loads against the flows they carry, bounds, and the time they lead to."""
+"""Routes of plans: loads against the flows they carry, bounds, times, tables of paths, and exact ones."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
+from benchmarks.ring_traffic import random_rings
 from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.network.graph_files import network_graph
 from coopt.network.plan_networks import family_of_plan
+from coopt.network.routing.algorithms import greedy_cores
+from coopt.network.routing.colouring import coloured_cores
+from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, link_loads
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Routing
+from coopt.solving import plan_routes
 from coopt.solving.answer import solve
-from coopt.solving.flow_routes import NAMES
-from coopt.solving.plan_routes import route_plan
+from coopt.solving.flow_routes import NAMES, route_exactly
+from coopt.solving.plan_routes import CHARGED_AS, route_plan
+from coopt.solving.route_files import COLUMNS, routes_csv
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import leaf_flows
 from tests.conftest import DISCIPLINES, ask, example_count, small_model, switch
+from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 from tests.solving.oracle import instances
 
 
@@ -226,3 +238,293 @@ def test_three_tiers_are_routed_in_two_stages() -> None:
     assert np.isfinite(found.workloads[0].routed_time_s)
     with pytest.raises(InstanceError, match="works on two tiers"):
         route_plan(instance, plan, algorithm="exact")
+
+
+def pinned(**changes: Any) -> Instance:
+    """Leaves whose uplinks are fewer the better: everything is allowed up to 4 down for one up."""
+    table = {
+        "cluster__gpus": 128,
+        "network__hb_domains": "hgx-h100-8",
+        "network__fabrics": "clos",
+        "network__switches": switch(16, 5000),
+        "network__oversubscription": 4.0,
+        "workload__0__max_iteration_time_s": 20.0,
+        "network__charge": "loads",
+        "network__routing": "pinned",
+    }
+    return ask(**{**table, **changes})
+
+
+def routed_otherwise(monkeypatch: pytest.MonkeyPatch, misses: Callable[[Plan], bool]) -> None:
+    """Let routes miss the bounds of some plans."""
+    found = plan_routes.route_plan
+
+    def routes(instance: Instance, plan: Plan, **options: Any) -> Routing:
+        routing = found(instance, plan, **options)
+        late = tuple(one.model_copy(update={"within_bound": not misses(plan)}) for one in routing.workloads)
+        return routing.model_copy(update={"workloads": late})
+
+    monkeypatch.setattr(plan_routes, "route_plan", routes)
+
+
+def ratio(plan: Plan) -> float:
+    return plan.design.fabric.oversubscription
+
+
+@pytest.mark.parametrize("radix", [16, 8])
+def test_a_plan_says_what_its_routes_are_worth(radix: int) -> None:
+    instance = pinned(network__switches=switch(radix, 5000))
+    plan = coopt.solve(instance)
+    (run,) = plan.workloads
+    found = coopt.route(instance, plan).collectives
+    assert set(run.routes) == {CHARGED_AS.get(one.collective, one.collective) for one in found}
+    assert all(run.routes[CHARGED_AS.get(one.collective, one.collective)] >= one.stretch for one in found)
+    assert coopt.verify(instance, plan).accepted
+    assert plan.status == "optimal"
+
+
+def test_sprayed_flows_and_single_tiers_have_no_routes() -> None:
+    for changes in ({"network__routing": "spray"}, {"network__switches": "64x400g", "network__fabrics": "rail-only"}):
+        (run,) = coopt.solve(pinned(**changes)).workloads
+        assert run.routes == {}
+
+
+def test_a_network_whose_routes_miss_a_bound_is_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = pinned()
+    first = coopt.solve(instance)
+    assert ratio(first) > 1.5
+    routed_otherwise(monkeypatch, lambda plan: ratio(plan) > 1.5)
+    plan = coopt.solve(instance)
+    assert ratio(plan) <= 1.5
+    assert (plan.status, plan.stop_reason) == ("feasible", plan_routes.MISSED)
+    assert plan.objective.bound == first.objective.value
+    assert plan.objective.value > first.objective.value
+    assert plan.workloads[0].routes
+    assert coopt.verify(instance, plan).accepted
+
+
+def test_listed_ratios_are_ruled_out_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = pinned(network__oversubscription=[1.0, 2.0, 3.0])
+    routed_otherwise(monkeypatch, lambda plan: ratio(plan) > 1)
+    assert ratio(coopt.solve(instance)) == 1
+
+
+def test_without_any_network_whose_routes_keep_a_bound_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = pinned()
+    bound = coopt.solve(instance).objective.bound
+    routed_otherwise(monkeypatch, lambda plan: True)
+    plan = coopt.solve(instance)
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", plan_routes.MISSED, bound)
+
+
+@pytest.mark.parametrize(
+    ("routes", "name"),
+    [
+        (lambda kinds: dict.fromkeys(kinds, 0.5), "routes"),
+        (lambda kinds: {"tea": 1.0}, "routes"),
+        (lambda kinds: dict.fromkeys(kinds, 1e6), "routes-deadline"),
+    ],
+)
+def test_slowdowns_that_no_routes_have_are_found(routes: Callable[[dict[str, float]], Any], name: str) -> None:
+    instance = pinned()
+    plan = coopt.solve(instance)
+    (part,) = plan.parts
+    runs = tuple(run.model_copy(update={"routes": routes(run.routes)}) for run in part.workloads)
+    changed = part.model_copy(update={"workloads": runs})
+    wrong = plan.model_copy(update={"parts": (changed,), "workloads": runs})
+    assert [check.name for check in coopt.verify(instance, wrong).failures] == [name]
+
+
+MOE = small_model(experts=8, top_k=2, ffn=2048)
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "one tier": {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only", "network__switches": "64x400g"},
+    "rails of two tiers": {
+        "cluster__gpus": 128,
+        "network__hb_domains": "hgx-h100-8",
+        "network__fabrics": "rail-only",
+        "network__switches": [switch(12, 5000)],
+        "network__oversubscription": 5.0,
+    },
+    "clos of two tiers": {
+        "network__hb_domains": "hgx-h100-8",
+        "network__fabrics": "clos",
+        "network__switches": [switch(16, 5000)],
+        "network__max_tiers": 2,
+    },
+    "two NICs": {"network__nics_per_gpu": 2, "network__fabrics": "rail-optimized", "network__switches": "64x400g"},
+    "three tiers": {
+        "network__hb_domains": "hgx-h100-8",
+        "network__fabrics": "clos",
+        "network__switches": [switch(8, 5000)],
+    },
+    "experts over pods": {
+        "network__hb_domains": "hgx-h100-8",
+        "network__fabrics": "clos",
+        "network__switches": [switch(8, 5000)],
+        "workload__0__model": MOE,
+        "workload__0__mapping": {"ep": 8, "tp": 4, "pp": 2},
+    },
+    "two workloads": {
+        "network__fabrics": "clos",
+        "network__switches": [switch(16, 5000)],
+        "network__hb_domains": "hgx-h100-8",
+        "workload": [
+            {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": bound}
+            for name, bound in (("w", 1.0), ("v", 2.0))
+        ],
+    },
+}
+
+
+@cache
+def solved(name: str) -> tuple[Instance, Plan, tuple[dict[str, str], ...]]:
+    instance = ask(**QUESTIONS[name])
+    plan = coopt.solve(instance)
+    assert plan.status == "optimal"
+    return instance, plan, tuple(csv.DictReader(routes_csv(instance, plan).splitlines()))
+
+
+def hops(row: dict[str, str]) -> list[str]:
+    """What a flow crosses, end to end."""
+    path = [row[name] for name in COLUMNS[4:-1] if row[name]]
+    return [here for here, after in pairwise([*path, ""]) if here != after]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_path_is_a_path_of_the_network(name: str) -> None:
+    instance, plan, rows = solved(name)
+    graph = network_graph(instance, plan)
+    assert rows
+    for row in rows:
+        assert nx.is_simple_path(graph, hops(row)), hops(row)
+        assert graph.nodes[row["source_gpu"]]["domain"] != graph.nodes[row["destination_gpu"]]["domain"]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_paths_reproduce_the_loads_of_links(name: str) -> None:
+    instance, plan, rows = solved(name)
+    family, uplinks = family_of_plan(instance, plan)
+    found: Counter[tuple[object, ...]] = Counter()
+    for row in rows:
+        for lower, upper, way in (
+            (row["source_leaf"], row["source_aggregation"] or row["top"], "up"),
+            (row["destination_leaf"], row["destination_aggregation"] or row["top"], "down"),
+            (row["source_aggregation"], row["top"], "up"),
+            (row["destination_aggregation"], row["top"], "down"),
+        ):
+            if lower and upper:
+                found[row["workload"], row["collective"], lower, upper, way] += 1
+    expected: Counter[tuple[object, ...]] = Counter()
+    for link in coopt.route(instance, plan).links:
+        planes = [link.plane] if link.planes == 1 else range(family.planes)
+        for plane in planes:
+            if family.pods is None:
+                ends = f"leaf/{plane}/{link.lower}", f"spine/{plane}/{link.upper}"
+            elif link.level == 2:
+                pod = link.lower // family.pods.l
+                ends = f"leaf/{plane}/{link.lower}", f"aggregation/{plane}/{pod * uplinks + link.upper}"
+            else:
+                j, pod = divmod(link.lower, family.pods.count)
+                group = -(-family.pods.count * family.pods.w // family.switch.radix)
+                ends = f"aggregation/{plane}/{pod * uplinks + j}", f"core/{plane}/{j * group + link.upper}"
+            for way, flows in (("up", link.up), ("down", link.down)):
+                if flows:
+                    expected[link.workload, link.collective, *ends, way] += flows
+    assert found == expected
+    assert bool(expected) == (name not in ("one tier", "two NICs"))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_bytes_are_those_between_domains(name: str) -> None:
+    instance, plan, rows = solved(name)
+    for workload, chosen in zip(instance.workload, plan.workloads, strict=True):
+        sent = demand(workload, chosen)
+        across = sum(
+            float(stream.size_bytes[stream.src // sent.active != stream.dst // sent.active].sum())
+            for stream in sent.streams
+        )
+        listed = sum(float(row["bytes"]) for row in rows if row["workload"] == workload.name)
+        assert listed == pytest.approx(across)
+        assert across > 0
+
+
+def test_the_traffic_of_a_pair_of_gpus_is_split_over_their_nics() -> None:
+    _, _, rows = solved("two NICs")
+    by_pair: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+    for row in rows:
+        key = (row["kind"], row["collective"], row["source_gpu"], row["destination_gpu"])
+        by_pair.setdefault(key, []).append((row["source_nic"], float(row["bytes"])))
+    for flows in by_pair.values():
+        assert len({nic for nic, _ in flows}) == 2
+        assert np.ptp([size for _, size in flows]) == 0
+
+
+def test_one_workload_is_taken_by_name() -> None:
+    instance, plan, rows = solved("two workloads")
+    only = list(csv.DictReader(routes_csv(instance, plan, workload="v").splitlines()))
+    assert only == [row for row in rows if row["workload"] == "v"]
+    with pytest.raises(InstanceError, match="--workload x: the plan has none of this name, needs w or v"):
+        routes_csv(instance, plan, workload="x")
+
+
+def test_one_domain_has_no_routes() -> None:
+    instance = ask(cluster__gpus=8, workload__0__max_iteration_time_s=100.0, network__hb_domains="hgx-h100-8")
+    with pytest.raises(InstanceError, match="is one HB domain and has no network"):
+        routes_csv(instance, coopt.solve(instance))
+
+
+@settings(max_examples=example_count(60))
+@given(routable(flows=6, leaves=4, cores=3))
+def test_exact_routes_agree_with_enumeration_when_cores_failed(case: tuple[TwoLayer, Flows]) -> None:
+    found = route_exactly(*case)
+    assert found.proven
+    assert float(counted_alpha(*case, found.cores)) == found.alpha == pytest.approx(enumerated_alpha(*case))
+
+
+@settings(max_examples=example_count(60))
+@given(routable(flows=6, equal=False, leaves=4, cores=3))
+def test_exact_routes_agree_with_enumeration_on_unequal_links(case: tuple[TwoLayer, Flows]) -> None:
+    found = route_exactly(*case)
+    assert found.proven
+    assert float(counted_alpha(*case, found.cores)) == pytest.approx(found.alpha)
+    assert found.alpha == pytest.approx(enumerated_alpha(*case))
+
+
+@settings(max_examples=example_count(30))
+@given(routable(flows=40, equal=False))
+def test_greedy_is_never_better(case: tuple[TwoLayer, Flows]) -> None:
+    found = route_exactly(*case, time_limit_s=5)
+    assert found.bound <= found.alpha <= link_loads(*case, greedy_cores(*case)).alpha
+
+
+@pytest.mark.parametrize("failed", [0, 2])
+def test_exact_routes_agree_with_colouring(failed: int) -> None:
+    clos, flows = fail_cores(complete(16, 8), failed, seed=0), random_rings(16, 8, 8, seed=0)
+    found = route_exactly(clos, flows)
+    assert found.proven
+    assert found.alpha == link_loads(clos, flows, coloured_cores(clos, flows)).alpha
+    assert found.alpha < link_loads(clos, flows, greedy_cores(clos, flows)).alpha or failed
+
+
+def test_an_optimum_above_the_bound_is_proven() -> None:
+    """Each leaf could send its flows over two cores, but each pair shares one core only."""
+    clos = TwoLayer(links=np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]]))
+    found = route_exactly(clos, between((0, 1), (0, 1), (1, 2)))
+    assert (found.alpha, found.bound, found.proven) == (2, 2, True)
+
+
+def test_without_time_the_greedy_routes_remain_unproven() -> None:
+    clos, flows = complete(16, 8), random_rings(16, 8, 8, seed=0)
+    found = route_exactly(clos, flows, time_limit_s=0)
+    assert (found.cores == greedy_cores(clos, flows)).all()
+    assert (found.alpha, found.bound, found.proven) == (2, 1, False)
+
+
+def test_routes_at_the_bound_need_no_search() -> None:
+    found = route_exactly(complete(4, 4), between((0, 1), (1, 1)))
+    assert (found.alpha, found.proven, found.nodes) == (1, True, 0)
+
+
+def test_flows_without_a_path_are_refused() -> None:
+    with pytest.raises(InstanceError, match="needs a core with links to both"):
+        route_exactly(TwoLayer(links=np.eye(2, dtype=int)), between((0, 1)))

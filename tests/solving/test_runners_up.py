@@ -1,28 +1,34 @@
-"""The K best designs are those of plain enumeration, however many."""
+"""The K best designs, TP groups inside HB domains, by plain enumeration."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.grid import context_of
 from coopt.instance.base import InstanceError
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, Limits
+from coopt.instance.variants import with_tp
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Plan, Progress
+from coopt.report.plan import plan_report, plan_screen
+from coopt.report.words import rendered
 from coopt.solving import shared
 from coopt.solving.shared import without
 from tests.conftest import ask, example_count
 from tests.solving.every_optic import with_every_optic
+from tests.solving.fleet_oracle import enumerated
+from tests.solving.fleets import partitions
 from tests.solving.oracle import fastest_s, instances, load
 
 
@@ -153,3 +159,163 @@ def test_a_number_out_of_range_is_refused(top: int) -> None:
 def test_runners_up_come_from_other_solvers_as_well() -> None:
     ours, theirs = coopt.solve(ask(), top=4), coopt.solve(ask(), top=4, solver="appsi_highs")
     assert [one.design for one in theirs.alternatives] == [one.design for one in ours.alternatives]
+
+
+slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SAID = "because no mapping that meets the bound keeps them inside one"
+HARD = {
+    "workload__0__mapping": {"tp": 16, "pp": 1, "micro_batch": [1], "zero": [0], "recompute": ["none"]},
+    "network__hb_domains": "hgx-h100-8",
+}
+"""TP over 16 ranks, in domains of 8."""
+
+
+@st.composite
+def wide(draw: st.DrawFn, questions: st.SearchStrategy[Instance]) -> Instance:
+    """Questions in which TP may lie anywhere, or inside, or that leave it open; half of them ask for TP over 8 ranks
+    within loose bounds, those of one network on domains of up to 4."""
+    asked, said = draw(questions), st.sampled_from([None, None, False, True])
+    if draw(st.booleans()):
+        return left_open(asked, draw(st.lists(said, min_size=2, max_size=2)))
+    changes = {"max_iteration_time_s": draw(st.sampled_from([1.0, 8.0])) * asked.workload[0].bound_s}
+    workloads = (
+        one.model_copy(update={**changes, "mapping": one.mapping.model_copy(update={"tp": (8,)})})
+        for one in asked.workload
+    )
+    domains = asked.network.hb_domains
+    if not asked.beyond_one_network:
+        domains = tuple(one for one in domains if one.size <= 4) or (domains[0].model_copy(update={"size": 4}),)
+    network = asked.network.model_copy(update={"hb_domains": domains})
+    changed = {"workload": tuple(workloads), "network": network, "limits": Limits()}
+    return left_open(asked.model_copy(update=changed), [None, draw(said)])
+
+
+def left_open(instance: Instance, said: list[bool | None]) -> Instance:
+    """The instance whose workloads say in turn whether TP groups may extend over HB domains."""
+    workloads = zip(instance.workload, said, strict=False)
+    changed = (one.model_copy(update={"allow_tp_across": across}) for one, across in workloads)
+    return instance.model_copy(update={"workload": (*changed, *instance.workload[len(said) :])})
+
+
+def by_enumeration(instance: Instance) -> tuple[float, bool]:
+    """The least objective inside domains where that is left open, else anywhere; and which of the two it is."""
+    inside = enumerated(with_tp(instance, across=False))
+    if math.isfinite(inside) or all(one.allow_tp_across is not None for one in instance.workload):
+        return inside, False
+    return enumerated(with_tp(instance, across=True)), True
+
+
+def answered(instance: Instance) -> str:
+    """Where the TP groups of the answer lie, which is that of enumeration, says so, and is accepted."""
+    expected, across = by_enumeration(instance)
+    plan = coopt.solve(instance)
+    value = math.inf if plan.objective.value is None else plan.objective.value
+    assert value == (expected if math.isinf(expected) else pytest.approx(expected, rel=1e-9))
+    assert plan.tp_across == across
+    verdict = coopt.verify(instance, plan)
+    assert verdict.accepted, verdict.failures
+    crosses = any(run.placement["tp"][1] > 1 for run in plan.runs)
+    assert crosses or not across or plan.cost is None
+    return "across" if crosses and across else "none" if plan.cost is None else "inside"
+
+
+@pytest.mark.parametrize(
+    ("questions", "campaign", "kinds"),
+    [(instances(), 60, ("across", "inside", "none")), (partitions(), 30, ("inside",))],
+)
+def test_answers_are_those_of_enumeration(questions: Any, campaign: int, kinds: tuple[str, ...]) -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(slow, max_examples=example_count(campaign))
+    @given(wide(questions))
+    def each(instance: Instance) -> None:
+        seen[answered(instance)] += 1
+
+    each()
+    assert min(seen[kind] for kind in kinds) > 0, seen
+
+
+def hard() -> tuple[Instance, Plan]:
+    """A question that only TP over several domains answers, with its plan."""
+    instance = left_open(ask(**HARD), [None])
+    return instance, coopt.solve(instance)
+
+
+def test_a_plan_says_that_nothing_inside_will_do() -> None:
+    instance, plan = hard()
+    assert (plan.tp_across, plan.status) == (True, "optimal")
+    assert all(SAID in " ".join(rendered(show(instance, plan)).split()) for show in (plan_screen, plan_report))
+    allowed = left_open(instance, [True])
+    same = coopt.solve(allowed)
+    assert (same.tp_across, same.objective.value) == (False, plan.objective.value)
+    assert SAID not in " ".join(rendered(plan_screen(allowed, same)).split())
+    assert coopt.solve(left_open(instance, [False])).status == "infeasible"
+
+
+def test_without_a_bound_none_is_the_reason() -> None:
+    asked = ask(**HARD, workload__0__max_iteration_time_s=None, objective={"minimize": "time"})
+    instance = left_open(asked, [None])
+    plan = coopt.solve(instance)
+    shown = " ".join(rendered(plan_screen(instance, plan)).split())
+    assert plan.tp_across
+    assert "extend over several HB domains because" in shown
+    assert "bound" not in shown.partition("extend over several HB domains")[2].partition(".")[0]
+
+
+def test_what_is_said_of_tp_is_checked() -> None:
+    instance, plan = hard()
+    named = [check.name for check in coopt.verify(instance, plan).checks]
+    assert {"tp-open", "tp-inside"} <= {*named}
+    inside = plan.model_copy(update={"tp_across": False})
+    assert "placement" in failed(instance, inside)
+    easy = left_open(ask(), [None])
+    found = coopt.solve(easy)
+    assert not found.tp_across
+    wide = coopt.solve(left_open(easy, [True]))
+    forged = wide.model_copy(update={"instance": found.instance, "tp_across": True})
+    assert failed(easy, forged) == {"tp-inside"}
+    decided = left_open(instance, [True])
+    assert failed(decided, coopt.solve(decided).model_copy(update={"tp_across": True})) == {"tp-open"}
+    nothing = coopt.solve(left_open(ask(workload__0__max_iteration_time_s=1e-4), [None]))
+    assert (nothing.status, nothing.tp_across) == ("infeasible", True)
+
+
+def failed(instance: Instance, plan: Plan) -> set[str]:
+    """The names of the checks that a plan does not pass."""
+    return {check.name for check in coopt.verify(instance, plan).failures}
+
+
+def test_that_nothing_is_feasible_is_claimed_of_tp_anywhere() -> None:
+    instance, plan = hard()
+    none = coopt.solve(left_open(instance, [False]))
+    forged = none.model_copy(update={"instance": plan.instance})
+    assert failed(instance, forged) == {"tp-open"}
+
+
+def test_a_certificate_proves_both_claims() -> None:
+    instance, plan = hard()
+    found = coopt.certify(instance, plan)
+    assert found.ok
+    assert "with TP groups inside HB domains nothing is feasible" in found.by
+    easy = left_open(ask(), [None])
+    assert "inside" not in coopt.certify(easy, coopt.solve(easy)).by
+    forged = coopt.solve(left_open(easy, [True])).model_copy(
+        update={"instance": coopt.solve(easy).instance, "tp_across": True}
+    )
+    assert not coopt.certify(easy, forged).ok
+
+
+def test_fronts_reasons_and_given_mappings_follow_the_plan() -> None:
+    instance, plan = hard()
+    front = coopt.pareto(instance, points=3)
+    assert front.tp_across
+    assert plan.objective.value in [point.claim.value for point in front.points]
+    assert any("TP groups inside HB domains" in said for said in coopt.explain(instance).sentences)
+    assert any("TP groups inside HB domains" in said for said in coopt.explain(instance, plan).sentences)
+    again = coopt.evaluate(instance, plan.design, [run.mapping for run in plan.workloads])
+    assert again.workloads == plan.workloads
+    (ranked,) = coopt.mappings(instance, plan, most=1).workloads
+    assert ranked.mappings[0].placement["tp"][1] > 1
+    easy = left_open(ask(), [None])
+    assert not coopt.pareto(easy, points=3).tp_across
+    assert all(run.placement["tp"][1] == 1 for run in coopt.mappings(easy, coopt.solve(easy)).workloads[0].mappings)

@@ -12,7 +12,7 @@ from coopt.suite.table import COLUMNS, Row
 from coopt.suite.work import outcome_json
 from tests.changes import with_part
 from tests.kinds import QUESTIONS, solved
-from tests.solving import test_partition_cores as cores
+from tests.solving import test_partitions as cores
 
 
 def row(kind: str) -> tuple[Row, Outcome]:

@@ -20,7 +20,7 @@ from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_days import days
-from tests.solving.test_tp_inside import HARD, left_open
+from tests.solving.test_runners_up import HARD, left_open
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import KINDS, solved, written

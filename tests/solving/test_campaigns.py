@@ -1,4 +1,4 @@
-"""Prices that lie twelve orders of magnitude and more apart, ties, and limits that are just met."""
+"""Random questions that campaigns go through are answered as enumeration does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import coopt
 from coopt.instance.schema import Instance
+from tests.solving.every_coupling import campaign as couplings_campaign
 from tests.solving.wide_prices import campaign
 
 LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
@@ -24,3 +25,10 @@ def test_a_limit_that_a_program_misses_by_rounding_is_met() -> None:
     plan = coopt.solve(instance)
     assert (plan.status, plan.objective.value) == ("optimal", instance.limits.capex_usd)
     assert coopt.verify(instance, plan).accepted
+
+
+def test_random_questions_of_every_coupling_agree_with_enumeration() -> None:
+    """A few of those that `python -m tests.solving.every_coupling COUNT` goes through."""
+    found = couplings_campaign(0, 7, batch=3)
+    assert any(name.endswith(": right") for name in found)
+    assert not [name for name in found if name.endswith(": wrong")]
