@@ -10,7 +10,7 @@ import os
 import re
 import tomllib
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -53,6 +53,11 @@ class InstanceError(ValueError):
 
     def __reduce__(self) -> tuple[type[InstanceError], tuple[tuple[str, ...]]]:
         return type(self), (self.complaints,)
+
+
+def broken(*rules: tuple[object, str]) -> Iterator[str]:
+    """Yield the sentences of rules (condition, sentence) whose condition holds."""
+    return (sentence for holds, sentence in rules if holds)
 
 
 def alternatives(names: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from coopt.instance.base import (
     Positive,
     Table,
     Whole,
+    broken,
     one_or_series,
     read_toml,
 )
@@ -265,45 +266,56 @@ def _with_id(sentence: str, table: dict[str, Any]) -> str:
 
 def contradictions(design: PublishedDesign) -> Iterator[str]:
     """Yield one sentence for each contradiction between keys of a design."""
-    rails, unit, leaf = design.rails, design.unit_domains, design.leaf_domains
-    if rails is not None and design.gpus_per_domain % rails:
-        yield f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
-    if design.nic_ports % design.planes:
-        ports, has = design.nic_ports / design.planes, design.nic_ports
-        yield (
-            f"planes = {design.planes}: tiers[0] of each plane would take {ports:.3g} ports of a"
-            f" NIC, which has {has}, needs a divisor of nic_ports = {has}"
-        )
-    if design.gpus_per_domain % design.gpus_per_cage:
-        yield (
+    rails, unit, leaf = (
+        design.rails or design.gpus_per_domain,
+        design.unit_domains,
+        design.leaf_domains,
+    )
+    ends = design.gpus_per_domain * design.nic_ports // design.planes
+    ends //= 1 if design.fabric == "clos" else rails
+    has, optics = design.nic_ports, (design.published and design.published.optics) or {}
+    named_optics = {
+        optic.name for tier in design.tiers for optic in (tier.optic, tier.optic_below) if optic
+    }
+    yield from broken(
+        (
+            design.gpus_per_domain % rails,
+            f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}",
+        ),
+        (
+            has % design.planes,
+            f"planes = {design.planes}: tiers[0] of each plane would take"
+            f" {has / design.planes:.3g} ports of a NIC, which has {has}, needs a divisor of"
+            f" nic_ports = {has}",
+        ),
+        (
+            design.gpus_per_domain % design.gpus_per_cage,
             f"gpus_per_cage = {design.gpus_per_cage}: needs a divisor of gpus_per_domain ="
-            f" {design.gpus_per_domain}"
-        )
-    if unit is not None and leaf is not None and leaf > unit:
-        ends = design.gpus_per_domain * design.nic_ports // design.planes
-        ends //= 1 if design.fabric == "clos" else rails or design.gpus_per_domain
-        yield (
-            f"leaf_domains = {leaf}: a switch of tier 1 would take {leaf * ends:,} ports for end"
-            f" points and its unit has {unit * ends:,}: leaves serve domains of one unit, needs at"
-            f" most unit_domains = {unit}"
-        )
-    if design.pod is not None and len(design.tiers) == 1:
-        yield f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more"
-    if design.pod == "rail" and design.fabric == "clos":
-        yield "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric"
-    if design.published is not None and design.published.optics is not None:
-        optic_names = {
-            optic.name
-            for tier in design.tiers
-            for optic in (tier.optic, tier.optic_below)
-            if optic is not None
-        }
-        for name in design.published.optics:
-            if name not in optic_names:
-                yield (
-                    f"published.optics: {name!r}: no tier names it, needs products that tiers have"
-                    " as optic"
-                )
+            f" {design.gpus_per_domain}",
+        ),
+        (
+            unit is not None and leaf is not None and leaf > unit,
+            f"leaf_domains = {leaf}: a switch of tier 1 would take {(leaf or 0) * ends:,} ports for"
+            f" end points and its unit has {(unit or 0) * ends:,}: leaves serve domains of one"
+            f" unit, needs at most unit_domains = {unit}",
+        ),
+        (
+            design.pod is not None and len(design.tiers) == 1,
+            f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more",
+        ),
+        (
+            design.pod == "rail" and design.fabric == "clos",
+            "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric",
+        ),
+        *(
+            (
+                name not in named_optics,
+                f"published.optics: {name!r}: no tier names it, needs products that tiers have as"
+                " optic",
+            )
+            for name in optics
+        ),
+    )
     for number, tier in enumerate(design.tiers):
         yield from _tier_contradictions(f"tiers[{number}]", tier)
 

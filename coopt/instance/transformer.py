@@ -16,6 +16,7 @@ from coopt.instance.base import (
     Positive,
     Table,
     Whole,
+    broken,
     one_or_many,
 )
 
@@ -167,90 +168,102 @@ class Transformer(Entry):
         return self
 
     def _complaints(self) -> Iterator[str]:
-        if self.heads % self.kv_heads:
-            yield (
-                f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}, needs a divisor"
-            )
-        if (self.experts > 0) != (self.top_k > 0) or self.top_k > self.experts:
-            yield (
+        is_mixed = self.experts > 0
+        yield from broken(
+            (
+                self.heads % self.kv_heads,
+                f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}, needs a divisor",
+            ),
+            (
+                is_mixed != (self.top_k > 0) or self.top_k > self.experts,
                 f"experts = {self.experts}, top_k = {self.top_k}: needs 1 <= top_k <= experts, or 0"
-                " for both"
-            )
-        if not self.experts and (
-            self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0
-        ):
-            yield (
+                " for both",
+            ),
+            (
+                not is_mixed
+                and (
+                    self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0
+                ),
                 "shared_ffn, dense_layers, dense_ffn and capacity describe a mixture of experts,"
-                " needs experts > 0"
-            )
+                " needs experts > 0",
+            ),
+        )
         if self.expert_groups or self.top_groups:
             yield from self._group_complaints()
-        if (self.dense_layers > 0) != (self.dense_ffn > 0) or self.dense_layers >= self.with_ffn + (
-            not self.experts
-        ):
-            yield (
-                f"dense_layers = {self.dense_layers}, dense_ffn = {self.dense_ffn}: "
-                "needs both or neither, and fewer dense layers than layers with a feed-forward part"
-            )
-        if self.kv_rank == 0 and (self.q_rank or self.rope_dim):
-            yield "q_rank and rope_dim describe latent attention, needs kv_rank > 0"
-        if self.kv_rank and self.rope_dim >= self.head_dim:
-            yield f"rope_dim = {self.rope_dim}: needs less than head_dim = {self.head_dim}"
-        if self.window_layers > self.with_attention or (self.window > 0) != (
-            self.window_layers > 0
-        ):
-            yield (
-                f"window = {self.window}, window_layers = {self.window_layers}: "
-                "needs both or neither, and no more windowed layers than layers with attention"
-            )
-        if self.expert_latent and not self.experts:
-            yield (
+        yield from broken(
+            (
+                (self.dense_layers > 0) != (self.dense_ffn > 0)
+                or self.dense_layers >= self.with_ffn + (not is_mixed),
+                f"dense_layers = {self.dense_layers}, dense_ffn = {self.dense_ffn}: needs both or"
+                " neither, and fewer dense layers than layers with a feed-forward part",
+            ),
+            (
+                self.kv_rank == 0 and (self.q_rank or self.rope_dim),
+                "q_rank and rope_dim describe latent attention, needs kv_rank > 0",
+            ),
+            (
+                self.kv_rank and self.rope_dim >= self.head_dim,
+                f"rope_dim = {self.rope_dim}: needs less than head_dim = {self.head_dim}",
+            ),
+            (
+                self.window_layers > self.with_attention
+                or (self.window > 0) != (self.window_layers > 0),
+                f"window = {self.window}, window_layers = {self.window_layers}: needs both or"
+                " neither, and no more windowed layers than layers with attention",
+            ),
+            (
+                self.expert_latent and not is_mixed,
                 f"expert_latent = {self.expert_latent}: describes a mixture of experts, needs"
-                " experts > 0"
-            )
+                " experts > 0",
+            ),
+        )
         yield from self._hybrid_complaints()
 
     def _hybrid_complaints(self) -> Iterator[str]:
         """Yield complaints about layers with different parts."""
-        sizes = {name: getattr(self, name) for name in MAMBA_SIZES}
-        if not self.mamba_layers:
-            names = [name for name, size in sizes.items() if size]
-            names += [
-                name
-                for name in ("attention_layers", "ffn_layers")
-                if getattr(self, name) is not None
-            ]
-            if names:
-                yield f"{', '.join(names)}: describe a hybrid, needs mamba_layers > 0"
-            return
-        missing_names = [name for name, size in sizes.items() if not size]
-        if missing_names:
-            yield f"mamba_layers = {self.mamba_layers}: needs {', '.join(missing_names)} as well"
-        elif self.mamba_heads % self.mamba_groups:
-            yield (
+        mixer, counts = MAMBA_SIZES, ("attention_layers", "ffn_layers")
+        missing_names = [name for name in mixer if not getattr(self, name)]
+        names = [name for name in mixer if name not in missing_names]
+        names += [name for name in counts if getattr(self, name) is not None]
+        is_hybrid, mixers = self.mamba_layers > 0, self.mamba_layers + self.with_attention
+        return broken(
+            (
+                names and not is_hybrid,
+                f"{', '.join(names)}: describe a hybrid, needs mamba_layers > 0",
+            ),
+            (
+                is_hybrid and missing_names,
+                f"mamba_layers = {self.mamba_layers}: needs {', '.join(missing_names)} as well",
+            ),
+            (
+                is_hybrid and not missing_names and self.mamba_heads % self.mamba_groups,
                 f"mamba_groups = {self.mamba_groups}: needs a divisor of mamba_heads ="
-                f" {self.mamba_heads}"
-            )
-        mixers = self.mamba_layers + self.with_attention
-        if max(mixers, self.with_ffn) > self.layers or mixers + self.with_ffn < self.layers:
-            yield (
+                f" {self.mamba_heads}",
+            ),
+            (
+                is_hybrid
+                and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
                 f"layers = {self.layers}: needs at least mamba_layers + attention_layers = {mixers}"
-                f" and at least ffn_layers = {self.with_ffn}, and no more than all three together"
-            )
+                f" and at least ffn_layers = {self.with_ffn}, and no more than all three together",
+            ),
+        )
 
     def _group_complaints(self) -> Iterator[str]:
         """Yield complaints about groups of experts."""
         groups, top_groups = self.expert_groups, self.top_groups
-        if not 1 <= top_groups <= groups or self.experts % groups:
-            yield (
+        are_groups = 1 <= top_groups <= groups and self.experts % groups == 0
+        most = self.experts // max(groups, 1) * top_groups
+        return broken(
+            (
+                not are_groups,
                 f"expert_groups = {groups}, top_groups = {top_groups}: needs groups that divide"
-                f" experts = {self.experts}, and 1 <= top_groups <= expert_groups"
-            )
-        elif self.top_k > self.experts // groups * top_groups:
-            yield (
-                f"top_k = {self.top_k}: needs at most the {self.experts // groups * top_groups}"
-                " experts of top_groups"
-            )
+                f" experts = {self.experts}, and 1 <= top_groups <= expert_groups",
+            ),
+            (
+                are_groups and self.top_k > most,
+                f"top_k = {self.top_k}: needs at most the {most} experts of top_groups",
+            ),
+        )
 
     @property
     def parameters(self) -> int:

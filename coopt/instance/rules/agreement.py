@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from coopt.instance.base import alternatives, both, numbers
+from coopt.instance.base import Entry, alternatives, both, broken, numbers
 from coopt.instance.hardware import Nic, mate
 from coopt.instance.network import Network
 from coopt.instance.question import Question
@@ -18,7 +20,7 @@ from coopt.instance.rules.couplings import (
     site_disagreements,
     unsearched_runners_up,
 )
-from coopt.instance.workload import ONE_BOUND
+from coopt.instance.workload import ONE_BOUND, Workload
 
 MAX_NAMED = 4  # maximum number of products named in a complaint
 
@@ -29,23 +31,32 @@ def fabric_disagreements(instance: Question) -> Iterator[str]:
     yield from _planes(instance)
     yield from _fill(instance)
     yield from _discipline(instance)
-    yield from _switch_racks(instance)
+    yield from _switches(instance)
 
 
-def _switch_racks(instance: Question) -> Iterator[str]:
-    """Yield switches that fit into no rack of the hall."""
+def _switches(instance: Question) -> Iterator[str]:
+    """Yield switches that fit into no rack of the hall, or that only designs have."""
     hall = instance.network.hall
+    most_kw = math.inf if hall.switch_rack_kw is None else hall.switch_rack_kw
     for switch in instance.network.switches:
-        if switch.rack_units is not None and switch.rack_units > hall.switch_rack_units:
-            yield (
+        units = switch.rack_units or 0.0
+        yield from broken(
+            (
+                units > hall.switch_rack_units,
                 f"network.hall.switch_rack_units = {hall.switch_rack_units:g}: switch"
-                f" {switch.name!r} takes {switch.rack_units:g}, needs at least so many"
-            )
-        if hall.switch_rack_kw is not None and switch.w > 1e3 * hall.switch_rack_kw:
-            yield (
-                f"network.hall.switch_rack_kw = {hall.switch_rack_kw:g}: switch {switch.name!r}"
-                f" draws {switch.w / 1e3:g} kW, needs at least so many"
-            )
+                f" {switch.name!r} takes {units:g}, needs at least so many",
+            ),
+            (
+                switch.w > 1e3 * most_kw,
+                f"network.hall.switch_rack_kw = {most_kw:g}: switch {switch.name!r} draws"
+                f" {switch.w / 1e3:g} kW, needs at least so many",
+            ),
+            (
+                switch.optics_inside,
+                f"network.switches: {switch.name!r} has its optics inside, which only designs count"
+                " (docs/designs.md), needs a switch that takes modules",
+            ),
+        )
 
 
 def _ports(instance: Question) -> Iterator[str]:
@@ -134,44 +145,52 @@ def _planes(instance: Question) -> Iterator[str]:
         "nic_planes": ("several planes", network.nic_planes, direct),
         "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, direct + domains),
     }
-    for key, (words, counts, contents) in lists.items():
-        if contents and counts != (1,):
-            yield (
-                f"network.{key} = {numbers(counts)}: {words} do not go with {both(contents)},"
-                " needs 1"
-            )
     sizes = sorted({domain.size for domain in network.hb_domains})
-    for gpus in network.gpus_per_nic:
-        if gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)):
-            yield (
-                f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu, and a divisor of"
-                f" the GPUs of an HB domain ({numbers(sizes)})"
+    yield from broken(
+        *(
+            (
+                contents and counts != (1,),
+                f"network.{key} = {numbers(counts)}: {words} do not go with {both(contents)},"
+                " needs 1",
             )
+            for key, (words, counts, contents) in lists.items()
+        ),
+        *(
+            (
+                gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)),
+                f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu, and a divisor of"
+                f" the GPUs of an HB domain ({numbers(sizes)})",
+            )
+            for gpus in network.gpus_per_nic
+        ),
+    )
 
 
 def _fill(instance: Question) -> Iterator[str]:
     """Yield complaints about unevenly filled domains and bundles in pods."""
     network = instance.network
-    contents = instance.asks("ring", "losses", "failures", "direct")
+    unbundled = instance.asks("ring", "losses", "failures", "direct")
     if network.routing in ("pinned", "ecmp"):
-        contents.append(f"network.routing = {network.routing!r}")
-    if network.pod_bundles != (1,) and contents:
-        yield (
+        unbundled.append(f"network.routing = {network.routing!r}")
+    alike = instance.asks("core", "phases", "ring", "direct")
+    yield from broken(
+        (
+            network.pod_bundles != (1,) and unbundled,
             f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods do not"
-            f" go with {both(contents)}, needs 1"
-        )
-    contents = instance.asks("core", "phases", "ring", "direct")
-    if network.tier_switches == "any" and contents:
-        yield (
-            f"network.tier_switches = 'any': products by tier do not go with {both(contents)},"
-            " needs 'same'"
-        )
-    if network.domain_fill == "any" and instance.even_for:
-        yield (
+            f" go with {both(unbundled)}, needs 1",
+        ),
+        (
+            network.tier_switches == "any" and alike,
+            f"network.tier_switches = 'any': products by tier do not go with {both(alike)},"
+            " needs 'same'",
+        ),
+        (
+            network.domain_fill == "any" and instance.even_for,
             "network.domain_fill = 'any': domains that are not filled alike do not go with"
             f" {both(instance.even_for)}, needs 'even' or the default, 'fewest', which is 'even'"
-            " there"
-        )
+            " there",
+        ),
+    )
 
 
 def _discipline(instance: Question) -> Iterator[str]:
@@ -179,30 +198,30 @@ def _discipline(instance: Question) -> Iterator[str]:
     stages outermost.
     """
     network = instance.network
-    key = (
-        "charge = 'ratio'"
-        if network.charge == "ratio"
-        else "fabrics"
-        if "direct" in network.fabrics
-        else ""
-    )
-    for w, workload in enumerate(instance.workload if key else ()):
-        if "pp" not in workload.mapping.outermost:
-            yield (
+    by_ratio = network.charge == "ratio"
+    key = "charge = 'ratio'" if by_ratio else "fabrics"
+    yield from broken(
+        *(
+            (
+                (by_ratio or "direct" in network.fabrics)
+                and "pp" not in workload.mapping.outermost,
                 f"workload[{w}].mapping.outermost = ['dp']: network.{key} knows stages outermost"
-                " alone, needs 'pp' in the list, or charge = 'loads' and fabrics of switches"
+                " alone, needs 'pp' in the list, or charge = 'loads' and fabrics of switches",
             )
-    if network.charge == "ratio" and network.routing in ("pinned", "ecmp"):
-        yield (
+            for w, workload in enumerate(instance.workload)
+        ),
+        (
+            by_ratio and network.routing in ("pinned", "ecmp"),
             f"network.routing = {network.routing!r}: needs network.charge = 'loads'; the ratio goes"
-            " with a number"
-        )
-    if network.routing == "pinned" and network.bundles == "any":
-        yield (
+            " with a number",
+        ),
+        (
+            network.routing == "pinned" and network.bundles == "any",
             "network.bundles = 'any': flows that are pinned to paths (network.routing = 'pinned')"
             " are as even as they are charged only over bundles that are equal, needs 'even', or"
-            " another routing"
-        )
+            " another routing",
+        ),
+    )
 
 
 TCP_GBIT_S = 25.0  # rate up to which the efficiency of TCP is known
@@ -215,12 +234,8 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _missing_bounds(instance)
     yield from _repeated_names(instance)
     yield from fabric_disagreements(instance)
-    yield from _racks(instance)
-    yield from _optics_inside(instance)
-    yield from _hosts(instance)
-    yield from _precisions(instance)
-    yield from _offloads(instance)
-    yield from _transports(instance)
+    yield from _domains(instance)
+    yield from _workloads(instance)
     yield from exclusions(instance)
     yield from unsearched_runners_up(instance)
     yield from site_disagreements(instance)
@@ -245,13 +260,17 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
     """Yield workloads without a bound where the cheapest plan is required, which would hardly
     train.
     """
-    if instance.objective.minimize == instance.objective.billed:
-        for w, workload in enumerate(instance.workload):
-            if not workload.bounded:
-                yield (
-                    f"workload[{w}]: no bound given, needs {ONE_BOUND}, or objective.minimize ="
-                    " 'time' for the fastest plan within [limits]"
-                )
+    needs_bounds = instance.objective.minimize == instance.objective.billed
+    return broken(
+        *(
+            (
+                needs_bounds and not workload.bounded,
+                f"workload[{w}]: no bound given, needs {ONE_BOUND}, or objective.minimize ="
+                " 'time' for the fastest plan within [limits]",
+            )
+            for w, workload in enumerate(instance.workload)
+        )
+    )
 
 
 def _timed_objective(instance: Question) -> Iterator[str]:
@@ -259,17 +278,26 @@ def _timed_objective(instance: Question) -> Iterator[str]:
     workload.
     """
     objective, kind = instance.objective, instance.objective.minimize
-    if kind == objective.billed:
-        return
-    place = f"objective.minimize = {kind!r}"
-    if instance.beyond_one_network or len(instance.workload) > 1:
-        yield f"{place}: needs one workload on one network"
-    if kind == "usd_per_token" and objective.years == 0:
-        yield f"{place}: objective.years = 0: no token is trained in no time, needs years above 0"
-    if kind == "carbon" and objective.kg_co2_per_kwh is None:
-        yield f"{place}: needs objective.kg_co2_per_kwh (carbon of the electricity that is drawn)"
-    if kind == "carbon" and instance.workload[0].train_tokens is None:
-        yield f"{place}: needs train_tokens (from which the electricity of the training follows)"
+    place, carbon = f"objective.minimize = {kind!r}", kind == "carbon"
+    return broken(
+        (
+            kind != objective.billed
+            and (instance.beyond_one_network or len(instance.workload) > 1),
+            f"{place}: needs one workload on one network",
+        ),
+        (
+            kind == "usd_per_token" and objective.years == 0,
+            f"{place}: objective.years = 0: no token is trained in no time, needs years above 0",
+        ),
+        (
+            carbon and objective.kg_co2_per_kwh is None,
+            f"{place}: needs objective.kg_co2_per_kwh (carbon of the electricity that is drawn)",
+        ),
+        (
+            carbon and instance.workload[0].train_tokens is None,
+            f"{place}: needs train_tokens (from which the electricity of the training follows)",
+        ),
+    )
 
 
 def _failures(instance: Question) -> Iterator[str]:
@@ -285,8 +313,8 @@ def _failures(instance: Question) -> Iterator[str]:
 
 
 def _repeated_names(instance: Question) -> Iterator[str]:
-    network = instance.network
-    lists = {
+    network, idle = instance.network, instance.cluster.gpu.idle_name
+    lists: dict[str, Sequence[Entry | Workload]] = {
         "workload": instance.workload,
         "network.hb_domains": network.hb_domains,
         "network.nics": network.nics,
@@ -294,86 +322,75 @@ def _repeated_names(instance: Question) -> Iterator[str]:
         "network.optics": network.optics,
         "network.panels": network.panels,
     }
-    for key, parts in lists.items():
-        names = [part.name for part in parts]  # type: ignore[attr-defined]
-        for name in dict.fromkeys(names):
-            if names.count(name) > 1:
-                yield f"{key}: name {name!r} appears twice, needs different names"
-    idle = instance.cluster.gpu.idle_name
-    if any(domain.name == idle for domain in network.hb_domains):
-        yield (
+    names_by_key = {key: Counter(part.name for part in parts) for key, parts in lists.items()}
+    return broken(
+        *(
+            (count > 1, f"{key}: name {name!r} appears twice, needs different names")
+            for key, names in names_by_key.items()
+            for name, count in names.items()
+        ),
+        (
+            idle in names_by_key["network.hb_domains"],
             f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another"
-            " name"
-        )
+            " name",
+        ),
+    )
 
 
-def _racks(instance: Question) -> Iterator[str]:
-    if instance.limits.racks is None:
-        return
-    for domain in instance.network.hb_domains:
-        if domain.racks is None:
-            yield (
+def _domains(instance: Question) -> Iterator[str]:
+    """Yield HB domains without the racks or hosts that the instance counts."""
+    hosts = "host" in instance.objective.include
+    return broken(
+        (
+            hosts and "hb" not in instance.objective.include,
+            "objective.include: hosts stand with HB domains, needs 'hb' beside 'host'",
+        ),
+        *(
+            (
+                instance.limits.racks is not None and domain.racks is None,
                 f"limits.racks: HB domain {domain.name!r} does not say how many racks it fills, "
-                "needs `racks` in its table"
+                "needs `racks` in its table",
             )
-
-
-def _optics_inside(instance: Question) -> Iterator[str]:
-    for switch in instance.network.switches:
-        if switch.optics_inside:
-            yield (
-                f"network.switches: {switch.name!r} has its optics inside, which only designs count"
-                " (docs/designs.md), needs a switch that takes modules"
+            for domain in instance.network.hb_domains
+        ),
+        *(
+            (
+                hosts and getattr(domain, key) is None,
+                f"objective.include: HB domain {domain.name!r} has no host to count, needs"
+                f" `{key}` in its table",
             )
+            for domain in instance.network.hb_domains
+            for key in ("host_usd_per_gpu", "host_w_per_gpu")
+        ),
+    )
 
 
-def _hosts(instance: Question) -> Iterator[str]:
-    include = instance.objective.include
-    if "host" not in include:
-        return
-    if "hb" not in include:
-        yield "objective.include: hosts stand with HB domains, needs 'hb' beside 'host'"
-    for domain in instance.network.hb_domains:
-        for key in ("host_usd_per_gpu", "host_w_per_gpu"):
-            if getattr(domain, key) is None:
-                yield (
-                    f"objective.include: HB domain {domain.name!r} has no host to count, needs"
-                    f" `{key}` in its table"
-                )
-
-
-def _precisions(instance: Question) -> Iterator[str]:
-    gpu = instance.cluster.gpu
-    for workload in instance.workload:
-        if not gpu.peak_flop_s(workload.precision):
-            yield (
-                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r}"
-                f" has no such peak, needs another precision or {workload.precision}_tflop_s in the"
-                " GPU's table"
-            )
-
-
-def _offloads(instance: Question) -> Iterator[str]:
-    gpu = instance.cluster.gpu
+def _workloads(instance: Question) -> Iterator[str]:
+    """Yield workloads whose precision, offloading or transport the hardware does not know."""
+    gpu, nics = instance.cluster.gpu, instance.network.nics
+    nic = next((nic for nic in nics if nic.gbit_s > TCP_GBIT_S), nics[0])
     for w, workload in enumerate(instance.workload):
         shares = workload.mapping.offload_percent
-        if any(shares) and gpu.host_gbyte_s is None:
-            yield (
+        yield from broken(
+            (
+                not gpu.peak_flop_s(workload.precision),
+                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r}"
+                f" has no such peak, needs another precision or {workload.precision}_tflop_s in the"
+                " GPU's table",
+            ),
+            (
+                any(shares) and gpu.host_gbyte_s is None,
                 f"workload[{w}].mapping.offload_percent = {list(shares)}: nothing is known of the"
                 f" way from GPU {gpu.name!r} to its host, needs [0], or host_gbyte_s in the GPU's"
-                " table"
-            )
-
-
-def _transports(instance: Question) -> Iterator[str]:
-    fast = [nic for nic in instance.network.nics if nic.gbit_s > TCP_GBIT_S]
-    for workload in instance.workload:
-        if workload.options.transport == "tcp" and fast:
-            yield (
+                " table",
+            ),
+            (
+                workload.options.transport == "tcp" and nic.gbit_s > TCP_GBIT_S,
                 f"workload {workload.name!r}: options.transport = 'tcp': what TCP reaches is known"
-                f" up to {TCP_GBIT_S:g} Gbit/s and {fast[0].name!r} has {fast[0].gbit_s:g}, needs"
-                " 'ipoib' or 'rdma', or slower adapters"
-            )
+                f" up to {TCP_GBIT_S:g} Gbit/s and {nic.name!r} has {nic.gbit_s:g}, needs"
+                " 'ipoib' or 'rdma', or slower adapters",
+            ),
+        )
 
 
 def switch_disagreements(instance: Question) -> Iterator[str]:
@@ -395,29 +412,32 @@ def switch_disagreements(instance: Question) -> Iterator[str]:
 def direct_disagreements(instance: Question) -> Iterator[str]:
     """Yield sentences about direct links that are inconsistent with other tables."""
     network = instance.network
-    if "direct" not in network.fabrics:
-        if network.panels:
-            yield (
-                "network.panels: patch direct links, and network.fabrics allows none, needs"
-                " 'direct' in it"
-            )
-        return
-    if not network.switched:
-        yield "network.fabrics: 'direct' is compared with switches, needs another fabric beside it"
-    if len(instance.workload) > 1:
-        yield (
+    direct, reach_m = "direct" in network.fabrics, network.link_reach_m[1]
+    way = instance.workload[0].options.collectives
+    rates = {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}
+    return broken(
+        (
+            network.panels and not direct,
+            "network.panels: patch direct links, and network.fabrics allows none, needs"
+            " 'direct' in it",
+        ),
+        (
+            direct and not network.switched,
+            "network.fabrics: 'direct' is compared with switches, needs another fabric beside it",
+        ),
+        (
+            direct and len(instance.workload) > 1,
             "network.fabrics: 'direct' links are for the traffic of one workload, and there are "
-            f"{len(instance.workload)}, needs one [[workload]] or other fabrics"
-        )
-    if (way := instance.workload[0].options.collectives) != "levels":
-        yield (
+            f"{len(instance.workload)}, needs one [[workload]] or other fabrics",
+        ),
+        (
+            direct and way != "levels",
             f'workload.options.collectives = "{way}": direct links have schedules of their own'
-            " between domains, needs \"levels\" or fabrics without 'direct'"
-        )
-    rates = {nic.gbit_s for nic in network.nics}
-    reach_m = network.link_reach_m[1]
-    if not rates & {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}:
-        yield (
+            " between domains, needs \"levels\" or fabrics without 'direct'",
+        ),
+        (
+            direct and not rates & {nic.gbit_s for nic in network.nics},
             f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the"
-            " second of network.link_reach_m, needs one that does"
-        )
+            " second of network.link_reach_m, needs one that does",
+        ),
+    )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise, product
 
-from coopt.instance.base import both, numbers
+from coopt.instance.base import both, broken, numbers
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import (
     MAX_SITES,
@@ -19,66 +19,73 @@ from coopt.instance.couplings import (
     MostProducts,
     PhaseWorkload,
     Prices,
+    Robust,
     Slower,
 )
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.numerics import EQUAL
-from coopt.instance.question import CostKind, Question
+from coopt.instance.question import Question
 from coopt.instance.variants import bounded, list_prices
-
-CERTAIN = {
-    "robust.prices": "planned at known prices",
-    "robust.efficiency": "planned at one efficiency of the GPU",
-    "robust.survive": "planned without losses",
-    "[robust]": "planned without doubts",
-}
-"""What excludes each key of `[robust]`."""
-UNINTERRUPTED = "planned without failures"
 
 
 def exclusions(instance: Question) -> Iterator[str]:
     """Yield one sentence for each requested coupling that excludes others."""
-    yield from _beside_direct_links(instance)
-    yield from _beside_a_ring(instance)
-    yield from _beside_failures(instance)
-
-
-def _beside_direct_links(instance: Question) -> Iterator[str]:
-    if "direct" not in instance.network.fabrics:
-        return
-    reasons = (
-        {"sharing.mode = 'partition'": "those of one network"}
-        if instance.sharing.mode == "partition"
-        else {}
+    at_once = _beside_one_network_built_at_once(instance)
+    own_place = _words(
+        (
+            instance.sharing.mode == "partition",
+            "sharing.mode = 'partition'",
+            "those of one network",
+        ),
+        (instance.site, "[[site]]", "laid at one place"),
     )
-    reasons |= {"[[site]]": "laid at one place"} if instance.site else {}
-    reasons |= _beside_one_network_built_at_once(instance)
-    if reasons:
-        yield (
-            f"network.fabrics: 'direct' does not go with {both(reasons)}: direct links are"
-            f" {both(reasons.values())}, needs fabrics without 'direct', or {_without(reasons)}"
-        )
-
-
-def _beside_a_ring(instance: Question) -> Iterator[str]:
-    reasons = _beside_one_network_built_at_once(instance)
-    if instance.asks("ring") and reasons:
-        yield (
+    apart = own_place | at_once
+    return broken(
+        (
+            "direct" in instance.network.fabrics and apart,
+            f"network.fabrics: 'direct' does not go with {both(apart)}: direct links are"
+            f" {both(apart.values())}, needs fabrics without 'direct', or {_without(apart)}",
+        ),
+        (
+            instance.asks("ring") and at_once,
             "site: one model that trains at several sites (sharing.mode = 'time') does not go with"
-            f" {both(reasons)}: it is {both(reasons.values())}, needs sharing.mode = 'partition',"
-            f" where each workload has an island at one site, or {_without(reasons)}"
-        )
+            f" {both(at_once)}: it is {both(at_once.values())}, needs sharing.mode = 'partition',"
+            f" where each workload has an island at one site, or {_without(at_once)}",
+        ),
+        (
+            instance.availability is not None and instance.losses,
+            "availability: does not go with robust.survive: runs stop at a failure and restart,"
+            " while after a loss they go on with what is left, needs no [availability], or no"
+            " robust.survive",
+        ),
+    )
 
 
 def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
     """Return the requested kinds of growth, uncertainty and failures, each with the words that
     exclude it.
     """
-    reasons = {"[[phase]]": "built at once"} if instance.phase else {}
-    reasons |= {key: CERTAIN[key] for key in _doubts(instance)}
-    return reasons | (
-        {"[availability]": UNINTERRUPTED} if instance.availability is not None else {}
+    robust = instance.robust or Robust()
+    doubts = _words(
+        (robust.prices != Prices(), "robust.prices", "planned at known prices"),
+        (
+            robust.efficiency != (1.0, 1.0),
+            "robust.efficiency",
+            "planned at one efficiency of the GPU",
+        ),
+        (robust.survive, "robust.survive", "planned without losses"),
     )
+    return _words(
+        (instance.phase, "[[phase]]", "built at once"),
+        *((True, *doubt) for doubt in doubts.items()),
+        (instance.robust is not None and not doubts, "[robust]", "planned without doubts"),
+        (instance.availability is not None, "[availability]", "planned without failures"),
+    )
+
+
+def _words(*requested: tuple[object, str, str]) -> dict[str, str]:
+    """Return what is requested, of (whether it is, its name, the words that exclude it)."""
+    return {name: words for is_requested, name, words in requested if is_requested}
 
 
 def _without(names: Iterable[str]) -> str:
@@ -91,69 +98,57 @@ def _without(names: Iterable[str]) -> str:
     )
 
 
-def _doubts(instance: Question) -> list[str]:
-    """Return the keys of `[robust]` that specify an uncertainty; the table itself if none does."""
-    robust = instance.robust
-    if robust is None:
-        return []
-    contents = {
-        "robust.prices": robust.prices != Prices(),
-        "robust.efficiency": robust.efficiency != (1.0, 1.0),
-        "robust.survive": robust.survive,
-    }
-    return [key for key, content in contents.items() if content] or ["[robust]"]
-
-
-def _beside_failures(instance: Question) -> Iterator[str]:
-    if instance.availability is not None and instance.losses:
-        yield (
-            "availability: does not go with robust.survive: runs stop at a failure and restart,"
-            " while after a loss they go on with what is left, needs no [availability], or no"
-            " robust.survive"
-        )
-
-
 def unsearched_runners_up(instance: Question) -> Iterator[str]:
     """Refuse runners-up except for one switched network, an objective that is a sum of the bill,
     and known prices.
     """
     objective, kind = instance.objective, instance.objective.minimize
-    contents = {
-        "sharing.mode = 'partition'": instance.sharing.mode == "partition",
-        "[[site]]": instance.site,
-        "[[phase]]": instance.phase,
-        "[robust]": instance.robust is not None,
-        "'direct' in network.fabrics": "direct" in instance.network.fabrics,
-        f"objective.minimize = {kind!r}": kind != objective.billed,
-    }
-    names = [name for name, content in contents.items() if content]
-    if instance.solver.top > 1 and names:
-        yield (
-            f"solver.top = {instance.solver.top}: runners-up are not searched beside {both(names)},"
-            " needs 1"
+    names = [
+        *broken(
+            (instance.sharing.mode == "partition", "sharing.mode = 'partition'"),
+            (instance.site, "[[site]]"),
+            (instance.phase, "[[phase]]"),
+            (instance.robust is not None, "[robust]"),
+            ("direct" in instance.network.fabrics, "'direct' in network.fabrics"),
+            (kind != objective.billed, f"objective.minimize = {kind!r}"),
         )
+    ]
+    return broken(
+        (
+            instance.solver.top > 1 and names,
+            f"solver.top = {instance.solver.top}: runners-up are not searched beside {both(names)},"
+            " needs 1",
+        )
+    )
 
 
 def partition_disagreements(instance: Question) -> Iterator[str]:
     """Yield sentences about `[sharing]` that is inconsistent with other tables."""
     sharing = instance.sharing
-    sized_names = [workload.name for workload in instance.workload if workload.gpus is not None]
     if sharing.mode == "time":
         tables = {
             "most_products": sharing.most_products != MostProducts(),
             "discount": sharing.discount,
+            "core": sharing.core,
         }
-        for key, content in {**tables, "core": sharing.core}.items():
-            if content:
-                yield (
+        yield from broken(
+            *(
+                (
+                    content,
                     f"sharing.{key}: only islands are bought together, needs sharing.mode ="
-                    " 'partition'"
+                    " 'partition'",
                 )
-        for name in sized_names:
-            yield (
-                f"workload {name!r}: gpus: every workload has all GPUs in turn, needs sharing.mode"
-                " = 'partition'"
-            )
+                for key, content in tables.items()
+            ),
+            *(
+                (
+                    workload.gpus is not None,
+                    f"workload {workload.name!r}: gpus: every workload has all GPUs in turn, needs"
+                    " sharing.mode = 'partition'",
+                )
+                for workload in instance.workload
+            ),
+        )
         return
     yield from one_number(instance, "islands take as many GPUs as they need of those there are")
     yield from _discounts(instance)
@@ -162,33 +157,41 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
 
 def one_number(instance: Question, reason: str) -> Iterator[str]:
     """Refuse several numbers of GPUs where exactly one is required."""
-    if instance.cluster.has_several_counts:
-        yield f"cluster.gpus = {numbers(instance.cluster.gpus)}: {reason}, needs one number"
+    counts = numbers(instance.cluster.gpus)
+    need = f"cluster.gpus = {counts}: {reason}, needs one number"
+    return broken((instance.cluster.has_several_counts, need))
 
 
 def _discounts(instance: Question) -> Iterator[str]:
     include, usd_by_item = instance.objective.include, list_prices(instance)
-    seen: set[tuple[CostKind, str]] = set()
-    for discount in instance.sharing.discount:
-        kind, item = discount.kind, discount.item
-        place = f"sharing.discount: {kind} {item!r}"
-        if item not in usd_by_item[kind]:
+    products = [(discount.kind, discount.item) for discount in instance.sharing.discount]
+    for number, (discount, (kind, item)) in enumerate(
+        zip(instance.sharing.discount, products, strict=True)
+    ):
+        place, usd = f"sharing.discount: {kind} {item!r}", usd_by_item[kind].get(item)
+        if usd is None:
             yield (
                 f"{place}: the instance does not list it, needs one of"
                 f" {', '.join(usd_by_item[kind])}"
             )
             continue
-        if kind not in include:
-            yield f"{place}: objective.include does not count {kind}, needs it there or no discount"
-        if (kind, item) in seen:
-            yield f"{place}: has two discounts, needs one with all its thresholds"
-        seen.add((kind, item))
-        prices = [usd_by_item[kind][item], *discount.prices(usd_by_item[kind][item])]
-        if any(next_usd > usd for usd, next_usd in pairwise(prices)):
-            price_list = ", ".join(f"{price:,.10g}" for price in prices)
-            yield (
-                f"{place}: prices {price_list} USD, needs prices that do not rise with the quantity"
-            )
+        prices = [usd, *discount.prices(usd)]
+        price_list = ", ".join(f"{price:,.10g}" for price in prices)
+        yield from broken(
+            (
+                kind not in include,
+                f"{place}: objective.include does not count {kind}, needs it there or no discount",
+            ),
+            (
+                (kind, item) in products[:number],
+                f"{place}: has two discounts, needs one with all its thresholds",
+            ),
+            (
+                any(next_usd > usd for usd, next_usd in pairwise(prices)),
+                f"{place}: prices {price_list} USD, needs prices that do not rise with the"
+                " quantity",
+            ),
+        )
 
 
 def core_disagreements(instance: Question) -> Iterator[str]:
@@ -277,28 +280,36 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
     phases = instance.phase
     if not phases:
         return
-    if len(phases) == 1:
-        yield "phase: there is one phase, needs two or more (or no [[phase]] at all)"
+    yield from broken(
+        (
+            len(phases) == 1,
+            "phase: there is one phase, needs two or more (or no [[phase]] at all)",
+        )
+    )
     for number, (start, phase) in enumerate(pairwise(phases), start=1):
-        if phase.year <= start.year:
-            yield (
+        yield from broken(
+            (
+                phase.year <= start.year,
                 f"phase[{number}].year = {phase.year:g}: needs a year after {start.year:g}, that of"
-                " the phase before"
-            )
-        if phase.gpus < start.gpus:
-            yield (
+                " the phase before",
+            ),
+            (
+                phase.gpus < start.gpus,
                 f"phase[{number}].gpus = {phase.gpus}: needs at least {start.gpus}, those of the"
-                " phase before (nothing is thrown away)"
-            )
+                " phase before (nothing is thrown away)",
+            ),
+        )
     yield from _named_workloads(instance)
-    yield from _idle_workloads(instance)
     yield from _not_phased(instance)
 
 
 def _named_workloads(instance: Question) -> Iterator[str]:
+    """Yield workloads of phases that are unknown, twice there or have no bound, and those with an
+    island of their own that train in no phase.
+    """
     all_names = [workload.name for workload in instance.workload]
-    for number, phase in enumerate(instance.phase):
-        names = Counter(row.name for row in phase.workloads)
+    names_by_phase = [Counter(row.name for row in phase.workloads) for phase in instance.phase]
+    for number, (phase, names) in enumerate(zip(instance.phase, names_by_phase, strict=True)):
         for place, row in enumerate(phase.workloads):
             spot = f"phase[{number}].workloads[{place}]"
             if row.name not in all_names:
@@ -310,18 +321,16 @@ def _named_workloads(instance: Question) -> Iterator[str]:
                 yield f"{spot}: name {row.name!r} appears twice, needs each workload once"
             else:
                 yield from _bound_fault(instance, row, spot)
-
-
-def _idle_workloads(instance: Question) -> Iterator[str]:
-    """Yield workloads with an island of their own that train in no phase."""
-    if instance.sharing.mode == "partition" and all(phase.workloads for phase in instance.phase):
-        names = {row.name for phase in instance.phase for row in phase.workloads}
-        for workload in instance.workload:
-            if workload.name not in names:
-                yield (
-                    f"workload {workload.name!r}: trains in no phase, needs to be in some phase's"
-                    " workloads"
-                )
+    islands = instance.sharing.mode == "partition" and all(names_by_phase)
+    yield from broken(
+        *(
+            (
+                islands and not any(name in names for names in names_by_phase),
+                f"workload {name!r}: trains in no phase, needs to be in some phase's workloads",
+            )
+            for name in all_names
+        )
+    )
 
 
 def _bound_fault(instance: Question, row: PhaseWorkload, place: str) -> Iterator[str]:
@@ -343,87 +352,108 @@ def only_ratio(instance: Question) -> str:
 
 def _not_phased(instance: Question) -> Iterator[str]:
     """Yield sentences about features that phases do not support."""
-    last_gpus = instance.phase[-1].gpus
-    if instance.cluster.gpus != (last_gpus,):
-        gpu_counts = ", ".join(map(str, instance.cluster.gpus))
-        yield f"cluster.gpus = {gpu_counts}: needs {last_gpus}, the GPUs of the last phase"
-    if instance.network.ratios is not None:
-        yield (
+    last_gpus, gpus = instance.phase[-1].gpus, instance.cluster.gpus
+    return broken(
+        (
+            gpus != (last_gpus,),
+            f"cluster.gpus = {', '.join(map(str, gpus))}: needs {last_gpus}, the GPUs of the last"
+            " phase",
+        ),
+        (
+            instance.network.ratios is not None,
             "network.oversubscription: a list of ratios does not go with [[phase]], needs one"
-            " largest ratio"
-        )
-    if instance.limits.capex_usd is not None:
-        yield (
+            " largest ratio",
+        ),
+        (
+            instance.limits.capex_usd is not None,
             "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in"
-            " each phase"
-        )
-    if instance.objective.minimize == "power":
-        yield "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'"
+            " each phase",
+        ),
+        (
+            instance.objective.minimize == "power",
+            "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'",
+        ),
+    )
 
 
 def site_disagreements(instance: Question) -> Iterator[str]:
     """Yield sentences about sites that are inconsistent with each other or with other tables."""
-    if not instance.site:
-        if instance.wan or instance.cluster.shares is not None:
-            key = "wan" if instance.wan else "cluster.shares"
-            yield f"{key}: joins or divides among sites, and there are none, needs [[site]] tables"
-        return
-    if instance.sharing.mode == "partition":
-        if instance.wan or instance.cluster.shares is not None:
-            key = "wan" if instance.wan else "cluster.shares"
-            yield (
-                f"{key}: every island stands at one site, needs to be left out with sharing.mode ="
-                " 'partition'"
-            )
-    else:
-        yield from _shares(instance)
-    yield from _links(instance)
-    if len(instance.site) > MAX_SITES:
-        yield f"site: {len(instance.site)} sites, needs at most {MAX_SITES}"
-    if "gpu" not in instance.objective.include:
-        yield (
-            "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it"
-        )
+    divides, key = instance.cluster.shares is not None, "wan" if instance.wan else "cluster.shares"
+    is_several, islands = bool(instance.site), instance.sharing.mode == "partition"
+    yield from broken(
+        (
+            not is_several and (instance.wan or divides),
+            f"{key}: joins or divides among sites, and there are none, needs [[site]] tables",
+        ),
+        (
+            is_several and islands and (instance.wan or divides),
+            f"{key}: every island stands at one site, needs to be left out with sharing.mode ="
+            " 'partition'",
+        ),
+        (
+            len(instance.site) > MAX_SITES,
+            f"site: {len(instance.site)} sites, needs at most {MAX_SITES}",
+        ),
+        (
+            is_several and "gpu" not in instance.objective.include,
+            "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it",
+        ),
+    )
+    if is_several:
+        yield from () if islands else _shares(instance)
+        yield from _links(instance)
 
 
 def _shares(instance: Question) -> Iterator[str]:
     shares = instance.cluster.shares
-    if shares is None:
-        if any(exclusions(instance)):
-            return  # reported above: something that excludes shares has to be removed first
-        yield (
-            "cluster.shares: is missing, needs the number of equal shares of GPUs and batch that"
-            " sites take"
-        )
-        return
-    yield from one_number(instance, "sites share one number of GPUs")
     parts = [("cluster.gpus", gpus) for gpus in instance.cluster.gpus]
     parts += [(f"workload {w.name!r}: global_batch", w.global_batch) for w in instance.workload]
-    for key, value in parts:
-        if value % shares:
-            yield f"cluster.shares = {shares}: does not divide {key} = {value}, needs a divisor"
+    if shares is None:
+        # something that excludes shares is reported elsewhere and has to be removed first
+        excluded = any(exclusions(instance))
+        need = "needs the number of equal shares of GPUs and batch that sites take"
+        yield from broken((not excluded, f"cluster.shares: is missing, {need}"))
+        return
+    yield from one_number(instance, "sites share one number of GPUs")
+    yield from broken(
+        *(
+            (
+                value % shares,
+                f"cluster.shares = {shares}: does not divide {key} = {value}, needs a divisor",
+            )
+            for key, value in parts
+        )
+    )
 
 
 def _links(instance: Question) -> Iterator[str]:
     names = [site.name for site in instance.site]
-    seen: set[frozenset[str]] = set()
+    ends = [frozenset(wan.between) for wan in instance.wan]
     for w, wan in enumerate(instance.wan):
-        ends = frozenset(wan.between)
-        for name in wan.between:
-            if name not in names:
-                yield (
-                    f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}"
+        yield from broken(
+            *(
+                (
+                    name not in names,
+                    f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}",
                 )
-        if len(ends) < 2:
-            yield (
-                f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different sites"
-            )
-        if ends in seen:
-            yield f"wan[{w}].between: {wan.name} is there already, needs one table for two sites"
-        seen.add(ends)
-    for former, latter in pairwise(sorted(names)):
-        if former == latter:
-            yield f"site: name {former!r} appears twice, needs different names"
+                for name in wan.between
+            ),
+            (
+                len(ends[w]) < 2,
+                f"wan[{w}].between: joins {wan.between[0]!r} with itself, needs two different"
+                " sites",
+            ),
+            (
+                ends[w] in ends[:w],
+                f"wan[{w}].between: {wan.name} is there already, needs one table for two sites",
+            ),
+        )
+    yield from broken(
+        *(
+            (count > 1, f"site: name {name!r} appears twice, needs different names")
+            for name, count in Counter(names).items()
+        )
+    )
 
 
 def robust_disagreements(instance: Question) -> Iterator[str]:
@@ -432,34 +462,39 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
     if robust is None:
         return
     gpu, (low, high) = instance.cluster.gpu, robust.efficiency
-    if low > high:
-        yield f"robust.efficiency = [{low:g}, {high:g}]: needs the smaller factor first"
-    share = gpu.efficiency.largest_share
-    if high * share > 1:
-        largest_factor = math.floor(1000 / share) / 1000
-        need = f"needs at most {largest_factor:g}"
-        yield f"robust.efficiency = [{low:g}, {high:g}]: more than the peaks of {gpu.name}, {need}"
-    for part in dict.fromkeys(robust.survive):
-        if robust.survive.count(part) > 1:
-            yield f"robust.survive: {part!r} appears twice, needs each part once"
-    yield from idle_factors(instance, robust.survive).values()
-    if robust.aim == "regret" and robust.prices == Prices() and low == high:
-        yield (
+    interval, share = f"robust.efficiency = [{low:g}, {high:g}]", gpu.efficiency.largest_share
+    yield from broken(
+        (low > high, f"{interval}: needs the smaller factor first"),
+        (
+            high * share > 1,
+            f"{interval}: more than the peaks of {gpu.name}, needs at most"
+            f" {math.floor(1000 / share) / 1000:g}",
+        ),
+        *(
+            (count > 1, f"robust.survive: {part!r} appears twice, needs each part once")
+            for part, count in Counter(robust.survive).items()
+        ),
+        *((True, sentence) for sentence in idle_factors(instance, robust.survive).values()),
+        (
+            robust.aim == "regret" and robust.prices == Prices() and low == high,
             "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or"
-            " robust.efficiency"
-        )
+            " robust.efficiency",
+        ),
+    )
     if instance.availability is not None and instance.sharing.mode == "time":
         yield from one_number(instance, "a robust network whose runs restart has one size")
 
 
 def regrets_of_choices(instance: Question) -> Iterator[str]:
     """Refuse open lists in a question of minimum regret."""
-    if instance.minimizes_regret:
-        yield (
+    return broken(
+        (
+            instance.minimizes_regret,
             "robust.aim = 'regret': it is measured from the best plans of one choice, so that"
             " regrets of several do not compare, needs 'worst-case', or one value each in"
-            " cluster.gpu, workload.global_batch and workload.options"
+            " cluster.gpu, workload.global_batch and workload.options",
         )
+    )
 
 
 def idle_factors(instance: Question, survived: Collection[Lost]) -> dict[str, str]:
