@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 import networkx as nx
 
-from coopt.instance.base import MIN_DIVISOR, InstanceError
+from coopt.instance.base import MIN_DIVISOR, InstanceError, broken, counted
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Nic, Optic, Panel, Switch
 from coopt.plan.parts import Item, ItemKind, line
@@ -86,31 +86,34 @@ def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None) -> None:
-    for tail, head, data in graph.edges(data=True):
-        kinds = {graph.nodes[tail]["kind"], graph.nodes[head]["kind"]}
-        # A switch has to run at the rates of its own links alone.
-        switched = (
-            {switch.name: switch.port_gbit_s} if switch is not None and "switch" in kinds else {}
-        )
-        for name, rate in (rates | switched).items():
-            if rate != data["gbit_s"]:
+    name, kinds = graph.graph["name"], dict(graph.nodes(data="kind"))
+    # A switch has to run at the rates of its own links alone.
+    of_switch = {} if switch is None else {switch.name: switch.port_gbit_s}
+    for tail, head, gbit_s in graph.edges(data="gbit_s"):
+        switched = of_switch if SWITCH in (kinds[tail], kinds[head]) else {}
+        for part, rate in (rates | switched).items():
+            if rate != gbit_s:
                 raise InstanceError(
-                    f"{graph.graph['name']}: edge {edge_name(tail, head)} runs at"
-                    f" {data['gbit_s']:g} Gbit/s and {name!r} at {rate:g}, needs parts of one rate"
+                    f"{name}: edge {edge_name(tail, head)} runs at {gbit_s:g} Gbit/s and"
+                    f" {part!r} at {rate:g}, needs parts of one rate"
                 )
-    if switch is not None:
-        for node in switches_of(graph):
-            if ports_used(graph, node) > switch.radix:
-                raise InstanceError(
-                    f"{graph.graph['name']}: switch {node!r} has {ports_used(graph, node)} links"
-                    f" and {switch.name!r} {switch.radix} ports, needs a larger switch"
-                )
+    for node in switches_of(graph):
+        if switch is not None and ports_used(graph, node) > switch.radix:
+            raise InstanceError(
+                f"{name}: switch {node!r} has {ports_used(graph, node)} links and"
+                f" {switch.name!r} {switch.radix} ports, needs a larger switch"
+            )
 
 
 def fabric_graph(
-    name: str, domains: Iterable[str], edges: Iterable[tuple[str, str]], *, gbit_s: float = GBIT_S
+    name: str,
+    domains: Iterable[str],
+    edges: Iterable[tuple[str, str]],
+    *,
+    switches: Iterable[str] = (),
+    gbit_s: float = GBIT_S,
 ) -> nx.Graph:
-    """A graph of domains joined by single links.
+    """A graph of domains and switches joined by single links.
 
     Parameters
     ----------
@@ -122,11 +125,12 @@ def fabric_graph(
     Returns
     -------
     nx.Graph
-        Node attribute `kind` ("domain" or "switch"; here all domains); edge attributes `links`
-        (parallel links) and `gbit_s` (of one link, each way).
+        Node attribute `kind` ("domain" or "switch"); edge attributes `links` (parallel links) and
+        `gbit_s` (of one link, each way).
     """
     graph = nx.Graph(name=name)
     graph.add_nodes_from(domains, kind=DOMAIN)
+    graph.add_nodes_from(switches, kind=SWITCH)
     graph.add_edges_from(edges, links=1, gbit_s=float(gbit_s))
     return graph
 
@@ -197,7 +201,7 @@ def checked_fabric(graph: nx.Graph, place: str, *, gbit_s: float | None = None) 
     complaints = [*_nodes(graph), *_edges(graph, gbit_s)]
     if not complaints:
         graph = _checked_form(graph, place, gbit_s)
-        complaints = [*_size_complaints(graph), *_budgets(graph)]
+        complaints = [*_built(graph)]
     if complaints:
         raise InstanceError(f"{place}: {complaint}" for complaint in complaints[:MAX_COMPLAINTS])
     return graph
@@ -209,14 +213,22 @@ def edge_name(tail: object, head: object) -> str:
 
 
 def _nodes(graph: nx.Graph) -> Iterator[str]:
-    if len({str(node) for node in graph}) < len(graph):
-        yield "two nodes have one name, needs names that differ as text"
+    names = {str(node) for node in graph}
+    is_unnamed = len(names) < len(graph)
+    yield from broken((is_unnamed, "two nodes have one name, needs names that differ as text"))
     for node, data in graph.nodes(data=True):
         kind, ports = data.get("kind", DOMAIN), data.get("ports")
-        if kind not in (DOMAIN, SWITCH):
-            yield f"node {str(node)!r}: kind = {kind!r}, needs 'domain' or 'switch'"
-        if ports is not None and (not _whole_number(ports) or ports < 1):
-            yield f"node {str(node)!r}: ports = {ports!r}, needs a whole number from 1"
+        place = f"node {str(node)!r}"
+        yield from broken(
+            (
+                kind not in (DOMAIN, SWITCH),
+                f"{place}: kind = {kind!r}, needs 'domain' or 'switch'",
+            ),
+            (
+                ports is not None and (not _whole_number(ports) or ports < 1),
+                f"{place}: ports = {ports!r}, needs a whole number from 1",
+            ),
+        )
 
 
 def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
@@ -225,27 +237,25 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
         if tail == head:
             yield f"node {str(tail)!r}: linked to itself, needs another end"
             continue
-        links = data.get("links", 1)
-        if not _whole_number(links) or not 1 <= links <= MOST_LINKS:
-            yield (
-                f"edge {edge_name(tail, head)}: links = {links!r}, needs a whole number from 1 to"
-                f" {MOST_LINKS:,}"
-            )
+        place, links = f"edge {edge_name(tail, head)}", data.get("links", 1)
         rate = data.get("gbit_s") if gbit_s is None else gbit_s
-        if rate is None:
-            yield (
-                f"edge {edge_name(tail, head)}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s"
-                " gives one to all)"
-            )
-        elif not _number(rate) or not MIN_DIVISOR <= rate <= MOST_GBIT_S:
-            yield (
-                f"edge {edge_name(tail, head)}: gbit_s = {rate!r}, needs a finite rate above 0"
-                " (Gbit/s, not GB/s)"
-            )
-        elif rates.setdefault(frozenset((tail, head)), rate) != rate:
-            yield (
-                f"edge {edge_name(tail, head)}: parallel edges of different gbit_s, needs one rate"
-            )
+        is_rate = _number(rate) and MIN_DIVISOR <= rate <= MOST_GBIT_S
+        is_other = is_rate and rates.setdefault(frozenset((tail, head)), rate) != rate
+        yield from broken(
+            (
+                not _whole_number(links) or not 1 <= links <= MOST_LINKS,
+                f"{place}: links = {links!r}, needs a whole number from 1 to {MOST_LINKS:,}",
+            ),
+            (
+                rate is None,
+                f"{place}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)",
+            ),
+            (
+                rate is not None and not is_rate,
+                f"{place}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)",
+            ),
+            (is_other, f"{place}: parallel edges of different gbit_s, needs one rate"),
+        )
 
 
 def _checked_form(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph:
@@ -264,30 +274,29 @@ def _checked_form(graph: nx.Graph, place: str, gbit_s: float | None) -> nx.Graph
     return checked
 
 
-def _size_complaints(graph: nx.Graph) -> Iterator[str]:
-    ends = sum(data["kind"] == DOMAIN for _, data in graph.nodes(data=True))
-    if ends < 2:
-        yield f"{ends} domain{'' if ends == 1 else 's'}, needs at least 2"
-    elif ends > MOST_DOMAINS:
-        yield f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"
-    parts = [
-        next(node for node in graph if node in part) for part in nx.connected_components(graph)
-    ]
-    if len(parts) > 1:
-        names = ", ".join(map(repr, parts[:MAX_COMPLAINTS])) + (
-            ", ..." if len(parts) > MAX_COMPLAINTS else ""
-        )
-        yield f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes"
-
-
-def _budgets(graph: nx.Graph) -> Iterator[str]:
-    for node, data in graph.nodes(data=True):
-        links = ports_used(graph, node)
-        if links > data.get("ports", links):
-            yield (
-                f"node {node!r}: links = {links}, ports = {data['ports']}: needs fewer links or"
-                " more ports"
+def _built(graph: nx.Graph) -> Iterator[str]:
+    """Yield complaints about sizes, parts without a path between them, and port budgets."""
+    ends = len(domains_of(graph))
+    components = nx.connected_components(graph)
+    parts = [next(node for node in graph if node in part) for part in components]
+    more = ", ..." if len(parts) > MAX_COMPLAINTS else ""
+    names = f"{', '.join(map(repr, parts[:MAX_COMPLAINTS]))}{more}"
+    return broken(
+        (ends < 2, f"{counted(ends, 'domain')}, needs at least 2"),
+        (ends > MOST_DOMAINS, f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"),
+        (
+            len(parts) > 1,
+            f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes",
+        ),
+        *(
+            (
+                ports_used(graph, node) > ports,
+                f"node {node!r}: links = {ports_used(graph, node)}, ports = {ports}: needs fewer"
+                " links or more ports",
             )
+            for node, ports in graph.nodes(data="ports", default=math.inf)
+        ),
+    )
 
 
 def ports_used(graph: nx.Graph, node: str) -> int:

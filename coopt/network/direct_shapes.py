@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import combinations, product
 from math import prod
 from pathlib import Path
 
 import networkx as nx
 
-from coopt.instance.base import InstanceError
+from coopt.instance.base import InstanceError, broken
 from coopt.network.direct_graphs import (
-    GBIT_S,
     MOST_DOMAINS,
-    SWITCH,
     cell_name,
     cells,
     checked_fabric,
@@ -22,133 +21,135 @@ from coopt.network.direct_graphs import (
 )
 from coopt.network.graph_files import read_graphml
 
-Steps = Callable[[int, int], list[int]]
+Steps = Callable[[int, int], Iterable[int]]
 """Places one may go to in one dimension, from a place and the extent; each link is named from one
 end at least.
 """
 TRIES = 200  # random graphs of few links are often not connected
 Numbers = list[list[int]]
-Build = Callable[[str, Numbers], nx.Graph]
 
 
-def ring(name: str, shape: Sequence[int]) -> nx.Graph:
-    """N domains in a circle; two domains share one link."""
-    return torus(name, shape)
-
-
-def torus(name: str, shape: Sequence[int]) -> nx.Graph:
+def torus(name: str, parts: Numbers) -> nx.Graph:
     """A grid whose rows close to rings; along an extent of 2 there is one link and not two."""
     # Both ways round an extent of 2 are the same edge, which the graph holds once.
-    return _grid(name, shape, lambda at, extent: [(at + 1) % extent] if extent > 1 else [])
+    return _grid(name, parts, lambda at, extent: [(at + 1) % extent] if extent > 1 else [])
 
 
-def mesh(name: str, shape: Sequence[int]) -> nx.Graph:
+def mesh(name: str, parts: Numbers) -> nx.Graph:
     """A grid whose rows have two ends: the last domain has no link to the first."""
-    return _grid(name, shape, lambda at, extent: [at + 1] if at + 1 < extent else [])
+    return _grid(name, parts, lambda at, extent: range(at + 1, extent)[:1])
 
 
-def hyperx(name: str, shape: Sequence[int]) -> nx.Graph:
+def hyperx(name: str, parts: Numbers) -> nx.Graph:
     """A grid whose rows are full meshes."""
-    return _grid(name, shape, lambda at, extent: list(range(at + 1, extent)))
+    return _grid(name, parts, lambda at, extent: range(at + 1, extent))
 
 
-def full_mesh(name: str, shape: Sequence[int]) -> nx.Graph:
-    """Every domain linked to every other."""
-    return hyperx(name, shape)
-
-
-def _grid(name: str, shape: Sequence[int], steps: Steps) -> nx.Graph:
-    graph = fabric_graph(name, map(cell_name, cells(shape)), _edges(shape, steps))
+def _grid(name: str, parts: Numbers, steps: Steps) -> nx.Graph:
+    (shape,) = parts
+    edges = (
+        (cell_name(cell), cell_name((*cell[:axis], place, *cell[axis + 1 :])))
+        for cell in cells(shape)
+        for axis, extent in enumerate(shape)
+        for place in steps(cell[axis], extent)
+    )
+    graph = fabric_graph(name, map(cell_name, cells(shape)), edges)
     graph.graph["grid"] = "x".join(map(str, shape))
     return graph
 
 
-def _edges(shape: Sequence[int], steps: Steps) -> Iterator[tuple[str, str]]:
-    for cell in cells(shape):
-        for axis, extent in enumerate(shape):
-            for place in steps(cell[axis], extent):
-                yield cell_name(cell), cell_name((*cell[:axis], place, *cell[axis + 1 :]))
-
-
-def dragonfly(name: str, groups: int, size: int) -> nx.Graph:
+def dragonfly(name: str, parts: Numbers) -> nx.Graph:
     """Groups that are full meshes, one link between every two groups, spread evenly over the
     members.
 
     Link k of a group, k = 0 .. groups - 2, leads k + 1 groups further and starts at member floor(k
     / h), with h = ceil((groups - 1) / size) links a member.
     """
-    domains = [cell_name((group, member)) for group in range(groups) for member in range(size)]
+    ((groups, size),) = parts
+    share = -(-(groups - 1) // size)
     inside = [
         (cell_name((group, a)), cell_name((group, b)))
         for group in range(groups)
-        for a in range(size)
-        for b in range(a + 1, size)
+        for a, b in combinations(range(size), 2)
     ]
-    share = -(-(groups - 1) // size)
     between = [
         (cell_name((a, (b - a - 1) // share)), cell_name((b, (a - b - 1) % groups // share)))
-        for a in range(groups)
-        for b in range(a + 1, groups)
+        for a, b in combinations(range(groups), 2)
     ]
-    return fabric_graph(name, domains, [*inside, *between])
+    return fabric_graph(name, map(cell_name, cells((groups, size))), [*inside, *between])
 
 
-def regular_graph(name: str, domains: int, degree: int, seed: int) -> nx.Graph | None:
-    """A random graph in which every domain has `degree` links; None where no connected one was
-    found.
+def regular(name: str, parts: Numbers) -> nx.Graph:
+    """A random graph in which every domain has as many links.
 
     The first connected graph of the seeds `seed`, `seed` + 1, ... is taken.
+
+    Raises
+    ------
+    InstanceError
+        Where there is no such graph, or no connected one was found.
     """
-    for attempt in range(TRIES):
-        graph = nx.random_regular_graph(degree, domains, seed=seed + attempt)
-        if nx.is_connected(graph):
-            # Sorted, so that one seed gives one graph in one order.
-            edges = sorted((min(edge), max(edge)) for edge in graph.edges)
-            return fabric_graph(
-                name, [f"d{i}" for i in range(domains)], [(f"d{a}", f"d{b}") for a, b in edges]
-            )
-    return None
+    domains, degree, seed = parts[0][0], parts[1][0], parts[2][0] if len(parts) > 2 else 0
+    if degree >= domains or domains * degree % 2:
+        raise InstanceError(
+            f"graph {name!r}: no such graph, needs a degree below {domains} and an even number of"
+            " link ends"
+        )
+    graphs = (nx.random_regular_graph(degree, domains, seed=seed + n) for n in range(TRIES))
+    graph = next(filter(nx.is_connected, graphs), None)
+    if graph is None:
+        raise InstanceError(
+            f"graph {name!r}: no connected one was found, needs a degree of 2 or more"
+        )
+    # Sorted, so that one seed gives one graph in one order.
+    edges = sorted((min(edge), max(edge)) for edge in graph.edges)
+    return fabric_graph(
+        name, [f"d{i}" for i in range(domains)], [(f"d{a}", f"d{b}") for a, b in edges]
+    )
 
 
-def clos(name: str, leaves: int, nodes: int, spines: int) -> nx.Graph:
-    """Leaves with `nodes` domains each, one link from every leaf to every spine; one leaf needs no
-    spine.
+def clos(name: str, parts: Numbers) -> nx.Graph:
+    """Leaves with so many domains each, one link from every leaf to every spine; one leaf needs no
+    spine. There are as many spines as domains of a leaf unless the second part has their number.
     """
-    domains = [f"d{leaf}.{node}" for leaf in range(leaves) for node in range(nodes)]
-    graph = fabric_graph(name, domains, [])
+    (leaves, nodes), (spines,) = parts if len(parts) > 1 else (parts[0], parts[0][1:])
+    ends = list(product(range(leaves), range(nodes)))
     leaf_names = [f"leaf{leaf}" for leaf in range(leaves)]
     spine_names = [f"spine{spine}" for spine in range(spines)] if leaves > 1 else []
-    graph.add_nodes_from([*leaf_names, *spine_names], kind=SWITCH)
-    down = [(f"d{leaf}.{node}", f"leaf{leaf}") for leaf in range(leaves) for node in range(nodes)]
-    up = [(leaf, spine) for leaf in leaf_names for spine in spine_names]
-    return _with_edges(graph, [*down, *up])
+    down = [(cell_name(end), f"leaf{end[0]}") for end in ends]
+    return fabric_graph(
+        name,
+        map(cell_name, ends),
+        [*down, *product(leaf_names, spine_names)],
+        switches=[*leaf_names, *spine_names],
+    )
 
 
-def fat_tree(name: str, radix: int) -> nx.Graph:
+def fat_tree(name: str, parts: Numbers) -> nx.Graph:
     """The three-level fat tree of switches with `radix` ports: radix^3 / 4 domains, full
     bisection.
+
+    Raises
+    ------
+    InstanceError
+        Where the radix is odd.
     """
-    half = radix // 2
-    pods = [(pod, switch) for pod in range(radix) for switch in range(half)]
-    graph = fabric_graph(
-        name, [f"d{pod}.{edge}.{port}" for pod, edge in pods for port in range(half)], []
+    radix = parts[0][0]
+    if radix % 2:
+        raise InstanceError(f"graph {name!r}: radix {radix}, needs an even one")
+    half = range(radix // 2)
+    pods = list(product(range(radix), half))
+    down = [(f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in half]
+    across = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in half]
+    up = [(f"agg{pod}.{agg}", f"core{agg}.{core}") for pod, agg in pods for core in half]
+    switches = (
+        *(f"edge{pod}.{edge}" for pod, edge in pods),
+        *(f"agg{pod}.{agg}" for pod, agg in pods),
+        *(f"core{agg}.{core}" for agg, core in product(half, half)),
     )
-    graph.add_nodes_from([f"edge{pod}.{edge}" for pod, edge in pods], kind=SWITCH)
-    graph.add_nodes_from([f"agg{pod}.{agg}" for pod, agg in pods], kind=SWITCH)
-    graph.add_nodes_from(
-        [f"core{agg}.{core}" for agg in range(half) for core in range(half)], kind=SWITCH
+    return fabric_graph(
+        name, [domain for domain, _ in down], [*down, *across, *up], switches=switches
     )
-    down = [
-        (f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in range(half)
-    ]
-    across = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in range(half)]
-    up = [(f"agg{pod}.{agg}", f"core{agg}.{core}") for pod, agg in pods for core in range(half)]
-    return _with_edges(graph, [*down, *across, *up])
-
-
-def _with_edges(graph: nx.Graph, edges: list[tuple[str, str]]) -> nx.Graph:
-    graph.add_edges_from(edges, links=1, gbit_s=GBIT_S)
-    return graph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,94 +162,37 @@ class Form:
 
     example: str
     extents: tuple[tuple[int, ...], ...]
-    build: Build
-    domains: Callable[[Numbers], int]
+    build: Callable[[str, Numbers], nx.Graph]
+    domains: Callable[[Numbers], int] = lambda parts: prod(parts[0])
     optional: int = 0
 
 
-def _domain_count(parts: Numbers) -> int:
-    return prod(parts[0])
-
-
-def _regular(name: str, parts: Numbers) -> nx.Graph:
-    domains, degree = parts[0][0], parts[1][0]
-    if degree >= domains or domains * degree % 2:
-        raise InstanceError(
-            f"graph {name!r}: no such graph, needs a degree below {domains} and an even number of"
-            " link ends"
-        )
-    graph = regular_graph(name, domains, degree, parts[2][0] if len(parts) > 2 else 0)
-    if graph is None:
-        raise InstanceError(
-            f"graph {name!r}: no connected one was found, needs a degree of 2 or more"
-        )
-    return graph
-
-
-def _clos(name: str, parts: Numbers) -> nx.Graph:
-    leaves, nodes = parts[0]
-    return clos(name, leaves, nodes, parts[1][0] if len(parts) > 1 else nodes)
-
-
-def _fat_tree(name: str, parts: Numbers) -> nx.Graph:
-    if parts[0][0] % 2:
-        raise InstanceError(f"graph {name!r}: radix {parts[0][0]}, needs an even one")
-    return fat_tree(name, parts[0][0])
-
-
 FORMS: dict[str, Form] = {
-    "ring": Form(
-        example="ring:8", extents=((1,),), domains=_domain_count, build=lambda n, p: ring(n, p[0])
-    ),
-    "torus": Form(
-        example="torus:4x4",
-        extents=((2, 3),),
-        domains=_domain_count,
-        build=lambda n, p: torus(n, p[0]),
-    ),
-    "mesh": Form(
-        example="mesh:8x8",
-        extents=((2, 3),),
-        domains=_domain_count,
-        build=lambda n, p: mesh(n, p[0]),
-    ),
-    "full": Form(
-        example="full:8",
-        extents=((1,),),
-        domains=_domain_count,
-        build=lambda n, p: full_mesh(n, p[0]),
-    ),
-    "hyperx": Form(
-        example="hyperx:4x4",
-        extents=((2, 3),),
-        domains=_domain_count,
-        build=lambda n, p: hyperx(n, p[0]),
-    ),
+    "ring": Form(example="ring:8", extents=((1,),), build=torus),
+    "torus": Form(example="torus:4x4", extents=((2, 3),), build=torus),
+    "mesh": Form(example="mesh:8x8", extents=((2, 3),), build=mesh),
+    "full": Form(example="full:8", extents=((1,),), build=hyperx),
+    "hyperx": Form(example="hyperx:4x4", extents=((2, 3),), build=hyperx),
     "dragonfly": Form(
-        example="dragonfly:9x4 (groups x domains of a group)",
-        extents=((2,),),
-        domains=_domain_count,
-        build=lambda n, p: dragonfly(n, *p[0]),
+        example="dragonfly:9x4 (groups x domains of a group)", extents=((2,),), build=dragonfly
     ),
     "regular": Form(
         example="regular:16:4 or regular:16:4:7 (domains, links of each, seed)",
         extents=((1,), (1,), (1,)),
         optional=1,
-        domains=_domain_count,
-        build=_regular,
+        build=regular,
     ),
     "clos": Form(
         example="clos:4x8 or clos:4x8:2 (leaves x domains of a leaf, spines)",
         extents=((2,), (1,)),
         optional=1,
-        domains=_domain_count,
-        build=_clos,
+        build=clos,
     ),
     "fattree": Form(
         example="fattree:4 (radix)",
         extents=((1,),),
-        domains=lambda p: p[0][0] ** 3 // 4,
-        build=_fat_tree,
+        domains=lambda parts: parts[0][0] ** 3 // 4,
+        build=fat_tree,
     ),
 }
 
@@ -292,24 +236,20 @@ def _is_file(text: str) -> bool:
 
 def _shape(text: str, form: Form, numbers: str) -> nx.Graph:
     parts = [_numbers(part) for part in numbers.split(":")]
-    counts = [len(part) for part in parts]
-    fewest = len(form.extents) - form.optional
-    fits = fewest <= len(parts) <= len(form.extents)
+    fits = len(form.extents) - form.optional <= len(parts) <= len(form.extents)
     if not fits or any(
-        n not in counts_allowed for n, counts_allowed in zip(counts, form.extents, strict=False)
+        len(part) not in allowed for part, allowed in zip(parts, form.extents, strict=False)
     ):
         raise InstanceError(f"graph {text!r}: not understood, needs the form {form.example}")
-    seeds = form.build is _regular
-    if any(number < 1 for part in (parts[:2] if seeds else parts) for number in part):
-        raise InstanceError(f"graph {text!r}: holds a 0, needs whole numbers from 1")
-    if form.domains(parts) > MOST_DOMAINS:
-        raise InstanceError(
-            f"graph {text!r}: {form.domains(parts):,} end points, needs at most {MOST_DOMAINS:,}"
-        )
-    if max(number for part in (parts[:2] if seeds else parts) for number in part) > MOST_DOMAINS:
-        raise InstanceError(
-            f"graph {text!r}: holds a number over {MOST_DOMAINS:,}, needs smaller ones"
-        )
+    # a seed may be any number
+    counts = [number for part in (parts[:2] if form.build is regular else parts) for number in part]
+    domains, need = form.domains(parts), f"needs at most {MOST_DOMAINS:,}"
+    for complaint in broken(
+        (min(counts) < 1, "holds a 0, needs whole numbers from 1"),
+        (domains > MOST_DOMAINS, f"{domains:,} end points, {need}"),
+        (max(counts) > MOST_DOMAINS, f"holds a number over {MOST_DOMAINS:,}, needs smaller ones"),
+    ):
+        raise InstanceError(f"graph {text!r}: {complaint}")
     return form.build(text, parts)
 
 
