@@ -449,6 +449,17 @@ class Table(BaseModel):
             object.__setattr__(self, "_hash", value)
         return value
 
+    def having(self, **values: Any) -> Self:
+        """Return a copy with other values; a dict replaces values of the table that is there."""
+        return self.model_copy(
+            update={
+                key: getattr(self, key).model_copy(update=value)
+                if isinstance(value, dict)
+                else value
+                for key, value in values.items()
+            }
+        )
+
 
 def _tuple_from_one(value: Any) -> Any:
     """Accept a single value in place of a list, and drop duplicate numbers."""

@@ -449,7 +449,7 @@ AMPLE = 1e6  # seconds of an iteration, or times its bound
 
 def with_part(instance: Instance, part: str, update: dict[str, Any]) -> Instance:
     """The instance with values of one of its tables replaced."""
-    return instance.model_copy(update={part: getattr(instance, part).model_copy(update=update)})
+    return instance.having(**{part: update})
 
 
 def with_entry(tables: tuple[Any, ...], place: int, update: dict[str, Any]) -> tuple[Any, ...]:

@@ -5,11 +5,13 @@ other bounds.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from coopt.instance.base import names_in
 from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Phase, PhaseWorkload, part_of
+from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.question import CostKind, Question
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
@@ -22,9 +24,8 @@ def of_phase(instance: Q, number: int) -> Q:
     bounds.
     """
     phase = instance.phase[number]
-    cluster = instance.cluster.model_copy(update={"gpus": (phase.gpus,)})
-    return instance.model_copy(
-        update={"cluster": cluster, "workload": workloads_of(instance, phase), "phase": ()}
+    return instance.having(
+        cluster={"gpus": (phase.gpus,)}, workload=workloads_of(instance, phase), phase=()
     )
 
 
@@ -154,10 +155,9 @@ def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
         gpus if n == number else min(cap, gpus) if n < number else max(cap, gpus)
         for n, cap in enumerate(caps)
     ]
-    cluster = instance.cluster.model_copy(update={"gpus": (counts[-1],)})
     phases = zip(instance.phase, counts, strict=bool(instance.phase))
-    grown = tuple(phase.model_copy(update={"gpus": count}) for phase, count in phases)
-    return instance.model_copy(update={"cluster": cluster, "phase": grown})
+    grown = tuple(phase.having(gpus=count) for phase, count in phases)
+    return instance.having(cluster={"gpus": (counts[-1],)}, phase=grown)
 
 
 def local_question(instance: Q, shares: int) -> Q:
@@ -166,17 +166,16 @@ def local_question(instance: Q, shares: int) -> Q:
     """
     cluster, all_shares = instance.cluster, instance.cluster.shares
     assert all_shares is not None, "only what trains at several sites is divided into shares"
-    changes = {
-        "cluster": cluster.model_copy(
-            update={
-                "gpus": tuple(gpus * shares // all_shares for gpus in cluster.gpus),
-                "shares": None,
-            }
-        ),
-        "workload": tuple(part_of(workload, shares, all_shares) for workload in instance.workload),
-        "limits": Limits(),  # they hold for all sites together
-    }
-    return instance.model_copy(update={"site": (), "wan": ()} | changes)
+    return instance.having(
+        site=(),
+        wan=(),
+        cluster={
+            "gpus": tuple(gpus * shares // all_shares for gpus in cluster.gpus),
+            "shares": None,
+        },
+        workload=tuple(part_of(workload, shares, all_shares) for workload in instance.workload),
+        limits=Limits(),  # they hold for all sites together
+    )
 
 
 def years_of(instance: Q, number: int) -> float:
@@ -193,33 +192,23 @@ def at_prices(instance: Q, factors: dict[str, float]) -> Q:
     their kind, and without price intervals.
     """
     network, gpu = instance.network, instance.cluster.gpu
-    products = {
-        "hb_domains": tuple(
-            hb.model_copy(update={"usd_per_gpu": hb.usd_per_gpu * factors["hb"]})
-            for hb in network.hb_domains
-        ),
-        "nics": tuple(
-            nic.model_copy(update={"usd": nic.usd * factors["nic"]}) for nic in network.nics
-        ),
-        "switches": tuple(
-            entry.model_copy(update={"usd": entry.usd * factors["switch"]})
-            for entry in network.switches
-        ),
-        "optics": tuple(
-            entry.model_copy(update={"usd": entry.usd * factors["optics"]})
-            for entry in network.optics
-        ),
-    }
-    changes = {
-        "network": network.model_copy(update=products),
-        "cluster": instance.cluster.model_copy(
-            update={"gpu": gpu.model_copy(update={"usd": gpu.usd * factors["gpu"]})}
-        ),
-        "sharing": instance.sharing.model_copy(
-            update={"discount": tuple(_discounts_at(instance, factors))}
-        ),
-    }
-    return instance.model_copy(update=changes | {"robust": None})
+
+    def priced(kind: str, products: Iterable[Nic | Switch | Optic]) -> tuple[Any, ...]:
+        return tuple(product.having(usd=product.usd * factors[kind]) for product in products)
+
+    return instance.having(
+        network={
+            "hb_domains": tuple(
+                hb.having(usd_per_gpu=hb.usd_per_gpu * factors["hb"]) for hb in network.hb_domains
+            ),
+            "nics": priced("nic", network.nics),
+            "switches": priced("switch", network.switches),
+            "optics": priced("optics", network.optics),
+        },
+        cluster={"gpu": gpu.having(usd=gpu.usd * factors["gpu"])},
+        sharing={"discount": tuple(_discounts_at(instance, factors))},
+        robust=None,
+    )
 
 
 def _discounts_at(instance: Q, factors: dict[str, float]) -> Iterator[Discount]:
@@ -253,27 +242,14 @@ def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
     """Return the names of the rows of numbered tables: sites, workloads, and channels (by their
     ends).
     """
-    names = {
-        "workload": tuple(row.name for row in instance.workload),
-        "site": tuple(row.name for row in instance.site),
-        "wan": tuple(" - ".join(row.between) for row in instance.wan),
-        "phase": tuple(f"{row.year:g}" for row in instance.phase),
-    }
-    names_by_phase = {
-        f"phase[{t}].workloads": tuple(w.name for w in row.workloads)
-        for t, row in enumerate(instance.phase)
-    }
-    return {table: rows for table, rows in {**names, **names_by_phase}.items() if rows}
+    return names_in(instance.model_dump(include={"workload", "site", "wan", "phase"}))
 
 
 def at_efficiency(instance: Q, factor: float) -> Q:
     """Return a single-network instance whose GPU efficiencies are multiplied by this factor."""
     gpu = instance.cluster.gpu
-    efficiency = gpu.efficiency.times(factor)
-    cluster = instance.cluster.model_copy(
-        update={"gpu": gpu.model_copy(update={"efficiency": efficiency})}
-    )
-    return instance.model_copy(update={"cluster": cluster, "robust": None})
+    faster = gpu.having(efficiency=gpu.efficiency.times(factor))
+    return instance.having(cluster={"gpu": faster}, robust=None)
 
 
 def at_min_efficiency(instance: Q) -> Q:
@@ -293,8 +269,9 @@ def after_a_loss(instance: Q, slower: float) -> Q:
     remain without a domain.
     """
     longer = (within(workload, workload.bound_s * slower) for workload in instance.workload)
-    workloads = tuple(workload.model_copy(update={"gpus": None}) for workload in longer)
-    return instance.model_copy(update={"workload": workloads, "robust": None})
+    return instance.having(
+        workload=tuple(workload.having(gpus=None) for workload in longer), robust=None
+    )
 
 
 def within(workload: Workload, bound_s: float) -> Workload:
@@ -318,15 +295,16 @@ def with_tp(instance: Q, *, across: bool) -> Q:
     """
     if not leaves_tp_open(instance):
         return instance
-    workloads = (
-        (
-            workload.model_copy(update={"allow_tp_across": across})
-            if workload.allow_tp_across is None
-            else workload
+    return instance.having(
+        workload=tuple(
+            workload.having(
+                allow_tp_across=across
+                if workload.allow_tp_across is None
+                else workload.allow_tp_across
+            )
+            for workload in instance.workload
         )
-        for workload in instance.workload
     )
-    return instance.model_copy(update={"workload": tuple(workloads)})
 
 
 def inside_first(
@@ -349,20 +327,13 @@ def inside_first(
 
 def without_margin(instance: Q) -> Q:
     """Return the instance without reserves."""
-    gpu = instance.cluster.gpu.with_memory_margin(0.0)
-    changes = {
-        "margin": None,
-        "cluster": instance.cluster.model_copy(update={"gpu": gpu}),
-        "workload": tuple(workload.with_margin(0.0) for workload in instance.workload),
-        "network": instance.network.model_copy(
-            update={
-                "switches": tuple(
-                    switch.with_port_margin(0.0) for switch in instance.network.switches
-                )
-            }
-        ),
-    }
-    return instance.model_copy(update=changes)
+    switches = instance.network.switches
+    return instance.having(
+        margin=None,
+        cluster={"gpu": instance.cluster.gpu.with_memory_margin(0.0)},
+        workload=tuple(workload.with_margin(0.0) for workload in instance.workload),
+        network={"switches": tuple(switch.with_port_margin(0.0) for switch in switches)},
+    )
 
 
 def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
@@ -390,32 +361,28 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
     over
         Names of the workloads whose bounds are multiplied, also in phases; None for all.
     """
-    other_bounds = {"min_tokens_per_s": None, "train_days": None, "train_tokens": None}
 
     def moved(row: Any, bound_s: float) -> Any:
         if over is not None and row.name not in over:
             return row
         factor = min(pace, LONGEST_S / bound_s)
         if (instance.availability is not None or instance.open_keys) and row.train_days is not None:
-            return row.model_copy(update={"train_days": row.train_days * factor})
+            return row.having(train_days=row.train_days * factor)
         if instance.open_keys and row.min_tokens_per_s is not None:
-            return row.model_copy(update={"min_tokens_per_s": row.min_tokens_per_s / factor})
-        return row.model_copy(
-            update={**other_bounds, "max_iteration_time_s": min(bound_s * pace, LONGEST_S)}
+            return row.having(min_tokens_per_s=row.min_tokens_per_s / factor)
+        return row.having(
+            **dict.fromkeys(BOUND_KEYS) | {"max_iteration_time_s": min(bound_s * pace, LONGEST_S)}
         )
 
-    workloads = tuple(moved(workload, workload.required_s) for workload in instance.workload)
-    phases = tuple(
-        phase.model_copy(
-            update={
-                "workloads": tuple(
-                    moved(row, workload.required_s) if row.bound else row
-                    for row, workload in zip(
-                        phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads)
-                    )
-                )
-            }
+    def of_phase(phase: Phase) -> Phase:
+        asked = zip(phase.workloads, workloads_of(instance, phase), strict=bool(phase.workloads))
+        return phase.having(
+            workloads=tuple(
+                moved(row, workload.required_s) if row.bound else row for row, workload in asked
+            )
         )
-        for phase in instance.phase
+
+    return instance.having(
+        workload=tuple(moved(workload, workload.required_s) for workload in instance.workload),
+        phase=tuple(map(of_phase, instance.phase)),
     )
-    return instance.model_copy(update={"workload": workloads, "phase": phases})

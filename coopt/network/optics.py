@@ -518,25 +518,19 @@ def with_core_optics(instance: Instance, *, beaten: bool = False) -> Iterator[In
     """
     if instance.sharing.core is None:
         yield instance
-        return
     for optic in _core_optics(instance, beaten=beaten):
         yield with_core_optic(instance, optic.name)
 
 
 def with_core_optic(instance: Instance, optic: str | None) -> Instance:
     """The instance whose core, if it has one, has this optic."""
-    if instance.sharing.core is None:
-        return instance
-    core = instance.sharing.core.model_copy(update={"optic": optic})
-    return instance.model_copy(
-        update={"sharing": instance.sharing.model_copy(update={"core": core})}
-    )
+    core = instance.sharing.core
+    return instance if core is None else instance.having(sharing={"core": core.having(optic=optic)})
 
 
 def with_core_of(instance: Instance, source: Instance) -> Instance:
     """An instance with the core of another one."""
-    sharing = instance.sharing.model_copy(update={"core": source.sharing.core})
-    return instance.model_copy(update={"sharing": sharing})
+    return instance.having(sharing={"core": source.sharing.core})
 
 
 def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ...]:

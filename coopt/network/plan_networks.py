@@ -140,26 +140,23 @@ def _joining(
 
     More uplinks cost no less, so each family is billed with the fewest that keep the ratio.
     """
-    objective, nic = instance.objective.model_copy(update={"minimize": kind}), design.fabric.nic
-    restriction = {
-        "fabrics": fabrics,
-        "oversubscription": ratio,
-        # What is compared with may take tiers that the question does not allow.
-        "max_tiers": 3,
-        "hb_domains": tuple(
-            hb for hb in instance.network.hb_domains if hb.name == design.hb_domain.name
-        ),
-        "nics": tuple(entry for entry in instance.network.nics if entry.name == nic.name),
-        "nics_per_gpu": (nic.per_gpu,),
-        "gpus_per_nic": (nic.shared_by,),
-        "nic_planes": tuple(number for number in instance.network.nic_planes if number in planes),
-    }
-    question = instance.model_copy(
-        update={
-            "network": instance.network.model_copy(update=restriction),
-            "objective": objective,
-            "cluster": instance.cluster.model_copy(update={"gpus": (design.gpus,)}),
-        }
+    network, nic = instance.network, design.fabric.nic
+    question = instance.having(
+        network={
+            "fabrics": fabrics,
+            "oversubscription": ratio,
+            # What is compared with may take tiers that the question does not allow.
+            "max_tiers": 3,
+            "hb_domains": tuple(
+                hb for hb in network.hb_domains if hb.name == design.hb_domain.name
+            ),
+            "nics": tuple(entry for entry in network.nics if entry.name == nic.name),
+            "nics_per_gpu": (nic.per_gpu,),
+            "gpus_per_nic": (nic.shared_by,),
+            "nic_planes": tuple(number for number in network.nic_planes if number in planes),
+        },
+        objective={"minimize": kind},
+        cluster={"gpus": (design.gpus,)},
     )
     space = Space(instance=question, measures=(kind,))
     fewest = [
@@ -284,17 +281,14 @@ def question_of(instance: Instance, part: Part) -> Instance:
         return _with_workloads(instance, part, instance.workload)
     question, gpus = as_built(instance), network_of(part).gpus
     workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
-    switched = question.network.model_copy(
-        update={"fabrics": question.network.switched, "panels": ()}
-    )
-    changes = {
-        "cluster": question.cluster.model_copy(update={"gpus": (gpus,), "shares": None}),
-        "network": switched,
-        "objective": electricity_of(instance.objective, instance.site_named(part.site)),
-        "sharing": instance.sharing.of_one_part,
+    alone = question.having(
+        cluster={"gpus": (gpus,), "shares": None},
+        network={"fabrics": question.network.switched, "panels": ()},
+        objective=electricity_of(instance.objective, instance.site_named(part.site)),
+        sharing=instance.sharing.of_one_part,
         **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
-    }
-    return _with_workloads(question.model_copy(update=changes), part, workloads)
+    )
+    return _with_workloads(alone, part, workloads)
 
 
 def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, ...]) -> Instance:
@@ -440,16 +434,16 @@ def _pinned(question: Instance, design: Design) -> Instance | None:
     # The switch of the core stays listed, since links into it run at its rate.
     core = core_switch(question)
     kept = {*fabric.switch_names, *([core.name] if core else [])}
-    switches = tuple(switch for switch in network.switches if switch.name in kept)
-    parts = {
-        "hb_domains": hb_domains[:1],
-        "nics": nics[:1],
-        "switches": switches,
-        "fabrics": (fabric.kind,),
-    }
-    pinned_network = network.model_copy(update=parts | {"nics_per_gpu": (fabric.nic.per_gpu,)})
-    cluster = question.cluster.model_copy(update={"gpus": (design.gpus,)})
-    return question.model_copy(update={"network": pinned_network, "cluster": cluster})
+    return question.having(
+        network={
+            "hb_domains": hb_domains[:1],
+            "nics": nics[:1],
+            "switches": tuple(switch for switch in network.switches if switch.name in kept),
+            "fabrics": (fabric.kind,),
+            "nics_per_gpu": (fabric.nic.per_gpu,),
+        },
+        cluster={"gpus": (design.gpus,)},
+    )
 
 
 def _written_as(question: Instance, family: Family, design: Design) -> Family | None:
