@@ -136,7 +136,7 @@ def _solved(data: ChoiceData, form: str, limit_s: float) -> Row:
     if form == SETS:
         found = search_partition(data, gap=gap, deadline=time.perf_counter() + limit_s)
         built = started
-        objective = np.inf if found.worth is None else found.worth.objective
+        objective = found.value
         outcome, bound, nodes = found.outcome, found.bound, found.nodes
     else:
         small, scale = scaled(data)

@@ -105,8 +105,7 @@ def add_purchases(m: pyo.ConcreteModel) -> None:
     @m.Constraint(m.D, doc="P8 [units]")
     def purchases(m, p):
         chain = m.data.chain(p)
-        purchases_so_far = sum(m.x[q, b] for q in chain for b in range(len(m.data.products[q].usd)))
-        return purchases_so_far >= sum(
+        return sum(m.x[q, b] for q in chain for b in range(len(m.data.products[q].usd))) >= sum(
             _units_held(m, w, q) for q in chain for w in _shareholders(m, q)
         )
 

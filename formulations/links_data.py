@@ -96,7 +96,15 @@ def on_orbits(
         load=_sparse(
             [_present(flow[orbit_row, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows
         ),
-        balance=_sparse([_through(flow[orbit_row[s]], v) for s, v in senders], flows),
+        balance=_sparse(
+            [
+                np.concatenate(
+                    [_present(flow[orbit_row[s]][:, v]), -1 - _present(flow[orbit_row[s]][v])]
+                )
+                for s, v in senders
+            ],
+            flows,
+        ),
         demand=demand[:, senders[:, 0], senders[:, 1]],
         sent=demand.sum(axis=2)[:, domain_first],
         weight=weight,
@@ -152,11 +160,6 @@ def flow_orbits(group: Ints, neighbourhoods: tuple[Bools, Bools] | None = None) 
 def _present(orbits: Ints) -> Ints:
     """The orbits of an array that has -1 where there is none."""
     return orbits[orbits >= 0]
-
-
-def _through(flow: Ints, v: int) -> Ints:
-    """Orbits of flows of a source into v, and those out of v as -1 - orbit."""
-    return np.concatenate([_present(flow[:, v]), -1 - _present(flow[v])])
 
 
 def _sparse(rows: Sequence[Ints], width: int) -> Sparse:

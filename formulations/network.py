@@ -154,8 +154,7 @@ def _uplinks_needed(data: NetworkData) -> Ints:
     """The least uplinks with which every workload has a column in time, for each context; shape
     (K,).
     """
-    never = np.iinfo(np.int64).max
-    min_uplinks = np.full((data.workloads, data.contexts), never)
+    min_uplinks = np.full((data.workloads, data.contexts), np.iinfo(np.int64).max)
     np.minimum.at(min_uplinks, (data.column_workload, data.column_context), data.need)
     return np.asarray(min_uplinks.max(axis=0, initial=0), dtype=np.int64)
 

@@ -70,9 +70,8 @@ def explain(
     names = rows_by_name(instance)
     opening, *remainder = (with_names(text, names) for text in explanation.sentences)
     elsewhere = () if plan is None else say.of_another_question(instance, plan)
-    sentences = (*elsewhere, opening, *say.of_margins(instance), *remainder)
     identity = {
         "instance": InstanceId(name=instance.name, sha256=instance.sha256),
-        "sentences": sentences,
+        "sentences": (*elsewhere, opening, *say.of_margins(instance), *remainder),
     }
     return explanation.model_copy(update=identity | {"workloads": names["workload"], "rows": names})

@@ -55,7 +55,9 @@ class Bounds:
                 unit=limit.unit,
                 bound=limit.now,
                 used=use,
-                slack=None if use is None else _slack(limit, use),
+                slack=None
+                if use is None
+                else (use / limit.now - 1.0 if limit.falling else 1.0 - use / limit.now),
                 binds=without is not None,
                 tighter=None,
                 looser=None,
@@ -141,8 +143,3 @@ class Bounds:
             extra=self.study.resolver.beyond(value, self.value),
             design=plan.design,
         )
-
-
-def _slack(limit: NumericLimit, use: float) -> float:
-    """How far what is used lies within a limit, as a share of it."""
-    return use / limit.now - 1.0 if limit.falling else 1.0 - use / limit.now

@@ -85,8 +85,7 @@ def _no_choice(
         ways_out.setdefault(tuple((change.limit, change.to) for change in way.changes), way)
     conflicts = [set(explanation.conflicts) for explanation in by_choice.values()]
     common = tuple(sorted(set.intersection(*conflicts))) if conflicts else ()
-    study = Inquiry(instance=question, resolver=Resolver(question))
-    found = study.explanation(
+    found = Inquiry(instance=question, resolver=Resolver(question)).explanation(
         "infeasible",
         (
             "No choice meets the bounds.",

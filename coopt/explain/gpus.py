@@ -58,8 +58,7 @@ def other_number(
         answer = better
         candidates = [n for n in candidates if n % step and (n > better if fewer else n < better)]
     if answer is not None:
-        way_out = _number(instance, answer, step if candidates else unit, is_least=not fewer)
-        return way_out, ""
+        return _number(instance, answer, step if candidates else unit, is_least=not fewer), ""
     if not counts:
         return None, ""
     range_text = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"

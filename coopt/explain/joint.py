@@ -101,8 +101,7 @@ def _two_numbers(
     first = least_number(resolver, right.within(instance, right.loosest), left)
     if first is None:
         return None
-    eased = left.within(instance, left.enough(first.number))
-    second = least_number(resolver, eased, right)
+    second = least_number(resolver, left.within(instance, left.enough(first.number)), right)
     if second is None:  # what is enough within a tolerance may be none within another
         return None
     moves = [
@@ -144,11 +143,11 @@ def _all_numbers(
         fewer = [entry for entry in moves if entry[0] is not move[0]]
         if resolver.any_plan(with_numbers(instance, fewer)) is not None:
             moves = fewer
-    return solved(resolver, instance, [(limit, _rough(number)) for limit, number in moves])
-
-
-def _rough(number: float) -> Threshold:
-    return Threshold(number=number, plan=None, within=SEARCHED)
+    return solved(
+        resolver,
+        instance,
+        [(limit, Threshold(number=number, plan=None, within=SEARCHED)) for limit, number in moves],
+    )
 
 
 def _times(limit: NumericLimit, factor: float) -> float:

@@ -167,10 +167,9 @@ def why_dearer(objective: Objective, ours: tuple[Design, Cost], rival: tuple[Des
     if objective.minimize != objective.billed:
         return why_worse(objective, ours[1], rival[1])
     cheaper, dearer = (rival, ours) if costs_less(objective, ours[1], rival[1]) else (ours, rival)
-    tiers = range(cheaper[0].fabric.tiers + 1, dearer[0].fabric.tiers + 1)
     needs = [
         f"a {ORDINALS[tier]} tier" if tier > 1 or cheaper[0].fabric.tiers else "a network"
-        for tier in tiers
+        for tier in range(cheaper[0].fabric.tiers + 1, dearer[0].fabric.tiers + 1)
     ]
     subject = "the plan" if dearer is ours else "it"
     surplus = why_billed_more(objective, ours[1], rival[1])

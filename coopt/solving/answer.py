@@ -305,12 +305,11 @@ def agree(plan: Plan, second: Plan) -> bool:
     """Whether neither answer refutes the other, and the second one proves something."""
     if "infeasible" in (plan.status, second.status):
         return plan.status == second.status
-    pairs = ((plan.objective, second.objective), (second.objective, plan.objective))
     refuted = any(
         claim.value is not None
         and rival.bound is not None
         and claim.value < rival.bound * (1 - SOLVED)
-        for claim, rival in pairs
+        for claim, rival in ((plan.objective, second.objective), (second.objective, plan.objective))
     )
     return second.objective.bound is not None and not refuted
 

@@ -160,7 +160,6 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     parts = replace(pool.iteration.take(index), algorithms=Algorithms()).breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
-    need_bytes = memory_bytes(workload, mapping)
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
@@ -169,7 +168,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
         breakdown_s={name: float(seconds[0]) for name, seconds in parts.items()},
-        memory_gib=float(need_bytes[0]) / GIB,
+        memory_gib=float(memory_bytes(workload, mapping)[0]) / GIB,
         memory_limit_gib=gpu.usable_bytes / GIB,
         mfu=float(mfu),
         hfu=float(hfu[0]),

@@ -175,11 +175,8 @@ def _domains_of(plan: Plan) -> int:
     """HB domains of everything that a plan builds, as it stands in the end."""
     final_parts = {part.slot: part for part in plan.parts}
     designs = [part.design for part in final_parts.values() if part.design is not None]
-    link_domains = [
-        part.links.hb_domain.count for part in final_parts.values() if part.links is not None
-    ]
     return sum(design.hb_domain.count + design.spare_domains for design in designs) + sum(
-        link_domains
+        [part.links.hb_domain.count for part in final_parts.values() if part.links is not None]
     )
 
 

@@ -121,11 +121,10 @@ def uptime_of(
 
 def waiting(availability: Availability, loss: float, domains: int, spares: int) -> float:
     """How far the time with domains enough spreads (s); 0 where nobody asks."""
-    repair_s = availability.repair_hours * HOUR_S
     return (
         0.0
         if availability.confidence is None
-        else waiting_variance_s(loss, domains, spares, repair_s)
+        else waiting_variance_s(loss, domains, spares, availability.repair_hours * HOUR_S)
     )
 
 
@@ -373,21 +372,15 @@ def fewest_spares(
     )
     for spares in choices[at:]:
         running = enough_domains(loss, domains, spares)
-        if availability.confidence is None or _promised(
-            availability, target, i, running, waiting(availability, loss, domains, spares)
+        if availability.confidence is None or all(
+            times_s[i] * ROUNDED
+            <= workload.bound_s
+            * promise(
+                availability, workload, stops, running, waiting(availability, loss, domains, spares)
+            )[i]
+            for workload, times_s, stops in target.bounded
         ):
             return spares
         if running >= 1.0 / ROUNDED:
             return None
     return None
-
-
-def _promised(
-    availability: Availability, target: RunningShare, i: int, running: float, waits_s: float
-) -> bool:
-    """Whether all workloads keep their days with the probability that is asked for."""
-    return all(
-        times_s[i] * ROUNDED
-        <= workload.bound_s * promise(availability, workload, stops, running, waits_s)[i]
-        for workload, times_s, stops in target.bounded
-    )

@@ -39,7 +39,7 @@ from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan, Sol
 from coopt.solving.arrays import SharedProblem, fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.highs import OnStanding, Outcome, SearchStanding, rescaled
-from coopt.solving.runs import Backend, Run, RunningStatistics, SearchStatistics, StoppedError, Why
+from coopt.solving.runs import Backend, Run, SearchStatistics, StoppedError, Why
 
 Choice = TypeVar("Choice")
 UNLIMITED_S = 1e9  # a time limit that never comes
@@ -76,12 +76,13 @@ class Subproblem(Generic[Choice]):
     close: Callable[[float, float], tuple[float, Decided[Choice] | None]] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Drive(SearchStatistics, Generic[Choice]):
-    """How a search ended: the best choice, None without one, its value, and how many subproblems
-    were handed over.
+    """How a search ended: the best choice, None without one, its value, a bound below all (in units
+    of the objective), and how many subproblems were handed over.
     """
 
+    bound: float
     found: Choice | None
     value: float
     outcome: Outcome
@@ -133,7 +134,7 @@ def drive(
 
 
 @dataclass(kw_only=True, eq=False)
-class _Search(RunningStatistics, Generic[Choice]):
+class _Search(SearchStatistics, Generic[Choice]):
     """The search so far; `queue` are the subproblems whose turn has not come, `proven` bounds the
     others.
     """
@@ -325,13 +326,6 @@ def answered(
         couplings=couplings,
         **details,
     )
-
-
-def alternative_of(
-    run: Run, result: SearchStatistics, candidate: Candidate, table: Columns
-) -> Alternative:
-    """A network that was found, written out with what is proven about it."""
-    return written_out(run.instance, candidate, result.bound, table)
 
 
 def written_out(
@@ -532,9 +526,8 @@ def _most_uplinks(instance: Instance, family: Family, price: Affine, value: floa
     slower.
     """
     u = np.array(family.uplink_choices)
-    prices = price.at(family, u)
     # the affine price adds up in another order than the bill: it says which numbers to try
-    for uplinks in u[np.isclose(prices, value, rtol=1e-9, atol=1e-9)][::-1].tolist():
+    for uplinks in u[np.isclose(price.at(family, u), value, rtol=1e-9, atol=1e-9)][::-1].tolist():
         cost = cost_of(instance, family, uplinks)
         if cost.of(instance.objective.minimize) == value and within_limits(instance, family, cost):
             return int(uplinks)

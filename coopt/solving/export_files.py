@@ -168,7 +168,8 @@ def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteM
         return model, unit
 
     deadline = time.perf_counter() + instance.solver.time_limit_s
-    drive([replace(network, build=build_once)], backend, gap=instance.solver.gap, deadline=deadline)
+    once = replace(network, build=build_once, closer=None)
+    drive([once], backend, gap=instance.solver.gap, deadline=deadline)
     return problem, models[0]  # the search added its cuts to it
 
 

@@ -84,10 +84,9 @@ def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSe
         if nic_option.fits(hb.size, gpus, domains) and _may_keep_limits(
             space.instance, gpus, hb, domains, nic_option
         ):
-            gpus_per_nic = nic_option.gpus_per_nic if domains > 1 else 1
-            options_by_site.setdefault(domains_filled(gpus, hb, domains, gpus_per_nic), []).append(
-                nic_option
-            )
+            options_by_site.setdefault(
+                domains_filled(gpus, hb, domains, nic_option.gpus_per_nic if domains > 1 else 1), []
+            ).append(nic_option)
     return options_by_site
 
 

@@ -323,8 +323,14 @@ def solve(
         _begin(h, columns)
     handed_over = time.perf_counter()
     if not turn_came(started + time_limit_s, cancel):
-        return _unsearched(
-            "interrupted" if cancel.is_set() else "time limit", handed_over - started
+        return SolverAnswer(
+            outcome=("interrupted" if cancel.is_set() else "time limit"),
+            detail="not started",
+            value=None,
+            bound=-math.inf,
+            nodes=0,
+            handover_s=(handed_over - started),
+            solve_s=0.0,
         )
     try:
         left_s = max(started + time_limit_s - time.perf_counter(), 0.0)
@@ -444,19 +450,6 @@ def version() -> str:
 
 def _checked(status: Any, subject: str) -> None:
     assert status != highspy.HighsStatus.kError, f"HiGHS refused {subject}"
-
-
-def _unsearched(outcome: Outcome, handover_s: float) -> SolverAnswer:
-    """What is known when HiGHS never ran."""
-    return SolverAnswer(
-        outcome=outcome,
-        detail="not started",
-        value=None,
-        bound=-math.inf,
-        nodes=0,
-        handover_s=handover_s,
-        solve_s=0.0,
-    )
 
 
 def _abandoned_answer(

@@ -86,14 +86,13 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
             unknown.append(
                 "lengths of cables into the core, as nobody knows how many racks all islands fill"
             )
-    notes = plan_order_notes(instance, plan, parts)
     return _whole_bill(
         name,
         networks,
         plan.cost,
         instance,
         unknown,
-        notes,
+        plan_order_notes(instance, plan, parts),
         worst_prices=bool(instance.worst_prices),
     )
 
@@ -312,11 +311,10 @@ def _whole_bill(
     in_use = [item for item in cost.items if not item.spare]
     cables = tuple(_whole_cables(in_use, instance))
     extras = (*racks, *spare_lines(spares, in_use, cables), *work_lines(work, cost.capex_usd))
-    items = lines_by_product((*cost.items, *extras))
     return NetworksBill(
         name=name,
         networks=networks,
-        items=items,
+        items=lines_by_product((*cost.items, *extras)),
         not_counted=(
             *omitted,
             "power distribution and cooling",

@@ -197,7 +197,6 @@ def _parts(
         Switch(name=f"{ports} ports", radix=ports, port_gbit_s=NIC_PORT_GBIT_S, usd=0.0, w=0.0)
         for ports in stack
     )
-    nic_gbit_s = NIC_PORT_GBIT_S * design.planes
     return Parts(
         gpus=design.gpus,
         hb=HbDomain(name="domain", size=size, gbyte_s=1.0, usd_per_gpu=0.0, w_per_gpu=0.0),
@@ -205,7 +204,7 @@ def _parts(
         fabric=fabric,
         nic=Nic(
             name="nic",
-            gbit_s=nic_gbit_s,
+            gbit_s=NIC_PORT_GBIT_S * design.planes,
             ports=(design.planes,),
             cages=design.planes,
             usd=0.0,
@@ -286,14 +285,13 @@ def _row(design: PublishedDesign, file: str) -> ReproducedRow:
             update={"optics": {name: counts.get(name, 0) for name in published.optics | counts}}
         )
         differences += _other_optics(counts, published.optics)
-    reason = f"{'; '.join(differences)}." if differences else ""
     return ReproducedRow(
         id=design.id,
         source=design.source,
         published=published,
         counted=ours,
         ok=not differences,
-        why=reason,
+        why=f"{'; '.join(differences)}." if differences else "",
     )
 
 

@@ -102,7 +102,6 @@ def _lines(
             for of in (flows.src_gpu, flows.dst_gpu)
         )
         sizes = (flows.size_bytes[row] / ports).tolist()
-        records = zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, switches, strict=True)
         for (
             (d, g),
             (e, h),
@@ -115,7 +114,7 @@ def _lines(
                 top,
                 down,
             ),
-        ) in records:
+        ) in zip(*gpus, flows.adapter[row].tolist(), sizes, *leaves, switches, strict=True):
             # a NIC is named for its first GPU
             source_nic, destination_nic = (gpu - gpu % family.gpus_per_nic for gpu in (g, h))
             source = (f"gpu/{d}/{g}", f"nic/{d}/{source_nic}/{nic}", source_leaf, up)

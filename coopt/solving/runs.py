@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyomo.core as pyo
 from pydantic import ValidationError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyomo.core as pyo
 
     from coopt.columns.islands.options import ListedIslands
+    from coopt.columns.table import Columns
 
 
 BUILT_IN = "built-in"
@@ -256,23 +257,11 @@ def _solvers() -> Any:
     return SolverFactory
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class SearchStatistics:
-    """Statistics of one search: proven bound (in the unit of the objective), cuts added after
-    recomputation, nodes, and wall-clock seconds.
+    """Statistics of one search, also in progress: cuts added after recomputation, nodes, and
+    wall-clock seconds.
     """
-
-    bound: float
-    cuts: int
-    nodes: int
-    build_s: float
-    handover_s: float
-    solve_s: float
-
-
-@dataclass(kw_only=True)
-class RunningStatistics:
-    """Statistics of a search in progress, with the fields of `SearchStatistics`."""
 
     cuts: int = 0
     nodes: int = 0
@@ -287,23 +276,8 @@ class RunningStatistics:
         self.solve_s += answer.solve_s
 
     def taken(self) -> dict[str, Any]:
-        """Return all fields, for the `SearchStatistics` of a finished search."""
-        return {field.name: getattr(self, field.name) for field in fields(RunningStatistics)}
-
-
-class ListingStatistics(Protocol):
-    """Statistics of an enumeration: numbers of listed, dropped (by cause) and kept columns or
-    options.
-    """
-
-    @property
-    def enumerated(self) -> int: ...
-
-    @property
-    def gated(self) -> dict[str, int]: ...
-
-    @property
-    def kept(self) -> int: ...
+        """Return all fields, for another search that continues this one."""
+        return {field.name: getattr(self, field.name) for field in fields(SearchStatistics)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,7 +310,7 @@ class RunLog:
     model_s: float = 0.0
     columns_s: float = 0.0
     families: int = 0
-    table: ListingStatistics | None = None
+    table: Counted | Columns | None = None
     searches: list[SearchStatistics] = field(default_factory=list)
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -33,7 +33,7 @@ import pyomo.core as pyo
 from numpy.typing import NDArray
 
 from coopt.columns.flows import NicLayout
-from coopt.columns.grid import Context, DomainSet, context_of, domains_filled
+from coopt.columns.grid import Context, context_of, domains_filled
 from coopt.columns.table import Columns, columns, feasible_by_size, pools_of
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
@@ -62,7 +62,6 @@ from coopt.solving.driver import (
     Decided,
     Drive,
     Subproblem,
-    alternative_of,
     answered,
     drive,
     ending,
@@ -70,6 +69,7 @@ from coopt.solving.driver import (
     infeasible,
     recomputed,
     unknown,
+    written_out,
 )
 from coopt.solving.highs import OnStanding
 from coopt.solving.runs import Backend, Method, NamedPrograms, Program, Run, Why, no_programs
@@ -97,10 +97,8 @@ class Cheapest:
     def add(self, families: Iterable[Family]) -> None:
         """Hear of more networks that there may be."""
         for family in families:
-            self._of.setdefault(context_of(family), []).append((family, self._price(family)))
-
-    def _price(self, family: Family) -> Affine:
-        return price(self._instance, family, self._instance.objective.minimize)
+            worth = price(self._instance, family, self._instance.objective.minimize)
+            self._of.setdefault(context_of(family), []).append((family, worth))
 
     def floor(self, context: Context) -> float:
         """What the cheapest network of a context is worth with as few uplinks as it may have."""
@@ -220,11 +218,13 @@ def columns_of(
 ) -> Columns:
     """The mappings on some networks, none on more of them than can hold the cheapest."""
     started_s = run.elapsed_s()
-
-    def on_site(site: DomainSet) -> None:
-        run.tell("columns", str(site))
-
-    table = columns(instance, families, on_site, run.check_clock, ceiling)
+    table = columns(
+        instance,
+        families,
+        lambda site: run.tell("columns", str(site)),
+        run.check_clock,
+        ceiling,
+    )
     run.log.columns_s += run.elapsed_s() - started_s
     return table
 
@@ -325,58 +325,49 @@ def shared_plan(run: Run) -> Plan:
         return infeasible(run, field)
     run.tell("solve", f"formulation {run.formulation!r} handed to {run.backend.name}")
     result = searched(run, field)
+    if result.outcome == "infeasible":
+        return infeasible(
+            run, partial(explain.over_limits, field.instance, field.families, field.table)
+        )
     if result.found is None:
-        return nothing_found(run, field, result)
-    alternative = alternative_of(run, result, result.found, field.table)
-    reason = ending(run, result.outcome, alternative.objective)
-    parts = (one_network(alternative.cost, alternative.workloads, design=alternative.design),)
-    runners: dict[str, Any] = {}
+        return unknown(run, result.outcome, result.bound)
+    best = written_out(run.instance, result.found, result.bound, field.table)
+    reason, runners = ending(run, result.outcome, best.objective), dict[str, Any]()
     if run.instance.solver.top > 1 and reason == "optimal":
         alternatives, stop = runners_up(run, field, result.found)
         runners = {"alternatives": alternatives, "alternatives_stop": stop}
-    return answered(
-        run, reason, alternative.objective, cost=alternative.cost, parts=parts, **runners
-    )
+    parts = (one_network(best.cost, best.workloads, design=best.design),)
+    return answered(run, reason, best.objective, cost=best.cost, parts=parts, **runners)
 
 
 def runners_up(
-    run: Run, field: Field, best: Candidate
+    run: Run, field: Field, winner: Candidate
 ) -> tuple[tuple[Alternative, ...], AlternativesStop]:
     """The `solver.top - 1` best designs after the `winner`, each proven, and why there are no more.
 
     The family of the `winner` is on the field.
     """
-    alternatives: list[Alternative] = []
+    number, design, found = run.instance.solver.top - 1, winner, list[Alternative]()
     try:
-        stop = _search(run, field, best, alternatives)
+        while len(found) < number:
+            remainder = tuple(without(field.families, design.family, design.uplinks))
+            field = replace(field, families=viable(field.instance, remainder, field.table))
+            run.tell("solve", f"runner-up {len(found) + 1} of {number}")
+            result = searched(run, field) if field.families else None
+            if result is None or result.outcome == "infeasible":
+                return tuple(found), "no other design"
+            if result.found is None:
+                return tuple(found), _stop_reason(result.outcome)
+            alternative = written_out(run.instance, result.found, result.bound, field.table)
+            stop = ending(run, result.outcome, alternative.objective)
+            if stop != "optimal":
+                return tuple(found), _stop_reason(stop)
+            found.append(alternative)
+            design = result.found
     except KeyboardInterrupt:
-        run.on_progress, stop = None, "interrupted"
-    return tuple(alternatives), stop
-
-
-def _search(
-    run: Run, field: Field, winner: Candidate, found: list[Alternative]
-) -> AlternativesStop:
-    """Append to `alternatives` until there are enough."""
-    number, design = run.instance.solver.top - 1, winner
-    while len(found) < number:
-        remainder = tuple(without(field.families, design.family, design.uplinks))
-        field = replace(field, families=viable(field.instance, remainder, field.table))
-        if not field.families:
-            return "no other design"
-        run.tell("solve", f"runner-up {len(found) + 1} of {number}")
-        result = searched(run, field)
-        if result.outcome == "infeasible":
-            return "no other design"
-        if result.found is None:
-            return _stop_reason(result.outcome)
-        alternative = alternative_of(run, result, result.found, field.table)
-        stop = ending(run, result.outcome, alternative.objective)
-        if stop != "optimal":
-            return _stop_reason(stop)
-        found.append(alternative)
-        design = result.found
-    return "all found"
+        run.on_progress = None
+        return tuple(found), "interrupted"
+    return tuple(found), "all found"
 
 
 def _stop_reason(stop: str) -> Literal["time limit", "interrupted", "not proven"]:
@@ -481,10 +472,9 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
 
 def searched(run: Run, field: Field) -> Drive[Candidate]:
     """Search a field for its cheapest network."""
-    problem = assemble(field.instance, field.families, field.table)
     result = search(
         field.instance,
-        problem,
+        assemble(field.instance, field.families, field.table),
         field.table,
         run.backend,
         deadline=run.deadline,
@@ -492,16 +482,6 @@ def searched(run: Run, field: Field) -> Drive[Candidate]:
     )
     run.log.searches.append(result)
     return result
-
-
-def nothing_found(run: Run, field: Field, result: Drive[Candidate]) -> Plan:
-    """The answer when a search of a field found no network."""
-    outcome = result.outcome
-    if outcome == "infeasible":
-        return infeasible(
-            run, partial(explain.over_limits, field.instance, field.families, field.table)
-        )
-    return unknown(run, outcome, result.bound)
 
 
 def search(
@@ -524,7 +504,7 @@ def search(
         Hears how far the search is, in objective units.
     """
     result = drive(
-        [_started(instance, problem, table)],
+        [subproblem(instance, problem, table)],
         backend,
         gap=instance.solver.gap,
         deadline=deadline,
@@ -537,8 +517,8 @@ def search(
     return result
 
 
-def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subproblem[Candidate]:
-    """The shared network, which starts from what a pass over families finds."""
+def subproblem(instance: Instance, problem: SharedProblem, table: Columns) -> Subproblem[Candidate]:
+    """The shared network, whose search starts from what a pass over families finds."""
     design = cheapest_design(problem.data)
 
     def build_network() -> tuple[pyo.ConcreteModel, float]:
@@ -547,40 +527,17 @@ def _started(instance: Instance, problem: SharedProblem, table: Columns) -> Subp
             set_design(model, *design)
         return model, problem.scale
 
-    def closer(value: float) -> Subproblem[Candidate] | None:
-        nearer = in_units_of(problem, value)
-        return None if nearer is None else _started(instance, nearer, table)
-
-    network = subproblem(instance, problem, table)
-    return replace(network, build=build_network, starts=design is not None, closer=closer)
-
-
-def subproblem(
-    instance: Instance,
-    problem: SharedProblem,
-    table: Columns,
-    build_model: Callable[[], tuple[pyo.ConcreteModel, float]] | None = None,
-    value: Callable[[Candidate], float] | None = None,
-) -> Subproblem[Candidate]:
-    """The shared network by a model of its families and columns.
-
-    Parameters
-    ----------
-    value
-        What a network is worth; the objective of its bill where left out.
-    """
-
-    def worth(candidate: Candidate) -> float:
-        return candidate.cost.of(instance.objective.minimize) if value is None else value(candidate)
-
     def read(model: pyo.ConcreteModel) -> Decided[Candidate] | None:
         candidate = _cut_off(instance, problem, table, model)
-        return None if candidate is None else Decided(choice=candidate, value=worth(candidate))
+        if candidate is None:
+            return None
+        return Decided(choice=candidate, value=candidate.cost.of(instance.objective.minimize))
 
-    def unbuilt() -> tuple[pyo.ConcreteModel, float]:
-        return build(problem.data, NETWORK), problem.scale
+    def closer(value: float) -> Subproblem[Candidate] | None:
+        nearer = in_units_of(problem, value)
+        return None if nearer is None else subproblem(instance, nearer, table)
 
-    return Subproblem(build=build_model or unbuilt, read=read)
+    return Subproblem(build=build_network, read=read, starts=design is not None, closer=closer)
 
 
 def _cut_off(

@@ -116,7 +116,12 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     found = (
         _gpu(family, running, idle=idle),
         *(_fault(family, loss, running) for loss in parts),
-        _stopped("HB domain", family.domains, running, _instead(family)),
+        _stopped(
+            "HB domain",
+            family.domains,
+            running,
+            "restarted on one that stands by" if family.spare_domains else "needs a spare domain",
+        ),
     )
     unaligned = [
         Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in network.runs
@@ -375,19 +380,13 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
     on_rails = (
         ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
     )
-    loss = Loss(part="GPU", count=family.gpus)
-    return _fault(family, loss, running).model_copy(
+    return _fault(family, Loss(part="GPU", count=family.gpus), running).model_copy(
         update={
             "remedy": f"an idle GPU of its domain takes its rank{on_rails}",
             "effect": "none",
             "restarts": True,
         }
     )
-
-
-def _instead(family: Family) -> str:
-    """What takes the place of a domain."""
-    return "restarted on one that stands by" if family.spare_domains else "needs a spare domain"
 
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:

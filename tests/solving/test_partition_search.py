@@ -28,8 +28,8 @@ from tests.formulations.partitions import doubtful_problems, enumerated, flat, g
 
 def least(data: ChoiceData, formulation: Literal["choice", "shares"] = "choice") -> float:
     found = search_partition(data, formulation=formulation)
-    assert found.outcome == ("infeasible" if found.worth is None else "optimal")
-    return math.inf if found.worth is None else found.worth.objective
+    assert found.outcome == ("infeasible" if found.found is None else "optimal")
+    return found.value
 
 
 @settings(max_examples=example_count(120))
@@ -91,7 +91,7 @@ def test_a_choice_over_its_limit_by_less_than_the_solver_sees_is_cut_off() -> No
     tight = replace(data, limits=(replace(data.limits[0], use=data.limits[0].use * 1e9, cap=1e10 - 0.5),))
     found = search_partition(tight)
     assert found.cuts == 1
-    assert found.worth.objective == enumerated(tight)
+    assert found.value == enumerated(tight)
 
 
 @pytest.mark.parametrize("formulation", ["choice", "shares"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -71,13 +71,14 @@ class LinkedMapping:
         return self.row.place.value(self.routing.count)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class DirectSearch(SearchStatistics):
     """How the search ended; `searched` of the mappings needed links, and `lengths` prove the
     bound.
     """
 
     incumbent: LinkedMapping | None
+    bound: float
     interrupted: bool
     searched: int
     lengths: tuple[LinkLengths, ...]
@@ -91,7 +92,6 @@ def direct_plan(run: Run) -> Plan:
     run.tell("build", f"{len(rows):,} mappings may be in time on direct links")
     for sentence in _left_out(run):
         run.tell("build", sentence)
-    rival = math.inf if switched.objective.value is None else switched.objective.value
     result = search_links(
         rows,
         backend_of(
@@ -99,7 +99,7 @@ def direct_plan(run: Run) -> Plan:
         ),
         gap=instance.solver.gap,
         deadline=run.deadline,
-        rival=rival,
+        rival=math.inf if switched.objective.value is None else switched.objective.value,
         tell=lambda message: run.tell("solve", message),
     )
     run.log.searches.append(result)
@@ -178,16 +178,14 @@ def search_links(
                     bounds[n] = max(_value_bound(row, progress), row_bound)
                     heappush(waiting, (turn, bounds[n], n))
                 continue
-            max_links = row.place.most_links(value)
-            is_alone = all(other_bound >= value * (1 - gap) for _, other_bound, _ in waiting)
             further = climb(
                 row.demands,
                 progress,
                 backend,
                 deadline,
                 _enough(row, progress, gap),
-                max_links,
-                is_alone=is_alone,
+                row.place.most_links(value),
+                is_alone=all(other_bound >= value * (1 - gap) for _, other_bound, _ in waiting),
             )
             bounds[n] = max(_value_bound(row, progress), row_bound)
             # A further turn goes behind all mappings that have not had that many.
@@ -209,31 +207,17 @@ def search_links(
     except KeyboardInterrupt:
         stopped = True
     bound = min(bounds, default=math.inf)
-    return _ended(
-        incumbent, bound, progress_of.values(), programs.plan_entries(), interrupted=stopped
-    )
-
-
-def _ended(
-    incumbent: LinkedMapping | None,
-    bound: float,
-    statistics: Collection[LinkProgress],
-    lengths: tuple[LinkLengths, ...],
-    *,
-    interrupted: bool,
-) -> DirectSearch:
-    """A search that ended, with what all mappings took together."""
     return DirectSearch(
         incumbent=incumbent,
-        interrupted=interrupted or any(progress.interrupted for progress in statistics),
-        searched=len(statistics),
-        lengths=lengths,
+        interrupted=stopped or any(progress.interrupted for progress in progress_of.values()),
+        searched=len(progress_of.values()),
+        lengths=programs.plan_entries(),
         bound=bound,
-        cuts=sum(progress.cuts for progress in statistics),
-        nodes=sum(progress.nodes for progress in statistics),
-        build_s=sum(progress.build_s for progress in statistics),
-        handover_s=sum(progress.handover_s for progress in statistics),
-        solve_s=sum(progress.solve_s for progress in statistics),
+        cuts=sum(progress.cuts for progress in progress_of.values()),
+        nodes=sum(progress.nodes for progress in progress_of.values()),
+        build_s=sum(progress.build_s for progress in progress_of.values()),
+        handover_s=sum(progress.handover_s for progress in progress_of.values()),
+        solve_s=sum(progress.solve_s for progress in progress_of.values()),
     )
 
 

@@ -26,7 +26,7 @@ from coopt.solving.direct.grid import (
 )
 from coopt.solving.direct.lengths import LATE, FlowProgram, round_up
 from coopt.solving.highs import SolverAnswer
-from coopt.solving.runs import Backend, RunningStatistics
+from coopt.solving.runs import Backend, SearchStatistics
 from formulations.links import FORMULATIONS, add_tangent, build
 from formulations.links_data import LinksData
 
@@ -60,7 +60,7 @@ class LinkStep(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class LinkProgress(RunningStatistics):
+class LinkProgress(SearchStatistics):
     """What is known of one problem: the best links so far, a bound below all, what it took, and the
     steps left to try, the next one apart.
     """

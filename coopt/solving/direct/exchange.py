@@ -287,9 +287,8 @@ class LinkExchange:
             return False
         # Known cuts take a product of matrices, flows a linear program: most links are refused by
         # the former.
-        cut_paces = np.array([(cuts.rows @ links).min() for cuts in self._cuts])
         return (
-            self._time(cut_paces) <= 1 + EXACT
+            self._time(np.array([(cuts.rows @ links).min() for cuts in self._cuts])) <= 1 + EXACT
             and self._time(self._paces(links, deadline)) <= 1 + EXACT
         )
 

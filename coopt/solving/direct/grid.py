@@ -160,19 +160,17 @@ class DomainGrid(LinkGrid):
         """
         turns, turn = self.replicas // self.turn, self.turn
         steps = [turn * step for step in range(1, turns + 1) if turns % step == 0]
-        inside = (1, 2) if 1 < self.tensor < self.replicas else (1,)
         forms = sorted(
-            product(steps, (1, 2), (1, 2), inside),
+            product(steps, (1, 2), (1, 2), (1, 2) if 1 < self.tensor < self.replicas else (1,)),
             key=lambda form: (form[0] / math.prod(form[1:]), form[0]),
         )
         seen = set[bytes]()
         # Different forms may generate the same group.
         for step, mirrored, moved, turned in forms:
             group = self._group(step, mirrored > 1, moved > 1, turned > 1, ports, sends)
-            is_small = len(np.unique(group.min(axis=0))) * self._arcs <= MOST_FLOWS
             if (
                 group.tobytes() not in seen
-                and is_small
+                and (len(np.unique(group.min(axis=0))) * self._arcs <= MOST_FLOWS)
                 and (len(group) > 1 or self.domains <= trivial_domains)
             ):
                 seen.add(group.tobytes())
@@ -285,8 +283,7 @@ class Demands:
         """The fewest whole links at a domain of each block of stages (S,) that may do for all
         phases in turn.
         """
-        links_needed = (self.weight @ self.sent).max(axis=0)
-        return np.asarray(np.ceil(links_needed * (1 - IN_TIME)))
+        return np.asarray(np.ceil((self.weight @ self.sent).max(axis=0) * (1 - IN_TIME)))
 
     @property
     def fits(self) -> bool:

@@ -138,7 +138,9 @@ class FlowProgram:
         # At paces that are set all else is linear, and ports may be missed, so that there always
         # are multipliers.
         m.over = pyo.Var(m.W, domain=pyo.NonNegativeReals)
-        m.budget = pyo.Constraint(m.W, rule=lambda m, w: _port_budget(self._data, m, w))
+        m.budget = pyo.Constraint(
+            m.W, rule=lambda m, w: links_at(m, w) - m.over[w] <= int(self._data.ports[w])
+        )
         m.cost.expr += OVER * sum(int(self._data.domains[w]) * m.over[w] for w in m.W)
         for w in m.W:
             m.q[w].domain = pyo.NonNegativeReals
@@ -220,11 +222,6 @@ class FlowProgram:
     def plan_entries(self) -> tuple[LinkLengths, ...]:
         """The lengths in the words of a plan."""
         return tuple(_plan_entry(self._demands, lengths) for lengths in self.collection)
-
-
-def _port_budget(data: LinksData, m: pyo.ConcreteModel, w: int) -> pyo.Expression:
-    """D1 that may be missed: a proof needs prices of ports where no links keep it, too."""
-    return links_at(m, w) - m.over[w] <= int(data.ports[w])
 
 
 def round_up(links: float) -> float:
@@ -339,10 +336,9 @@ def _last_pace(demands: Demands, paces: Floats) -> Floats:
     time_left = 1 + LATE - (demands.weight[None, :, :-1] / paces[:, None, :]).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Without traffic in the last phase nothing is needed, unless the others are late already.
-        pace_alone = np.where(time_left < 0, np.inf, 0.0)
-        pace_needed = np.where(weight > 0, weight / np.maximum(time_left, 0.0), pace_alone).max(
-            axis=1
-        )
+        pace_needed = np.where(
+            weight > 0, weight / np.maximum(time_left, 0.0), np.where(time_left < 0, np.inf, 0.0)
+        ).max(axis=1)
     return np.asarray(pace_needed * (1 - LATE))
 
 

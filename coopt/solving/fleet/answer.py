@@ -22,14 +22,14 @@ from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, PriceScenario, largest_regret
 from coopt.plan.schema import Plan
 from coopt.solving.days import fastest_on
-from coopt.solving.driver import answered, claim_of, ending, infeasible, unknown
+from coopt.solving.driver import Drive, answered, claim_of, ending, infeasible, unknown
 from coopt.solving.fleet.cheapest import without_foresight
-from coopt.solving.fleet.choice import BestChoice, best_choice
 from coopt.solving.fleet.listing import Listed, SlotOptions, islands_listed, listed_at, numbers_of
 from coopt.solving.fleet.parts import scaled, subset, useful
 from coopt.solving.fleet.paths import workloads_named
 from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, outlook_at, slots_of
 from coopt.solving.fleet.search import search_partition
+from coopt.solving.highs import Outcome
 from coopt.solving.robust.survival import survived
 from coopt.solving.runs import Method, NamedPrograms, Program, Run, backend_of, no_programs
 from formulations.choice import FORMULATIONS, REGRET, build
@@ -62,16 +62,10 @@ class Offer:
         return fleet_bill(self.instance, self.built(rows)).within
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Offered:
-    """A fleet by each optic that its core may have, and the ways prices may turn out."""
-
-    offers: tuple[Offer, ...]
-    outlooks: Outcomes
-
-
-def offered(run: Run) -> Offered | Plan:
-    """Everything a fleet may be built from; a plan that says why where there is no answer."""
+def offered(run: Run) -> tuple[tuple[Offer, ...], Outcomes] | Plan:
+    """Everything a fleet may be built from, by each optic that its core may have, and the ways
+    prices may turn out; a plan that says why where there is no answer.
+    """
     run.formulation = "choice"
     placed = islands_listed(run)
     served = {slot for _, options in placed for slot in np.unique(options.slot).tolist()}
@@ -83,7 +77,7 @@ def offered(run: Run) -> Offered | Plan:
         return infeasible(run, partial(_over_limits, run, offers_of(placed, ())))
     if isinstance(outlooks, str):
         return unknown(run, outlooks)
-    return Offered(offers=offers_of(placed, outlooks), outlooks=outlooks)
+    return offers_of(placed, outlooks), outlooks
 
 
 def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:
@@ -97,22 +91,36 @@ def fleet_plan(run: Run) -> Plan:
     found = offered(run)
     if isinstance(found, Plan):
         return found
-    offers = found.offers
+    offers, outlooks = found
     run.log.columns_s = run.elapsed_s()
     run.tell(
         "build",
         f"{sum(len(offer.options) for offer in offers):,} islands over all phases and sites",
     )
-    choice = best_choice(
-        run,
-        [(offer.data, offer.allowed) for offer in offers],
-        partial(_over_limits, run, offers),
+    searches = [
+        search_partition(
+            offer.data,
+            gap=run.instance.solver.gap,
+            backend=run.backend,
+            deadline=run.deadline,
+            is_allowed=offer.allowed,
+            on_standing=run.tell_standing,
+        )
+        for offer in offers
+    ]
+    run.log.searches += searches
+    possible = [ended for ended in searches if ended.outcome != "infeasible"]
+    if not possible:
+        return infeasible(run, partial(_over_limits, run, offers))
+    # proven only as a whole: one search that stopped early leaves the choice among all offers open
+    outcome: Outcome = next(
+        (ended.outcome for ended in possible if ended.outcome != "optimal"), "optimal"
     )
-    return (
-        choice
-        if isinstance(choice, Plan)
-        else _plan(run, offers[choice.offer], choice, found.outlooks)
-    )
+    bound = min(ended.bound for ended in possible)
+    offer, best = min(zip(offers, searches, strict=True), key=lambda pair: pair[1].value)
+    if best.found is None:
+        return unknown(run, outcome, bound)
+    return _plan(run, offer, replace(best, outcome=outcome, bound=bound), outlooks)
 
 
 def _no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
@@ -183,9 +191,9 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
             run.log.searches.append(ended)
             if ended.outcome not in ("optimal", "infeasible"):
                 return ended.outcome
-            if ended.rows is not None:
+            if ended.found is not None:
                 least = min(
-                    least, _value(with_core_of(then, offer.instance), offer.built(ended.rows))
+                    least, _value(with_core_of(then, offer.instance), offer.built(ended.found))
                 )
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
@@ -219,8 +227,9 @@ def _value(instance: Instance, built: Sequence[Placed]) -> float:
     return fleet_bill(instance, built).cost.of(instance.objective.minimize)
 
 
-def _plan(run: Run, offer: Offer, choice: BestChoice, outlooks: Outcomes) -> Plan:
-    instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.rows)
+def _plan(run: Run, offer: Offer, choice: Drive[Ints], outlooks: Outcomes) -> Plan:
+    assert choice.found is not None, "without a choice there is no plan"
+    instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.found)
     bill, kind = fleet_bill(instance, built), instance.objective.minimize
     parts = tuple(part for one in built for part in _parts(instance, one))
     # the bill of one network is that of everything
@@ -318,7 +327,7 @@ def fleet_programs(run: Run) -> NamedPrograms:
     choice = offered(run)
     if isinstance(choice, Plan):
         return no_programs
-    small = [scaled(subset(offer.data, useful(offer.data))) for offer in choice.offers]
+    small = [scaled(subset(offer.data, useful(offer.data))) for offer in choice[0]]
     known = {"choice": REGRET} if run.instance.minimizes_regret else FORMULATIONS
     return lambda name: (Program(model=build(data, known[name]), unit=unit) for data, unit in small)
 

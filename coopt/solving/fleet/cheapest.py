@@ -112,28 +112,22 @@ class _PricedChain:
         """Cost, path and whether it keeps the limits: the cheapest uplinks of all or, where these
         are over a limit, of those within the limits of each phase.
         """
-        for menus in (self.menus, self._limited):
+        for menus in (
+            self.menus,
+            [
+                np.array([u for u in menu.tolist() if _fits(self.grid, family, u)], dtype=np.int64)
+                for family, menu in zip(self.chain.values(), self.menus, strict=True)
+            ],
+        ):
             if not all(len(menu) for menu in menus):
                 return
             usd, uplinks = self._shortest(menus)
             path = stretched(
                 dict(zip(self.phases, uplinks, strict=True)), self.chain, self.grid.phases
             )
-            is_within = fleet_bill(
-                self.grid.instance, [Placed(slot=0, path=path, site=None)]
-            ).within
-            if is_within:
+            if fleet_bill(self.grid.instance, [Placed(slot=0, path=path, site=None)]).within:
                 yield usd, path, True
                 return
-
-    @property
-    def _limited(self) -> list[Ints]:
-        """The uplinks with which each phase keeps the limits; use never falls with uplinks."""
-
-        return [
-            np.array([u for u in menu.tolist() if _fits(self.grid, family, u)], dtype=np.int64)
-            for family, menu in zip(self.chain.values(), self.menus, strict=True)
-        ]
 
     def _usd(self, k: int, uplinks: int) -> float:
         """What the network of a phase adds until the next phase that trains, without labour."""
@@ -266,10 +260,9 @@ def _in_place(
     """Chains that stand as built, with their uplinks."""
     for chain, history in begun:
         family = chain.get(len(history))
-        rises = not history or history[-1] <= uplinks
         if (
             family is not None
-            and rises
+            and (not history or history[-1] <= uplinks)
             and uplinks in family.uplink_choices
             and _fits(grid, family, uplinks)
             and _builds_same(design_of(family, uplinks), design)
@@ -286,10 +279,9 @@ def _builds_same(design: Design, rival: Design) -> bool:
 def _dead_end(instance: Instance, begun: Begun, t: int, design: Design | None) -> str:
     """Which phase cannot be served from what stands, and what it would have to keep."""
     phase = instance.phase[t]
-    is_timely = any(t in chain for chain, _ in begun)
     limits = (
         "the limits of the instance"
-        if is_timely
+        if any(t in chain for chain, _ in begun)
         else "the time bounds of "
         + ", ".join(workload.name for workload in workloads_of(instance, phase))
     )

@@ -200,13 +200,10 @@ def _least_choice(run: Run, datas: Sequence[ChoiceData]) -> tuple[int, Ints, Wor
         search = search_partition(data, gap=GAP, backend=backend, deadline=run.deadline)
         if search.outcome not in ("optimal", "infeasible"):
             raise StoppedError(search.outcome)
-        rows, total = search.rows, search.worth
-        if (
-            rows is not None
-            and total is not None
-            and (incumbent is None or total.objective < incumbent[2].objective)
+        if search.found is not None and (
+            incumbent is None or search.value < incumbent[2].objective
         ):
-            incumbent = number, rows, total
+            incumbent = number, search.found, worth(data, search.found)
     return incumbent
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -31,26 +30,6 @@ from coopt.solving.fleet.placed import Placed, all_units, labour_usd, slots_of
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.runs import Counted, Run
 from formulations.choice_data import ChoiceData, Floats, Ints
-
-
-class SlotOptions(Protocol):
-    """The islands that a question may choose from, by their numbers."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def slot(self) -> Ints:
-        """The slot that each one serves."""
-
-    @property
-    def begun(self) -> tuple[Chain, ...]:
-        """Networks in the phases that they serve; none where nothing grows."""
-
-    def uses(self, grid: Grid) -> OptionUses:
-        """What each one uses of whatever couples them."""
-
-    def built(self, rows: Ints) -> list[Placed]:
-        """The islands of some numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,7 +81,7 @@ class Paths:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StandingIslands:
-    """Islands of one phase as arrays, each at every site in turn."""
+    """Islands of one phase as arrays, each at every site in turn; `begun` is for what grows."""
 
     market: Market
     listed: IslandOptions
@@ -127,8 +106,7 @@ class StandingIslands:
 
         def each(values: Floats | Ints) -> Floats:
             """Of one phase, at every site."""
-            table = np.asarray(values, dtype=np.float64)
-            return np.repeat(table[:, None], len(self.sites), axis=0)
+            return np.repeat(np.asarray(values, dtype=np.float64)[:, None], len(self.sites), axis=0)
 
         return OptionUses(
             slots=len(slots_of(grid.instance)),
@@ -154,6 +132,10 @@ class StandingIslands:
             path=IslandPath(families=(family,), uplinks=(uplinks,)),
             site=self.sites[site],
         )
+
+
+SlotOptions = Paths | StandingIslands
+"""The islands that a question may choose from, by their numbers."""
 
 
 def numbers_of(instance: Instance, options: SlotOptions) -> ChoiceData:

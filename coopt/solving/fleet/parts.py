@@ -51,7 +51,6 @@ from formulations.choice_data import (
     ChoiceData,
     Ints,
     LimitedUse,
-    PriceOutlook,
     Product,
 )
 
@@ -121,10 +120,9 @@ def _within(product: Product, min_units: float, max_units: float) -> tuple[Produ
     start, usd = np.append(0.0, product.start[first_bracket + 1 :]), product.usd[first_bracket:]
     brackets = len(usd)
     while brackets > 1 and start[brackets - 1] >= max_units:
-        shorter = replace(product, start=start[: brackets - 1], usd=usd[: brackets - 1])
-        if product.discount == "all-units" and usd[brackets - 1] * start[
-            brackets - 1
-        ] < shorter.bill(max_units):
+        if product.discount == "all-units" and usd[brackets - 1] * start[brackets - 1] < replace(
+            product, start=start[: brackets - 1], usd=usd[: brackets - 1]
+        ).bill(max_units):
             break
         brackets -= 1
     return replace(product, start=start[:brackets], usd=usd[:brackets]), offset
@@ -292,7 +290,17 @@ def scaled(data: ChoiceData, worth: float = math.inf) -> tuple[ChoiceData, float
             replace(core, quantity=core.quantity / unit[core.product], opex=core.opex / objective)
             for core in data.cores
         ),
-        outlooks=tuple(_outlook(outlook, unit, capex, objective) for outlook in data.outlooks),
+        outlooks=tuple(
+            replace(
+                outlook,
+                usd=outlook.usd / capex,
+                opex=outlook.opex / objective,
+                prices=tuple(usd * u / capex for usd, u in zip(outlook.prices, unit, strict=True)),
+                core=tuple(opex / objective for opex in outlook.core),
+                min_value=outlook.min_value / objective,
+            )
+            for outlook in data.outlooks
+        ),
     )
     return small, objective
 
@@ -350,19 +358,6 @@ def _share(limit: LimitedUse) -> LimitedUse:
         use=limit.use / limit.cap,
         core=tuple(use / limit.cap for use in limit.core),
         cap=1.0 + SLACK,
-    )
-
-
-def _outlook(
-    outlook: PriceOutlook, unit: list[float], capex: float, objective: float
-) -> PriceOutlook:
-    return replace(
-        outlook,
-        usd=outlook.usd / capex,
-        opex=outlook.opex / objective,
-        prices=tuple(usd * u / capex for usd, u in zip(outlook.prices, unit, strict=True)),
-        core=tuple(opex / objective for opex in outlook.core),
-        min_value=outlook.min_value / objective,
     )
 
 

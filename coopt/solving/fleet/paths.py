@@ -115,7 +115,13 @@ def list_paths(
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     before = sorted({gpus for t in earlier for gpus in sizes[t]})
     lines = []
-    for last in families(_sized(asked[final], sizes[final]), measures, grow=bool(before)):
+    for last in families(
+        asked[final].model_copy(
+            update={"cluster": asked[final].cluster.model_copy(update={"gpus": sizes[final]})}
+        ),
+        measures,
+        grow=bool(before),
+    ):
         check()
         if last.core_links >= links[last.gpus]:
             lines.append(stages_of(last, before, instance.network.largest_ratio, links))
@@ -198,12 +204,6 @@ def sizes_of(question: Instance) -> tuple[int, ...]:
     (workload,) = question.workload
     table = quick_degrees(workload, question.cluster.gpu, question.cluster.most_gpus)
     return tuple(np.unique(table.prod(axis=1)).tolist())
-
-
-def _sized(question: Instance, sizes: tuple[int, ...]) -> Instance:
-    return question.model_copy(
-        update={"cluster": question.cluster.model_copy(update={"gpus": sizes})}
-    )
 
 
 def stages_of(

@@ -259,13 +259,11 @@ def _lines(
         good, count = grid.goods[g], bought[g][phase]
         if not _counted(grid, good):
             continue
-        before = sum(bought[g][:phase])
-        useful = min(max(round(float(needed[:, g].sum())) - before, 0), count)
+        useful = min(max(round(float(needed[:, g].sum())) - sum(bought[g][:phase]), 0), count)
         only_idle = good.kind == "gpu" and "gpu" not in include
         idle = useful if only_idle else idle_gpus if good.kind == "gpu" else 0
         left = {False: useful - idle, True: idle}
-        product = _at(grid, good, phase)
-        for units, usd in _priced(product, count):
+        for units, usd in _priced(_at(grid, good, phase), count):
             for is_idle, units_left in left.items():
                 used = min(units_left, units)
                 left[is_idle] -= used
@@ -300,8 +298,7 @@ def _item(
     gpu, w = grid.instance.cluster.gpu, 0.0 if spare else good.w
     idle = idle or (good.kind, good.name) == ("hb", gpu.idle_name)
     kind = "hb" if idle else good.kind
-    name = gpu.name if idle else good.name
-    return line(kind, name, count, usd, w, idle=idle, spare=spare)
+    return line(kind, gpu.name if idle else good.name, count, usd, w, idle=idle, spare=spare)
 
 
 def _stored(

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -37,8 +37,8 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.instance.schema import Solver
-from coopt.solving.driver import UNLIMITED_S, Decided, Subproblem, drive
-from coopt.solving.fleet.arrays import Worth, worth
+from coopt.solving.driver import UNLIMITED_S, Decided, Drive, Subproblem, drive
+from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.parts import (
     cut_off,
     part_of,
@@ -48,10 +48,10 @@ from coopt.solving.fleet.parts import (
     subset,
     useful,
 )
-from coopt.solving.highs import COARSE, OnStanding, Outcome, solved
-from coopt.solving.runs import Backend, SearchStatistics, backend_of
+from coopt.solving.highs import COARSE, OnStanding, solved
+from coopt.solving.runs import Backend, backend_of
 from formulations.choice import FORMULATIONS, REGRET, Equation, add_choice_cut, build
-from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, Product
+from formulations.choice_data import ChoiceData, Floats, Ints
 
 LimitCheck = Callable[[Ints], bool]
 MAX_PARTS = 10  # parts that are searched one by one
@@ -60,21 +60,6 @@ SAFETY = 1e-9  # of the bound, given up to rounding
 
 LEEWAY = 1e-12
 """Of every addend: the rounding of a sum of up to 4,000 of them is less."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Partition(SearchStatistics):
-    """How a search ended: the option of each workload, None without a solution, and what they
-    amount to.
-
-    `options` counts those that the filter kept.
-    """
-
-    outcome: Outcome
-    rows: Ints | None
-    worth: Worth | None
-    options: int
-    filter_s: float
 
 
 def search_partition(
@@ -86,8 +71,8 @@ def search_partition(
     deadline: float | None = None,
     is_allowed: LimitCheck = lambda _: True,
     on_standing: OnStanding | None = None,
-) -> Partition:
-    """The choice of least objective, or the best found in time.
+) -> Drive[Ints]:
+    """The choice of least objective, the option of each workload, or the best found in time.
 
     What the solver chose is recomputed from the data; a choice that turns out to exceed a limit is
     cut off, and the solver is asked again.
@@ -107,10 +92,8 @@ def search_partition(
     # Dropped before anything is built, since models grow with options and most of them are
     # dominated.
     useful_rows = useful(data)
-    useful_data = subset(data, useful_rows)
-    filter_s = time.perf_counter() - started
     pieces = _Pieces(
-        data=useful_data,
+        data=subset(data, useful_rows),
         equations=REGRET if data.outlooks else FORMULATIONS[formulation],
         rows=useful_rows,
         is_allowed=is_allowed,
@@ -123,16 +106,10 @@ def search_partition(
         on_standing=on_standing,
         merge=(MAX_PARTS, pieces.merge),
     )
-    rows = None if ending.found is None else useful_rows[ending.found]
-    statistics = {field.name: getattr(ending, field.name) for field in fields(SearchStatistics)}
-    statistics["build_s"] += pieces.build_s
-    return Partition(
-        outcome=ending.outcome,
-        rows=rows,
-        worth=None if rows is None else worth(data, rows),
-        options=len(useful_rows),
-        filter_s=filter_s,
-        **statistics,
+    return replace(
+        ending,
+        found=None if ending.found is None else useful_rows[ending.found],
+        build_s=ending.build_s + pieces.build_s,
     )
 
 
@@ -160,8 +137,7 @@ class _Pieces:
         parts = [part_of(self.data, rows) for rows in self.sets]
         # A single part is solved in any case, so that its bound, which takes long where several
         # islands are chosen, would decide nothing.
-        several = self.data.workloads > 1 or self.data.outlooks
-        is_open = len(parts) == 1 and several
+        is_open = len(parts) == 1 and (self.data.workloads > 1 or self.data.outlooks)
         bounds = [-math.inf if is_open else lower_bound(part) for part in parts]
         subproblems = [
             self._of(n, *piece)
@@ -297,7 +273,13 @@ def _linear(data: ChoiceData) -> CostLine:
     capex = data.usd + quantity @ slopes
     constant = float(offsets.sum())
     max_bill = float(sum(line[2] for line in lines))
-    uses = [(limit.use + _by_cores(limit, shares), limit.cap) for limit in data.limits]
+    uses = [
+        (
+            limit.use + sum(use * share for use, share in zip(limit.core, shares, strict=False)),
+            limit.cap,
+        )
+        for limit in data.limits
+    ]
     if data.budget is not None:
         uses.append((capex, data.budget - constant + LEEWAY * (data.budget + max_bill)))
     # Of a limit of nothing there is no share: an option that uses any of it takes more than all
@@ -310,11 +292,6 @@ def _linear(data: ChoiceData) -> CostLine:
     return CostLine(
         data.weight * capex + opex, size, data.weight * constant, data.weight * max_bill, table
     )
-
-
-def _by_cores(limit: LimitedUse, shares: Sequence[Floats]) -> Any:
-    """What the shares of core switches use of a limit, for each option."""
-    return sum(use * share for use, share in zip(limit.core, shares, strict=False))
 
 
 def _line_below(data: ChoiceData, p: int) -> tuple[float, float, float]:
@@ -336,13 +313,8 @@ def _line_below(data: ChoiceData, p: int) -> tuple[float, float, float]:
     if max_units <= min_units:
         return dearest, 0.0, dearest
     slope = (dearest - product.bill(min_units)) / (max_units - min_units)
-    at = [min_units, max_units, *_corners(product, min_units, max_units)]
+    at = [min_units, max_units, *[float(t) for t in product.start if min_units < t < max_units]]
     return min(product.bill(q) - slope * q for q in at), slope, dearest
-
-
-def _corners(product: Product, min_units: float, max_units: float) -> list[float]:
-    """Thresholds between two quantities, where the slope of a bill may grow."""
-    return [float(t) for t in product.start if min_units < t < max_units]
 
 
 def _multipliers(data: ChoiceData, cost: Floats, uses: Floats) -> tuple[Floats, Floats]:

@@ -87,8 +87,6 @@ def _ungrown(run: Run) -> Iterator[str]:
     if alone:
         return
     counts = [phase.gpus for phase in instance.phase]
-    if alone or any(True for _ in lines(instance)):
-        return
     final, listing = counts[-1], ", ".join(f"{gpus:,}" for gpus in counts)
     spread = [
         final // domains

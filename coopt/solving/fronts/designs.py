@@ -34,7 +34,7 @@ from coopt.network.parts import HOURS_PER_YEAR, cost_of, price, resources, withi
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.couplings import one_network
-from coopt.plan.schema import Plan
+from coopt.plan.schema import Alternative, Plan
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import ROUNDED, allowed_s, interrupted_paces
 from coopt.solving.driver import answered, claim_of, infeasible, recomputed, unknown, written_out
@@ -80,24 +80,13 @@ def timed_plan(run: Run) -> Plan:
     if isinstance(design, str):
         return unknown(run, design)
     run.tell("build", f"{len(designs.pace):,} designs gone through")
-    family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
-    answer = written_out(
-        billed, recomputed(billed, table, family, uplinks), float(designs.value[design]), table
-    )
-    (workload,) = instance.workload
-    runs = tuple(
-        workload_run.model_copy(
-            update={"bound_s": allowed_s(instance, family, uplinks, workload, workload_run)}
-        )
-        for workload_run in answer.workloads
-    )
-    seconds = float(designs.pace[design]) * workload.bound_s
-    bill = (
+    answer = designs.written_out(design, billed, float(designs.value[design]), table)
+    value = weight_of(instance) * float(designs.pace[design]) * instance.workload[0].bound_s
+    value *= (
         1.0 if instance.objective.minimize == "time" else answer.cost.of(instance.objective.billed)
     )
-    value = weight_of(instance) * seconds * bill
     claim = claim_of(instance.objective.minimize, value, value)
-    parts = (one_network(answer.cost, runs, design=answer.design),)
+    parts = (one_network(answer.cost, answer.workloads, design=answer.design),)
     return answered(run, "optimal", claim, cost=answer.cost, parts=parts)
 
 
@@ -115,11 +104,10 @@ def _best_design(run: Run, designs: PacedDesigns, in_bound: Ints) -> int | str:
         _one_of(worth[front]), backend=run.backend, deadline=run.deadline, on_standing=None
     )
     run.log.searches.append(result)
-    if result.rows is None:
+    if result.found is None:
         return result.outcome
-    ties = np.flatnonzero(worth <= worth[front[result.rows[0]]] * (1.0 + TIES))
-    order = np.lexsort((pace[ties], value[ties]))
-    return int(in_bound[ties[order[0]]])
+    ties = np.flatnonzero(worth <= worth[front[result.found[0]]] * (1.0 + TIES))
+    return int(in_bound[ties[np.lexsort((pace[ties], value[ties]))[0]]])
 
 
 def _one_of(worth: Floats) -> ChoiceData:
@@ -164,6 +152,19 @@ class PacedDesigns:
             self.uplinks[last_design] + 1,
             self.uplinks[np.minimum(first_design, last_design)],
         )
+
+    def written_out(
+        self, design: int, question: Instance, bound: float, table: Columns
+    ) -> Alternative:
+        """A design with the bounds of a question, and a lower bound on what it asks for."""
+        family, uplinks = self.families[self.family[design]], int(self.uplinks[design])
+        answer = written_out(question, recomputed(question, table, family, uplinks), bound, table)
+        # pools without a bound on time do not know that of the question
+        runs = tuple(
+            run.model_copy(update={"bound_s": allowed_s(question, family, uplinks, workload, run)})
+            for run, workload in zip(answer.workloads, question.workload, strict=True)
+        )
+        return answer.model_copy(update={"workloads": runs})
 
     def least_value(self, pace: float) -> float:
         """The least cost of all designs that keep a pace (objective units); one does."""

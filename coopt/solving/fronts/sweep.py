@@ -28,8 +28,8 @@ from coopt.plan.front import Front, FrontPoint, FrontStop
 from coopt.plan.schema import OnProgress
 from coopt.solving.answer import plan_of
 from coopt.solving.arrays import assemble
-from coopt.solving.days import ROUNDED, allowed_s
-from coopt.solving.driver import identity, recomputed, written_out
+from coopt.solving.days import ROUNDED
+from coopt.solving.driver import identity
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import PATIENCE, Tracing, days_taken, evenly, knees, most_telling
@@ -404,19 +404,14 @@ def _point(
     # so that a bound at this pace is one that the design meets
     pace = float(designs.pace[design]) * (ROUNDED if interrupted else ROUND_UP)
     question = with_scaled_bounds(instance, pace, sweep.moving)
-    family, uplinks = designs.families[designs.family[design]], int(designs.uplinks[design])
-    answer = written_out(question, recomputed(question, table, family, uplinks), prove(pace), table)
+    answer = designs.written_out(design, question, prove(pace), table)
     assert answer.objective.gap is not None, "a bound of at least 0 leaves a gap"
     assert answer.objective.gap <= LARGEST_GAP, "the front and its certificate differ"
-    runs = tuple(
-        run.model_copy(update={"bound_s": allowed_s(question, family, uplinks, workload, run)})
-        for run, workload in zip(answer.workloads, question.workload, strict=True)
-    )
     days = instance.workload[0].train_days if len(instance.workload) == 1 else None
     return FrontPoint(
         pace=pace,
         days=None if days is None else days * pace,
         knee=knee,
-        best=answer.model_copy(update={"workloads": runs}),
-        workload_days=days_taken(instance, runs) if days is None else {},
+        best=answer,
+        workload_days=days_taken(instance, answer.workloads) if days is None else {},
     )

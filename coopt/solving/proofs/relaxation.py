@@ -221,10 +221,9 @@ class CaseRelaxation:
                 for rho, outlook in zip(duals.outlooks, self.data.outlooks, strict=True)
             )
         limits = zip(duals.limits, self.data.limits, strict=True)
-        limit_cost = sum(float(price) * limit.core[c] for price, limit in limits if limit.core)
         return (
             opex
-            + limit_cost
+            + sum(float(price) * limit.core[c] for price, limit in limits if limit.core)
             + core.quantity * float(duals.units[core.product])
             - core.ports * float(duals.links[c])
         )

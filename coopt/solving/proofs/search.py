@@ -24,7 +24,7 @@ from coopt.solving.fleet.listing import islands_listed
 from coopt.solving.fleet.parts import subset, useful
 from coopt.solving.fleet.placed import slots_of
 from coopt.solving.proofs import tree as cuts
-from coopt.solving.proofs.relaxation import Multipliers, amount
+from coopt.solving.proofs.relaxation import CaseProof, Multipliers, amount
 from coopt.solving.runs import Run, backend_of
 from formulations.choice_data import ChoiceData
 
@@ -74,7 +74,11 @@ def prove(
     instance, plan = placed_as(question, plan)
     bound = plan.objective.bound
     on_links = bool(instance.asks("direct"))
-    has_proof = on_links or _chooses_islands(instance)
+    has_proof = on_links or (
+        instance.sharing.mode == "partition"
+        or bool(instance.phase and not grows_alone(instance))
+        or bool(instance.robust and instance.availability)
+    )
     if not has_proof or (bound is None and plan.status != "infeasible"):
         raise InstanceError(
             f"{instance.name}: needs a plan of islands or direct links with a bound; others are"
@@ -108,15 +112,6 @@ def prove(
     )
 
 
-def _chooses_islands(instance: Instance) -> bool:
-    """Whether its bound is one on choices of islands, which no enumeration goes through."""
-    return (
-        instance.sharing.mode == "partition"
-        or bool(instance.phase and not grows_alone(instance))
-        or bool(instance.robust and instance.availability)
-    )
-
-
 Offer = tuple[Instance, ChoiceData]
 """A question whose core names its optic, and the numbers of its islands."""
 
@@ -139,8 +134,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     hopeful = at_max_efficiency(instance)
     outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
     dominating = hopeful_offers(run, islands, beaten_optics=True)
-    offers = [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)]
-    return offers, [
+    return [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)], [
         (
             [(variant.instance, variant.data) for variant in offers_then(dominating, outlook)],
             best_value,
@@ -183,15 +177,14 @@ class _Writer:
 
     def node(self, node: cuts.Node) -> Node:
         """A tree of cases."""
-        if isinstance(node, cuts.OpenCase):
-            return self._leaf(node.proof.multipliers)
+        if isinstance(node, CaseProof):
+            return self._leaf(node.multipliers)
         name, phase = self._data.products[node.product].name, node.product // self._goods
-        if isinstance(node, cuts.ProductBranch):
-            return ProductCut(
-                product=name, without=self.node(node.without), among=self.node(node.among)
-            )
-        max_units, up_to, beyond = node.max_units, self.node(node.up_to), self.node(node.beyond)
-        if isinstance(node, cuts.PurchaseBranch):
+        up_to, beyond = map(self.node, node.sides)
+        max_units = node.max_units
+        if max_units is None:
+            return ProductCut(product=name, without=up_to, among=beyond)
+        if node.workload is None:
             return PurchaseCut(bought=name, phase=phase, most=max_units, up_to=up_to, beyond=beyond)
         island = self._islands[node.workload]
         return IslandCut(

@@ -37,51 +37,28 @@ WORTH_A_CUT = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OpenCase:
-    """A case that is left whole."""
+class Branch:
+    """A cut, and what has become of its sides: choices that do not use a product, then those that
+    may.
 
-    proof: CaseProof
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ProductBranch:
-    """Choices that do not use a product, and those that may."""
-
-    product: int
-    without: Node
-    among: Node
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PurchaseBranch:
-    """Choices that buy at most so many units of a product in its phase, and those that buy more."""
-
-    product: int
-    max_units: int
-    up_to: Node
-    beyond: Node
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class IslandBranch:
-    """Choices whose option of a workload has at most so many units of a product in its phase, and
-    those with more.
+    With `max_units` the first buy at most so many units of the product in its phase, and the second
+    more; of a `workload` its option has at most so many, or more.
     """
 
-    workload: int
     product: int
-    max_units: int
-    up_to: Node
-    beyond: Node
+    max_units: int | None = None
+    workload: int | None = None
+    sides: tuple[Node, Node]
 
 
-Node = OpenCase | ProductBranch | PurchaseBranch | IslandBranch
+Node = CaseProof | Branch
+"""A case that is left whole, or both sides of a cut."""
 CountedProducts = frozenset[int]
 Frontier = list[tuple[float, float]]
 """Units of a limit, ascending, and what they cost, falling."""
 
-Cut = Callable[[Node, Node], Node]
-"""A node of what has become of both sides of a cut."""
+Cut = dict[str, int]
+"""What a branch says of a cut."""
 
 
 class CountedCase(NamedTuple):
@@ -105,9 +82,9 @@ class _Place:
     def node(self) -> Node:
         """The tree from here on."""
         if self.cut is None:
-            return OpenCase(proof=self.proof)
-        one_side, other_side = (side.node() for side in self.sides)
-        return self.cut(one_side, other_side)
+            return self.proof
+        first, second = self.sides
+        return Branch(**self.cut, sides=(first.node(), second.node()))
 
 
 class Prover:
@@ -197,9 +174,7 @@ class Prover:
         up_to = self._ranged(
             replace(case, max_units=_at(case.max_units, p, max_units)), counted_products, further
         )
-        return PurchaseBranch(
-            product=p, max_units=max_units, up_to=up_to, beyond=OpenCase(proof=proof)
-        )
+        return Branch(product=p, max_units=max_units, sides=(up_to, proof))
 
     def _node(self, case: ProofCase, counted_products: CountedProducts) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
@@ -265,7 +240,7 @@ class Prover:
     ) -> tuple[Cut, tuple[CountedCase, CountedCase]]:
         without = CountedCase(replace(case, rows=case.rows & ~self._uses[:, p]), counted_products)
         among = CountedCase(self._among(case, counted_products | {p}), counted_products | {p})
-        return lambda a, b: ProductBranch(product=p, without=a, among=b), (without, among)
+        return {"product": p}, (without, among)
 
     def _among(self, case: ProofCase, counted_products: CountedProducts) -> ProofCase:
         """The case without the other products of a kind of which as many are counted as may be
@@ -373,10 +348,7 @@ class Prover:
         beyond = CountedCase(
             replace(case, min_units=_at(case.min_units, p, max_units + 1)), counted_products
         )
-        return lambda a, b: PurchaseBranch(product=p, max_units=max_units, up_to=a, beyond=b), (
-            up_to,
-            beyond,
-        )
+        return {"product": p, "max_units": max_units}, (up_to, beyond)
 
     def _gap(self, case: ProofCase, proof: CaseProof, p: int, at: float) -> float:
         """The excess of the bill of what the linear program buys over its straight lines."""
@@ -423,9 +395,7 @@ class Prover:
         beyond = CountedCase(
             replace(case, rows=case.rows & ~(has_few & in_workload)), counted_products
         )
-        return lambda a, b: IslandBranch(
-            workload=w, product=p, max_units=max_units, up_to=a, beyond=b
-        ), (up_to, beyond)
+        return {"workload": w, "product": p, "max_units": max_units}, (up_to, beyond)
 
 
 def _rests(

@@ -166,7 +166,13 @@ def surviving_domains(
     alike: dict[object, list[Family]] = {}
     for family in families:
         alike.setdefault(_key(family), []).append(family)
-    some = {key: _of_most_choices(group) for key, group in alike.items()}
+    some = {
+        key: replace(
+            group[0],
+            uplink_choices=tuple(sorted({u for family in group for u in family.uplink_choices})),
+        )
+        for key, group in alike.items()
+    }
     need = dict.fromkeys(some, 0)
     jobs = Jobs(instance)
     for w in range(len(instance.workload)):
@@ -188,14 +194,6 @@ def from_least(needed: Iterable[tuple[Family, int | None]]) -> Iterator[Family]:
 def _key(family: Family) -> object:
     """Families that are the same to every mapping, before a loss and after it."""
     return context_of(family), family.leaf_span, family.pod_span if family.pods else 0
-
-
-def _of_most_choices(group: list[Family]) -> Family:
-    """One of families that are alike, with the uplinks of all."""
-    return replace(
-        group[0],
-        uplink_choices=tuple(sorted({u for family in group for u in family.uplink_choices})),
-    )
 
 
 def _needs(jobs: Jobs, w: int, some: dict[object, Family], check: Check) -> dict[object, int]:

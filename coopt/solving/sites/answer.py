@@ -48,7 +48,7 @@ from coopt.solving.runs import (
     NamedPrograms,
     Program,
     Run,
-    RunningStatistics,
+    SearchStatistics,
     StoppedError,
 )
 from coopt.solving.sites.arrays import (
@@ -121,7 +121,10 @@ def _networks_by_shares(run: Run) -> dict[int, Networks]:
     assert all_shares is not None
     networks_of, measures = dict[int, Networks](), measures_of(run.instance)
     for shares in range(1, all_shares + 1):
-        if not _can_be_fed(run.instance, shares):  # and none of more shares, whose GPUs draw more
+        if not any(
+            may_feed(run.instance.objective, site, gpus_w(run.instance, shares))
+            for site in run.instance.site
+        ):  # and none of more shares, whose GPUs draw more
             break
         run.check_clock()
         networks_of[shares] = networks(run.instance, shares, measures)
@@ -155,13 +158,6 @@ def _unfed(run: Run, fed_shares: int) -> list[Option]:
     return [option for entry in unfed_offers for option in entry.options]
 
 
-def _can_be_fed(instance: Instance, shares: int) -> bool:
-    """Whether some site can feed the GPUs alone of that many shares."""
-    return any(
-        may_feed(instance.objective, site, gpus_w(instance, shares)) for site in instance.site
-    )
-
-
 def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
     instance, kind = run.instance, run.instance.objective.minimize
     claim = claim_of(kind, ring_design.bill.of(kind), result.bound)
@@ -172,7 +168,7 @@ def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
         at_site(
             site.name,
             design_of(option.family, option.uplinks),
-            _runs(instance, option, waits_s),
+            tuple(_running(instance, option, w, wait_s) for w, wait_s in enumerate(waits_s)),
             cost,
         )
         for site, option, cost in zip(sites, ring_design.options, ring_design.costs, strict=True)
@@ -218,10 +214,6 @@ def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float])
             )
         ),
     )
-
-
-def _runs(instance: Instance, option: Option, waits_s: Sequence[float]) -> tuple[WorkloadPlan, ...]:
-    return tuple(_running(instance, option, w, wait_s) for w, wait_s in enumerate(waits_s))
 
 
 def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:
@@ -350,7 +342,7 @@ def search_rings(
     instance: Instance, problems: Sequence[RingProblem], backend: Backend, *, deadline: float
 ) -> Drive[RingDesign]:
     """The cheapest choice over all rings, by rising bound of their relaxations."""
-    statistics = RunningStatistics()
+    statistics = SearchStatistics()
     rings = [
         _subproblem(instance, problem, _relaxed(problem, backend, deadline, statistics))
         for problem in problems
@@ -361,7 +353,7 @@ def search_rings(
 
 
 def _relaxed(
-    problem: RingProblem, backend: Backend, deadline: float, statistics: RunningStatistics
+    problem: RingProblem, backend: Backend, deadline: float, statistics: SearchStatistics
 ) -> float:
     """A lower bound of a ring in objective units, by fractions of options and channels; inf where
     not even those do.

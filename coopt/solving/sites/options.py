@@ -200,10 +200,9 @@ def _places(
     """What each kind of HB domain offers to the workloads."""
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
-    sizes = {site.gpus for site in contexts}
     sources = {
         gpus: [feasible_mappings(workload, gpu, gpus) for workload in local.workload]
-        for gpus in sizes
+        for gpus in {site.gpus for site in contexts}
     }
     places = {}
     for site, site_contexts in contexts.items():
