@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from coopt.cli.main import main
 from tests.pages import chromium
-from tests.pages.planner import HANGING, NUMBER, prefer, settled, until
+from tests.pages.planner import HANGING, NUMBER, prefer, resize, settled, until
 from tests.serve.conftest import Client, served
 
-STILL = "--force-prefers-reduced-motion"  # what turns while an answer is sought is drawn anew all the time
+STILL = "force-prefers-reduced-motion"  # what turns while an answer is sought is drawn anew all the time
 FORGET = "sessionStorage.clear(); localStorage.clear()"
 ALERT = "<script>alert(1)</script>"
 SMALL_CLOS = f"""\
@@ -83,15 +83,8 @@ def browser() -> Iterator[Any]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = chromium.browser()
-    for word in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        STILL,
-    ):
-        options.add_argument(word)
+    for word in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars", STILL):
+        options.add_argument(f"--{word}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=chromium.driver()))
     yield opened
@@ -103,8 +96,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
     """`opened("plan", width=390)`: the browser with that page, that wide, on paper or on a light or dark screen."""
 
     def look(name: str, width: int = 1280, medium: str = "screen", scheme: str = "light") -> Any:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        resize(browser, width)
         prefer(browser, scheme, medium)
         for log in ("browser", "performance"):
             browser.get_log(log)
@@ -155,8 +147,7 @@ def form(browser: Any, client: Client) -> Callable[..., Any]:
 
 def _open(browser: Any, address: str, width: int, scheme: str, before: str) -> None:
     """Open a page after a script has run in it."""
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    resize(browser, width)
     prefer(browser, scheme)
     browser.get("about:blank")  # from the same page, a fragment alone would load nothing
     for log in ("browser", "performance"):

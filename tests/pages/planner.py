@@ -39,6 +39,12 @@ def prefer(browser: Any, scheme: str, medium: str = "screen") -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": medium, "features": features})
 
 
+def resize(browser: Any, width: int) -> None:
+    """Make the window that wide."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
 def text_of(browser: Any, place: str) -> str:
     """What one reads there."""
     return str(browser.execute_script("return document.querySelector(arguments[0])?.innerText ?? ''", place))

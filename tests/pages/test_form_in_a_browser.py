@@ -64,22 +64,20 @@ def test_what_is_typed_is_read_as_a_person_means_it(form):
         assert browser.execute_async_script(SCRIPT, key, typed) == [value, shown], (key, typed)
 
 
-def test_a_workload_that_is_called_after_its_model_is_called_after_the_next_one_too(form):
-    browser = form()
-    _ask(browser, TINY.replace('name = "training"', 'name = "gpt-22b"'))
-    put(browser, "#at-workload-0-model", '"llama3-8b"')
-    until(browser, "return sessionStorage.getItem('coopt-question').includes('model = \"llama3-8b\"')")
-    assert _asked(browser)["workload"][0]["name"] == "llama3-8b"
+PHASE = '[[phase]]\nyear = 2027\ngpus = 64\nworkloads = ["gpt-22b"]\n'
 
 
-@pytest.mark.parametrize("more", ["", '[[phase]]\nyear = 2027\ngpus = 64\nworkloads = ["gpt-22b"]\n'])
-def test_a_name_that_is_no_model_or_is_used_elsewhere_stays(form, more):
+@pytest.mark.parametrize(
+    ("name", "more", "then"),
+    [("gpt-22b", "", "llama3-8b"), ("training", "", "training"), ("gpt-22b", PHASE, "gpt-22b")],
+)
+def test_a_workload_that_is_called_after_its_model_is_called_after_the_next_one_too(form, name, more, then):
+    """But not where its name is no model or is used elsewhere."""
     browser = form()
-    name = "gpt-22b" if more else "training"
     _ask(browser, TINY.replace('name = "training"', f'name = "{name}"') + "\n" + more)
     put(browser, "#at-workload-0-model", '"llama3-8b"')
     until(browser, "return sessionStorage.getItem('coopt-question').includes('model = \"llama3-8b\"')")
-    assert _asked(browser)["workload"][0]["name"] == name
+    assert _asked(browser)["workload"][0]["name"] == then
 
 
 def test_new_rows_begin_with_what_is_known(form):
@@ -106,24 +104,18 @@ def test_a_way_out_names_the_row_that_it_changes_where_there_are_several(form):
     assert named == ["site['south'].power_mw", "workload[0].train_days", "limits.capex_usd"]
 
 
-@pytest.mark.parametrize(
-    ("field", "hint"),
-    [
+def test_a_list_of_names_says_how_ones_own_price_is_written(form):
+    """And what it says is a question that can be asked; help in the form points at no file."""
+    browser = form()
+    assert "docs/" not in text_of(browser, "#form")
+    script = "return document.getElementById(arguments[0] + '-0').closest('fieldset').querySelector('code').textContent"
+    for field, hint in (
         ("cluster-gpu", '{ extends = "h100-sxm", usd = 1_000 }'),
         ("network-hb_domains", '{ extends = "hgx-h100-8", usd_per_gpu = 1_000 }'),
-    ],
-)
-def test_a_list_of_names_says_how_ones_own_price_is_written(form, field, hint):
-    """And what it says is a question that can be asked."""
-    browser = form()
-    script = "return document.getElementById(arguments[0] + '-0').closest('fieldset').querySelector('code').textContent"
-    assert browser.execute_script(script, f"at-{field}") == hint
-    name = hint.split('"')[1]
-    assert Instance.model_validate(tomllib.loads(TINY.replace(f'"{name}"', hint)))
-
-
-def test_help_in_the_form_points_at_no_file(form):
-    assert "docs/" not in text_of(form(), "#form")
+    ):
+        assert browser.execute_script(script, f"at-{field}") == hint
+        name = hint.split('"')[1]
+        assert Instance.model_validate(tomllib.loads(TINY.replace(f'"{name}"', hint)))
 
 
 def _ask(browser: Any, text: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.planner import prefer
+from tests.pages.planner import prefer, resize
 
 NAMES = ["plan", "hostile", "rejected", "infeasible"]
 PAPER = 680  # pixels between the margins of A4
@@ -87,44 +87,32 @@ def test_the_driver_can_end_the_browser_as_it_started_no_script(browser):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_opens_without_complaints_and_asks_nothing_of_a_network(opened, name):
-    browser = opened(name)
+    """It fits a wide and a narrow screen, has names for everything and links that lead somewhere."""
+    browser = opened(name, 390)
     assert browser.get_log("browser") == []
     asked = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]
     addresses = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
     assert addresses
     assert [one for one in addresses if not one.startswith(("file:", "data:"))] == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_page_fits_has_names_for_everything_and_links_that_lead_somewhere(opened, name):
-    browser = opened(name)
-    _sticks_out_nowhere(browser, 1280)
     assert browser.execute_script(NAMELESS) == []
     assert browser.execute_script(UNNAMED_DRAWINGS) == 0
     script = "return [...document.querySelectorAll('h1, h2, h3, h4')].map((one) => Number(one.tagName[1]))"
     levels = browser.execute_script(script)
-    assert levels.count(1) == 1
-    assert levels[0] == 1
+    assert (levels[0], levels.count(1)) == (1, 1)
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    assert browser.execute_script("return document.querySelectorAll('table').length") > 0
-    assert browser.execute_script("return document.querySelectorAll('th:not([scope])').length") == 0
-    assert browser.execute_script("return document.querySelectorAll('table:not(:has(caption))').length") == 0
-    script = (
-        "return [...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => !document.querySelector(a.hash)).length"
-    )
-    assert browser.execute_script(script) == 0
-    assert browser.execute_script("return document.querySelectorAll('a[href^=\"#\"]').length") > 4
+    counts = [browser.execute_script(f"return document.querySelectorAll('{place}').length") for place in COUNTED]
+    assert counts[0] > 0 < counts[1] - 4
+    assert counts[2:] == [0, 0]
+    dead = "[...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => !document.querySelector(a.hash)).length"
+    assert browser.execute_script(f"return {dead}") == 0
+    for width in (390, 1280):
+        resize(browser, width)
+        widths = "return [innerWidth, document.documentElement.scrollWidth, document.body.scrollWidth]"
+        inner, *whole = browser.execute_script(widths)
+        assert inner == width >= max(whole)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_sticks_out_on_a_narrow_screen(opened, name):
-    _sticks_out_nowhere(opened(name, 390), 390)
-
-
-def _sticks_out_nowhere(browser, width):
-    assert browser.execute_script("return innerWidth") == width
-    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    assert browser.execute_script("return document.body.scrollWidth") <= width
+COUNTED = ("table", 'a[href^="#"]', "th:not([scope])", "table:not(:has(caption))")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -138,11 +126,18 @@ def test_text_stands_out_from_what_is_behind_it(opened, name):
         assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
 
 
-def test_a_page_is_dark_where_the_system_is_and_light_on_paper(opened):
+def test_a_page_is_dark_where_the_system_is_and_light_on_paper_with_its_checks(opened):
+    browser = opened("plan")
     ground = "return getComputedStyle(document.body).backgroundColor"
-    assert opened("plan").execute_script(ground) == "rgb(255, 255, 255)"
-    assert opened("plan", scheme="dark").execute_script(ground) == "rgb(20, 24, 30)"
-    assert opened("plan", PAPER, "print", "dark").execute_script(ground) == "rgb(255, 255, 255)"
+    checks = "return document.querySelector('#verification tbody tr').checkVisibility()"
+    white, dark = "rgb(255, 255, 255)", "rgb(20, 24, 30)"
+    for seen, expected in (
+        (("light",), [white, False]),  # checks are folded on the screen
+        (("dark",), [dark, False]),
+        (("dark", "print"), [white, True]),
+    ):
+        prefer(browser, *seen)
+        assert [browser.execute_script(script) for script in (ground, checks)] == expected
 
 
 def _click(browser, element):
@@ -236,12 +231,6 @@ def test_pale_text_would_be_noticed(opened):
     assert len([text for text, ratio in browser.execute_script(CONTRASTS) if ratio < LEAST_CONTRAST]) == 2
 
 
-def test_checks_are_printed_though_they_are_folded_on_the_screen(opened):
-    script = "return document.querySelector('#verification tbody tr').checkVisibility()"
-    assert opened("plan").execute_script(script) is False
-    assert opened("plan", PAPER, "print").execute_script(script) is True
-
-
 def test_a_name_that_is_a_script_is_a_name(opened):
     browser = opened("hostile")
     assert browser.execute_script("return document.querySelector('h1').textContent") == "<script>alert(1)</script> & co"
@@ -255,6 +244,6 @@ def test_a_rejected_plan_says_so_before_anything_else(opened):
     browser = opened("rejected")
     shown = browser.execute_script("return document.body.innerText")
     assert shown.index("Do not build") < shown.index("not confirmed")
-    assert browser.execute_script("return document.querySelector('main h2').textContent") == "Verification"
-    assert browser.execute_script("return document.querySelector('details').open")
-    assert browser.execute_script("return document.querySelectorAll('.drawing, .glances').length") == 0
+    found = """return [document.querySelector('main h2').textContent, document.querySelector('details').open,
+      document.querySelectorAll('.drawing, .glances').length]"""
+    assert browser.execute_script(found) == ["Verification", True, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,14 +59,14 @@ return [...document.querySelectorAll('.menu-list button')].filter((one) => {
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_it_fits_reads_well_and_asks_only_its_own_server(planner, client, width, scheme):
+    """Everything one can use has a name; a table sorts by a column."""
     browser = planner(width, scheme)
     assert browser.get_log("browser") == []
     asked = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]
     addresses = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
-    own = (f"http://127.0.0.1:{client.port}/", "data:")
     assert len(addresses) > 10
-    assert [one for one in addresses if not one.startswith(own)] == []
-    for part in ("#see-answer", "#see-question", "#tab-text") if width == 390 else ("#tab-form",):
+    assert [one for one in addresses if not one.startswith((f"http://127.0.0.1:{client.port}/", "data:"))] == []
+    for part in ("#see-answer", "#see-question", "#tab-text") if width == 390 else ("#tab-text", "#tab-form"):
         browser.execute_script("document.querySelector(arguments[0]).click()", part)
         browser.execute_script("document.querySelectorAll('main details').forEach((one) => { one.open = true })")
         assert browser.execute_script("return document.documentElement.scrollWidth") == width
@@ -76,60 +77,53 @@ def test_it_fits_reads_well_and_asks_only_its_own_server(planner, client, width,
             assert [(text, ratio) for text, ratio in found if ratio < LEAST_CONTRAST] == []
             edges = browser.execute_script(EDGES)
             assert [(place, ratio) for place, ratio in edges if ratio < LEAST_OF_EDGES] == []
+        if width == 1280:
+            assert_named(browser)
     browser.execute_script("document.getElementById('files').open = true")
     assert browser.execute_script(COVERED, width) == []
+    rows = "[...document.querySelectorAll('#evidence [data-name=bill] tbody tr')]"
+    browser.execute_script("document.querySelectorAll('#evidence [data-name=bill] .sort')[4].click()")
+    cells = browser.execute_script(f"return {rows}.map((row) => row.cells[4].textContent)")
+    usd = [float(text.replace(",", "")) for text in cells]
+    assert usd == sorted(usd, reverse=True)
+    assert len(usd) > 2
 
 
-def test_everything_one_can_use_has_a_name(planner):
-    browser = planner()
-    for tab in ("#tab-text", "#tab-form"):
-        browser.execute_script("document.querySelector(arguments[0]).click()", tab)
-        browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-        assert browser.execute_script(NAMELESS) == []
-        nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-        names = [
-            (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]
-        ]
-        roles = {"button", "slider", "textbox", "combobox", "checkbox", "tab", "spinbutton", "region", "image", "link"}
-        used = [(role, name) for role, name in names if role in roles]
-        assert len(used) > 40
-        assert [role for role, name in used if not name] == []
-    assert (
-        browser.execute_script("return document.querySelectorAll('th:not([scope]), table:not(:has(caption))').length")
-        == 0
-    )
-    assert browser.execute_script(
-        "return new Set([...document.querySelectorAll('[id]')].map((one) => one.id)).size"
-    ) == (browser.execute_script("return document.querySelectorAll('[id]').length"))
+def assert_named(browser: Any) -> None:
+    """All that one can use has a name, tables have captions, and ids stand once."""
+    assert browser.execute_script(NAMELESS) == []
+    nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    names = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
+    roles = {"button", "slider", "textbox", "combobox", "checkbox", "tab", "spinbutton", "region", "image", "link"}
+    used = [(role, name) for role, name in names if role in roles]
+    assert len(used) > 40
+    assert [role for role, name in used if not name] == []
+    bare = "return document.querySelectorAll('th:not([scope]), table:not(:has(caption))').length"
+    assert browser.execute_script(bare) == 0
+    ids = browser.execute_script("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert len(set(ids)) == len(ids)
 
 
-def test_a_dragged_bound_brings_another_plan(planner):
+def test_a_dragged_bound_and_the_line_of_the_front_bring_another_plan(planner):
     from selenium.webdriver.common.keys import Keys
 
-    browser = planner()
-    before = text_of(browser, ".decision")
-    slider = browser.find_element("css selector", SLIDER)
-    for key in (Keys.PAGE_DOWN, *[Keys.ARROW_LEFT] * 10, Keys.PAGE_DOWN):
-        slider.send_keys(key)
-    settled(browser)
-    bound = float(browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER))
-    assert f"max_iteration_time_s = {bound:g}" in question(browser)
-    assert text_of(browser, ".decision") != before
-
-
-def test_the_line_of_the_front_moves_the_bound(planner):
-    from selenium.webdriver.common.keys import Keys
+    def bound() -> float:
+        return float(browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER))
 
     browser = planner()
-    before = float(browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER))
+    before, first = bound(), text_of(browser, ".decision")
     browser.find_element("css selector", "#front-bound").send_keys(Keys.ARROW_RIGHT * 5)
     settled(browser)
-    after = float(browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER))
-    assert after == pytest.approx(before * 1.01**5, rel=1e-5)
+    assert bound() == pytest.approx(before * 1.01**5, rel=1e-5)
+    slider = browser.find_element("css selector", SLIDER)
+    for key in (Keys.PAGE_DOWN, *[Keys.ARROW_LEFT] * 15, Keys.PAGE_DOWN):
+        slider.send_keys(key)
+    settled(browser)
+    assert f"max_iteration_time_s = {bound():g}" in question(browser)
+    assert text_of(browser, ".decision") != first
     browser.execute_script("document.querySelector('.dot').dispatchEvent(new Event('click'))")
     settled(browser)
-    fastest = float(browser.execute_script("return document.querySelector(arguments[0]).value", NUMBER))
-    assert fastest < before
+    assert bound() < before
     assert "Infeasible" not in text_of(browser, ".badge")
 
 
@@ -200,7 +194,14 @@ def test_a_server_that_was_started_with_another_question_shows_that(form):
 
 
 def test_two_questions_stand_side_by_side(planner):
+    """With the times of every workload; bills that count different things say so."""
     browser = planner()
+    put_text(browser, TWO)
+    until(browser, "return document.querySelectorAll('.run').length === 2")
+    settled(browser)
+    shares = text_of(browser, ".run .help")
+    assert re.search(r"layers, compute \d+\.\d%", shares)
+    assert browser.execute_script("return document.querySelector('.segment title').textContent") in shares
     kept = text_of(browser, ".decision")
     browser.find_element("id", "compare").click()
     put(browser, NUMBER, "0.67")
@@ -209,7 +210,13 @@ def test_two_questions_stand_side_by_side(planner):
     assert now != kept
     pair = browser.execute_script("return [...document.querySelectorAll('.pair p')].map((one) => one.innerText)")
     assert pair == [kept, now]
-    assert "workload[0].max_iteration_time_s" in text_of(browser, "#comparison")
+    compared, figures = text_of(browser, "#comparison"), text_of(browser, "#comparison table")
+    assert ["workload[0].max_iteration_time_s" in compared, "lists GPUs" in compared] == [True, False]
+    assert all(f"Iteration of {name}" in figures for name in ("training", "second"))
+    for alone, says in (("gpu", "lists GPUs"), ("host", "counts hosts")):
+        put_text(browser, TINY + f'\n[objective]\ninclude = ["{alone}", "hb", "nic", "switch", "optics"]\n')
+        told = f"Only the new bill {says}: "
+        until(browser, f"return document.getElementById('comparison').innerText.includes('{told}')")
     browser.find_element("id", "swap").click()
     settled(browser)
     assert text_of(browser, ".decision") == kept
@@ -217,81 +224,37 @@ def test_two_questions_stand_side_by_side(planner):
     assert text_of(browser, "#comparison") == ""
 
 
-def test_what_is_not_known_of_another_question_says_why_and_nothing_of_the_old_one_stays(planner, tmp_path):
-    browser = planner()
+def test_what_is_not_known_of_another_question_says_why_and_least_time_needs_no_bound(planner, tmp_path):
+    """Nothing of the old question stays; where nothing bounds the time, the front shows what less money buys."""
+    browser, other = planner(390), tmp_path / "fastest.toml"
     assert browser.execute_script("return document.getElementById('chart') !== null")
-    other = tmp_path / "fastest.toml"
-    other.write_text(TINY.replace('minimize = "capex"', "") + '\n[objective]\nminimize = "usd_per_token"\n', "utf-8")
     browser.execute_script("document.getElementById('file').hidden = false")
-    browser.find_element("id", "file").send_keys(str(other))
-    until(browser, "return document.getElementById('front').innerText.includes('compares bills')")
-    settled(browser)
-    until(browser, "return document.getElementById('why').textContent.includes('plan costs less')")
-    assert browser.execute_script("return document.getElementById('chart') === null")
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_least_time_needs_no_bound_and_shows_what_less_money_buys(planner, tmp_path, width):
-    browser = planner(width)
-    other = tmp_path / "fastest.toml"
-    bounds = [
-        line for line in TINY.splitlines() if line.startswith(("max_iteration_time_s", "min_tokens", "train_days"))
-    ]
-    free = TINY.replace(bounds[0], "").replace('minimize = "capex"', "") + '\n[objective]\nminimize = "time"\n'
-    other.write_text(free, "utf-8")
-    browser.execute_script("document.getElementById('file').hidden = false")
-    browser.find_element("id", "file").send_keys(str(other))
-    until(browser, "return document.getElementById('front').textContent.includes('No bound')")
-    settled(browser)
+    plain = TINY.replace('minimize = "capex"', "")
+    (bound,) = (line for line in plain.splitlines() if line.startswith("max_iteration_time_s"))
+    free = plain.replace(bound, "") + '\n[objective]\nminimize = "time"\n'
+    for text, place, says in (
+        (plain + '\n[objective]\nminimize = "usd_per_token"\n', "front", "compares bills"),
+        (free, "front", "No bound"),
+    ):
+        other.write_text(text, "utf-8")
+        browser.find_element("id", "file").send_keys(str(other))
+        until(browser, f"return document.getElementById('{place}').textContent.includes('{says}')")
+        settled(browser)
+        if text != free:
+            until(browser, "return document.getElementById('why').textContent.includes('plan costs less')")
+            assert browser.execute_script("return document.getElementById('chart') === null")
     assert ", the fastest: " in text_of(browser, ".decision")
-    assert "no bound" in text_of(browser, "#answer")
-    assert " of " not in text_of(browser, ".run-name")
-    assert "at its right" not in text_of(browser, "#answer")
+    answer = text_of(browser, "#answer")
+    assert ["no bound" in answer, "at its right" in answer, " of " in text_of(browser, ".run-name")] == [
+        True,
+        False,
+        False,
+    ]
     assert browser.execute_script("return document.querySelectorAll('#chart .dot').length") > 1
     assert browser.execute_script("return document.getElementById('front-bound') === null")
     browser.execute_script("document.querySelector('#chart .dot:last-of-type').dispatchEvent(new Event('click'))")
     assert question(browser) == free
     assert browser.get_log("browser") == []
-
-
-def test_bills_that_count_different_things_say_so(planner):
-    browser = planner()
-    browser.find_element("id", "compare").click()
-    put(browser, NUMBER, "0.9")
-    settled(browser)
-    assert "lists GPUs" not in text_of(browser, "#comparison")
-    for alone, says in (("gpu", "lists GPUs"), ("host", "counts hosts")):
-        put_text(browser, TINY + f'\n[objective]\ninclude = ["{alone}", "hb", "nic", "switch", "optics"]\n')
-        said = f"Only the new bill {says}: totals count the same where both list them in objective.include."
-        until(browser, f"return document.getElementById('comparison').innerText.includes('{said}')")
-
-
-def test_times_of_every_workload_stand_side_by_side(planner):
-    browser = planner()
-    put_text(browser, TWO)
-    until(browser, "return document.querySelectorAll('.run').length === 2")
-    settled(browser)
-    browser.find_element("id", "compare").click()
-    put(browser, NUMBER, "0.9")
-    settled(browser)
-    figures = text_of(browser, "#comparison table")
-    assert "Iteration of training" in figures
-    assert "Iteration of second" in figures
-    shares = text_of(browser, ".run .help")
-    assert re.search(r"layers, compute \d+\.\d%", shares)
-    assert browser.execute_script("return document.querySelector('.segment title').textContent") in shares
-
-
-def test_a_table_sorts_by_a_column(planner):
-    browser = planner()
-    rows = "[...document.querySelectorAll('#evidence [data-name=bill] tbody tr')]"
-    browser.execute_script("document.querySelectorAll('#evidence [data-name=bill] .sort')[4].click()")
-    usd = [
-        float(text.replace(",", ""))
-        for text in browser.execute_script(f"return {rows}.map((row) => row.cells[4].innerText)")
-    ]
-    assert usd == sorted(usd, reverse=True)
-    assert len(usd) > 2
 
 
 def test_the_switch_of_colours_stays(form):
@@ -309,10 +272,12 @@ def test_the_switch_of_colours_stays(form):
     assert browser.execute_script(ground) == dark
 
 
-def test_a_server_that_is_gone_leaves_the_answer_and_says_so(browser):
-    with served() as client:
+def test_a_name_that_is_a_script_is_a_name_and_a_server_that_is_gone_leaves_the_answer(browser):
+    with served(text=TINY.replace('name = "tiny-64"', 'name = "<img src=x onerror=alert(1)>"')) as client:
         browser.get(f"http://127.0.0.1:{client.port}/")
         settled(browser)
+        assert text_of(browser, "h1") == "<img src=x onerror=alert(1)>"
+        assert browser.execute_script("return document.images.length") == 0
         before = text_of(browser, ".decision")
     put(browser, NUMBER, "1.7")
     until(browser, "return !document.getElementById('lost').hidden")
@@ -336,15 +301,6 @@ def test_an_edit_while_the_connection_is_lost_arrives_with_the_next_try(planner)
     assert "max_iteration_time_s = 0.67" in question(browser)
     assert "h100-hb16" in text_of(browser, ".decision")
     assert browser.execute_script("return document.getElementById('lost').hidden")
-
-
-def test_a_name_that_is_a_script_is_a_name(browser):
-    text = TINY.replace('name = "tiny-64"', 'name = "<img src=x onerror=alert(1)>"')
-    with served(text=text) as client:
-        browser.get(f"http://127.0.0.1:{client.port}/")
-        settled(browser)
-        assert text_of(browser, "h1") == "<img src=x onerror=alert(1)>"
-        assert browser.execute_script("return document.images.length") == 0
 
 
 def test_the_page_is_small():

@@ -94,9 +94,9 @@ def test_a_choice_in_the_form_is_in_the_text(form):
     ]
 
 
-def test_a_number_may_be_a_list_or_a_range(form):
-    browser = form()
-    field = "#at-cluster-gpus"
+def test_a_number_may_be_a_list_or_a_range_and_one_with_a_comma_is_refused(form):
+    """`1,024` is one number to some and a list of two to others."""
+    browser, field = form(), "#at-cluster-gpus"
     assert browser.execute_script("return document.querySelector(arguments[0]).value", field) == "64"
     for typed, written in (
         ("32, 64", "gpus = [32, 64]"),
@@ -107,21 +107,14 @@ def test_a_number_may_be_a_list_or_a_range(form):
         until(browser, f"return sessionStorage.getItem('coopt-question').includes('{written}')")
         until(browser, f"return document.querySelector('{field}').value === '{typed}'")
         assert text_of(browser, "#complaints") == ""
-
-
-def test_a_comma_that_may_group_digits_is_refused_at_the_field(form):
-    """`1,024` is one number to some and a list of two to others."""
-    browser = form()
-    field = "#at-cluster-gpus"
-    put(browser, field, "1,024")
-    until(browser, f"return document.querySelector('{field}-says').innerText.includes('without commas')")
-    put(browser, field, "96")
-    until(browser, f"return document.querySelector('{field}-says').innerText === ''")
+    for typed, says in (("1,024", "includes('without commas')"), ("96", "length === 0")):
+        put(browser, field, typed)
+        until(browser, f"return document.querySelector('{field}-says').innerText.{says}")
 
 
 def test_a_bound_is_refused_at_its_slider_as_in_the_form(form):
-    browser = form()
-    says = NUMBER.replace("number", "says")
+    """Once emptied it goes away, and can come back; it is called after the workload as that is named now."""
+    browser, says = form(), NUMBER.replace("number", "says")
     for typed, said in (
         ("0,7", "'0,7': needs a number"),
         ("15 M", "'15 M': needs a number"),
@@ -134,21 +127,13 @@ def test_a_bound_is_refused_at_its_slider_as_in_the_form(form):
         assert browser.execute_script(f"return document.querySelector('{NUMBER}').value") == typed
         put(browser, NUMBER, "0.9")
         until(browser, f"return document.querySelector('{says}').innerText === ''")
-
-
-def test_an_emptied_bound_goes_away_as_in_the_form_and_can_come_back(form):
-    browser = form()
     put(browser, NUMBER, "")
     until(browser, "return document.querySelector('#wrong li') !== null")
     assert "max_iteration_time_s" not in question(browser)
-    put(browser, NUMBER, "0.9")
-    until_asked(browser, "max_iteration_time_s = 0.9")
-
-
-def test_bounds_are_called_after_the_workload_as_it_is_named_now(form):
-    browser = form()
+    put(browser, NUMBER, "0.8")
+    until_asked(browser, "max_iteration_time_s = 0.8")
     put(browser, "#at-workload-0-name", "fine tuning")
-    until(browser, "return document.querySelector('.bound label').innerText === 'fine tuning iteration at most'")
+    until(browser, "return document.querySelector('.bound label').innerText.startsWith('fine tuning ')")
 
 
 def test_bounds_name_the_phases_in_which_they_hold_and_sites_have_sliders(form):
@@ -156,18 +141,12 @@ def test_bounds_name_the_phases_in_which_they_hold_and_sites_have_sliders(form):
     put_text(browser, (INSTANCES / "fleet-3-phases-2-sites.toml").read_text("utf-8"))
     until(browser, "return document.querySelectorAll('.bound').length > 4")
     labels = browser.execute_script("return [...document.querySelectorAll('.bound label')].map((one) => one.innerText)")
-    assert labels == [
-        "gpt-22b, 2027, 2028 iteration at most",
-        "llama3-70b, 2028 iteration at most",
-        "mixtral, 2028 iteration at most",
-        "gpt-175b, 2030 iteration at most",
-        "llama3-70b, 2027 iteration at most",
-        "gpt-22b, 2030 iteration at most",
-        "llama3-70b, 2030 iteration at most",
-        "mixtral, 2030 iteration at most",
-        "fjord power at most",
-        "valley power at most",
-    ]
+    bounds = [
+        ("gpt-22b", "2027, 2028"), ("llama3-70b", "2028"), ("mixtral", "2028"), ("gpt-175b", "2030"),
+        ("llama3-70b", "2027"), ("gpt-22b", "2030"), ("llama3-70b", "2030"), ("mixtral", "2030"),
+    ]  # fmt: skip
+    timed = [f"{name}, {years} iteration at most" for name, years in bounds]
+    assert labels == [*timed, *(f"{site} power at most" for site in ("fjord", "valley"))]
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     put(browser, "#bound-site-1-power_mw-number", "3.5")
     until_asked(browser, "power_mw = 3.5")

@@ -57,33 +57,24 @@ def test_nothing_of_the_former_question_stands_under_the_name_of_another(planner
     until(browser, "return document.querySelector('h1').innerText === 'other-32'")
     until(browser, BUSY.format("true"))
     assert count(browser, SHOWN) == 0
+    assert question(browser) == OTHER
 
 
-def test_the_front_of_another_question_moves_no_bound(planner):
+def test_the_front_of_another_question_moves_no_bound_and_one_of_a_bound_that_moved_stays_in_use(planner):
     browser = planner()
     browser.execute_script(HANGING, "/plan")
-    put(browser, "#at-cluster-gpus", "128")
+    inert = "return ['why', 'front', 'decision'].map((id) => document.getElementById(id).inert)"
+    put(browser, NUMBER, "0.9")
     until(browser, "return document.querySelector('#front.stale') !== null")
+    assert browser.execute_script(inert)[:2] == [True, False]
+    put(browser, "#at-cluster-gpus", "128")
+    until(browser, "return document.getElementById('front').inert")
     before = question(browser)
     assert "gpus = 128" in before
-    assert (
-        browser.execute_script("return ['front', 'why', 'decision'].map((id) => document.getElementById(id).inert)")
-        == [True] * 3
-    )
+    assert browser.execute_script(inert) == [True] * 3
     browser.execute_script("document.querySelector('.dot').dispatchEvent(new Event('click'))")
     until(browser, BUSY.format("true"))
     assert question(browser) == before
-
-
-def test_a_bound_that_moved_leaves_its_front_in_use(planner):
-    browser = planner()
-    browser.execute_script(HANGING, "/plan")
-    put(browser, NUMBER, "0.9")
-    until(browser, "return document.querySelector('#front.stale') !== null")
-    assert browser.execute_script("return ['front', 'why'].map((id) => document.getElementById(id).inert)") == [
-        False,
-        True,
-    ]
 
 
 def test_where_a_search_takes_long_nothing_grey_stays_and_what_is_sought_says_so(planner):
@@ -99,6 +90,7 @@ def test_where_a_search_takes_long_nothing_grey_stays_and_what_is_sought_says_so
 
 
 def test_why_is_told_to_be_sought_until_it_is_found(planner):
+    """Reasons of a plan do not stand where nothing can be built."""
     browser = planner()
     browser.execute_script(HANGING, "/explanation")
     put(browser, NUMBER, "0.9")
@@ -108,11 +100,6 @@ def test_why_is_told_to_be_sought_until_it_is_found(planner):
     until(browser, BUSY.format("true"))
     assert text_of(browser, "#progress") == told
     assert browser.execute_script("return document.querySelector('#progress .busy') !== null")
-
-
-def test_reasons_of_a_plan_do_not_stand_where_nothing_can_be_built(planner):
-    browser = planner()
-    browser.execute_script(HANGING, "/explanation")
     put(browser, NUMBER, "0.01")
     until(browser, "return document.getElementById('reasons').innerText.includes('still being sought')")
     assert text_of(browser, "#why") == ""
@@ -178,31 +165,27 @@ HTMLAnchorElement.prototype.click = function () { window.savedAs = [...(window.s
 """
 
 
-def test_question_plan_bill_and_report_are_saved(planner):
+def test_question_plan_bill_and_report_are_saved_and_named_after_the_question_that_they_answer(planner):
     browser = planner()
     browser.execute_script(SAVED)
-    for name in ("question", "plan", "bill", "report"):
-        browser.execute_script(f"document.getElementById('save-{name}').click()")
+    save = "for (const one of ['question', 'plan', 'bill', 'report']) document.getElementById(`save-${one}`).click()"
+    browser.execute_script(save)
     until(browser, "return window.saved.length === 4")
-    names = browser.execute_script("return window.savedAs")
-    assert names == ["tiny-64.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html"]
+    names = ["tiny-64.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html"]
+    assert browser.execute_script("return window.savedAs") == names
     text, plan, bill, report = browser.execute_script("return window.saved")
     assert text == TINY
     found = coopt.Plan.model_validate_json(plan)
     assert coopt.verify(INSTANCES / "tiny-64.toml", found).accepted
     assert bill == bill_csv(coopt.load(INSTANCES / "tiny-64.toml"), found)
     assert "<h1>tiny-64</h1>" in report
-
-
-def test_a_file_and_a_new_question_take_the_place_of_the_old(planner):
-    browser = planner()
-    other = INSTANCES / "infeasible-deadline.toml"
-    browser.execute_script("document.getElementById('file').hidden = false")
-    browser.find_element("id", "file").send_keys(str(other))
-    until(browser, "return document.querySelector('.ways') !== null")
-    assert question(browser) == other.read_text("utf-8")
-    browser.execute_script("document.getElementById('new').click()")
-    until(browser, "return document.querySelector('h1').innerText === 'my-cluster'")
+    put(browser, "#at-workload-0-global_batch", "many")
+    until(browser, "return document.querySelector('#complaints li') !== null")
+    put(browser, "#at-name", "renamed")
+    until(browser, "return document.querySelector('h1').innerText === 'renamed'")
+    browser.execute_script(save)
+    until(browser, "return window.savedAs.length === 8")
+    assert browser.execute_script("return window.savedAs.slice(4)") == ["renamed.toml", *names[1:]]
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -238,18 +221,3 @@ def test_keys_and_a_click_elsewhere_walk_through_the_menu_and_close_it(form):
     assert browser.execute_script(is_open) is True
     browser.find_element("id", "title").click()
     assert browser.execute_script(is_open) is False
-
-
-def test_what_is_saved_is_named_after_the_question_that_it_answers(planner):
-    browser = planner()
-    browser.execute_script(SAVED)
-    put(browser, "#at-workload-0-global_batch", "many")
-    until(browser, "return document.querySelector('#complaints li') !== null")
-    put(browser, "#at-name", "renamed")
-    until(browser, "return document.querySelector('h1').innerText === 'renamed'")
-    for name in ("question", "plan", "bill", "report"):
-        browser.execute_script(f"document.getElementById('save-{name}').click()")
-    until(browser, "return window.savedAs?.length === 4")
-    assert browser.execute_script("return window.savedAs") == [
-        "renamed.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html",
-    ]  # fmt: skip
