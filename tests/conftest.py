@@ -77,14 +77,15 @@ def example_count(campaign: int, usual: int | None = None) -> int:
     return max(min(campaign, 3), campaign // 10) if usual is None else usual
 
 
-SHIPPED = sorted((Path(__file__).parents[1] / "instances").glob("*.toml"))
+ROOT = Path(__file__).parents[1]
+SHIPPED = sorted((ROOT / "instances").glob("*.toml"))
 ONE_NETWORK = [file for file in SHIPPED if not coopt.load(file).beyond_one_network]
 
 
 @pytest.fixture(scope="session")
 def shipped_plan(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """The plan that `coopt solve` writes for a shipped instance: each is solved once in a run, by whichever of its
-    processes asks first."""
+    """The plan that `coopt solve` writes for a shipped instance, beside what it prints: each is solved once in a run,
+    by whichever of its processes asks first."""
     here = tmp_path_factory.getbasetemp()
     folder = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "shipped"
     folder.mkdir(exist_ok=True)
@@ -96,6 +97,8 @@ def shipped_plan(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], P
             if not plan.exists():
                 done = CliRunner().invoke(main, ["solve", str(file), "-o", str(part)], catch_exceptions=False)
                 assert done.exit_code in (0, 3), done.output
+                lines = [line for line in done.output.splitlines(keepends=True) if str(part) not in line]
+                plan.with_suffix(".txt").write_text("".join(lines).replace(f"{ROOT}/", ""), "utf-8")
                 part.rename(plan)
         return plan
 

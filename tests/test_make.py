@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
+from tests.pages import chromium
 from tests.pages.chromium import NEEDED, PACKAGES
 
 ROOT = Path(__file__).parents[1]
@@ -90,29 +92,26 @@ def test_one_line_says_that_venv_is_missing(clone: Path, python: str | None) -> 
     assert not (clone / ".venv").exists()
 
 
-def pages_alone(tmp_path: Path, processes: int, **changes: str) -> subprocess.CompletedProcess[str]:
-    """Run tests of pages where no browser is found; none but this process, or in others."""
+def test_the_last_line_says_how_many_tests_were_left_out(tmp_path: Path) -> None:
+    """Where no browser is found."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("COOPT_", "PYTEST_"))}
-    words = ["pytest", "-n", str(processes), "-p", "no:cacheprovider", "tests/pages/test_front_in_a_browser.py"]
-    environment = kept | {"PATH": str(tmp_path)} | changes
-    return subprocess.run(
-        [sys.executable, "-m", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.parametrize(
-    ("processes", "changes", "why"),
-    [(1, {}, NEEDED), (0, {"COOPT_NO_BROWSER": "1", "COOPT_BROWSER": "1"}, "COOPT_NO_BROWSER is set")],
-)
-def test_the_last_line_says_how_many_tests_were_left_out(tmp_path, processes, changes, why) -> None:
-    done = pages_alone(tmp_path, processes, **changes)
+    words = ["pytest", "-n", "1", "-p", "no:cacheprovider", "tests/pages/test_front_in_a_browser.py"]
+    command, environment = [sys.executable, "-m", *words], kept | {"PATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     *_, summary, last = done.stdout.splitlines()
     skipped = re.match(r"(\d+) skipped in ", summary)
-    assert re.fullmatch(f"{skipped[1]} tests .*: {re.escape(why)}", last)
+    assert re.fullmatch(f"{skipped[1]} tests .*: {re.escape(NEEDED)}", last)
 
 
-def test_a_browser_that_is_missing_is_an_error_where_one_is_asked_for(tmp_path: Path) -> None:
-    done = pages_alone(tmp_path, 0, COOPT_BROWSER="1")
-    assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert PACKAGES in done.stderr
+def test_a_browser_that_is_missing_is_an_error_where_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But not where none is wanted."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("COOPT_BROWSER", "1")
+    monkeypatch.delenv("COOPT_NO_BROWSER", raising=False)
+    monkeypatch.setattr(chromium, "BROWSERS", ())
+    with pytest.raises(pytest.UsageError, match=PACKAGES):
+        conftest.pytest_configure()
+    monkeypatch.setenv("COOPT_NO_BROWSER", "1")
+    conftest.pytest_configure()
+    assert chromium.why_not() == "COOPT_NO_BROWSER is set"

@@ -142,7 +142,7 @@ def drawn_and_closed(seed: int, failures: float) -> tuple[float, float]:
     return work_s / run_s(terms, work_s, draw), running * float(share)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(example_count(2, usual=1)))
 def test_as_many_runs_keep_their_days_as_are_promised(seed):
     draw = random.Random(seed)
     terms, lost, running = random_terms(draw)

@@ -52,9 +52,9 @@ def test_outages_drawn_one_by_one_take_the_share_of_the_closed_form(planes: int)
     family = next(one for one in families(planar(planes)) if one.tiers)
     shares = [share for share, _ in family.slow_times]
     ends, repair_s, draw = 2 * 32 * planes, 24 * 3600.0, random.Random(1)
-    flaps = drawn_share(ends * 500 / YEAR_S, 600.0, draw, 200_000)
-    broken = drawn_share(ends * 8 / YEAR_S, repair_s, draw, 200_000) if planes > 1 else 0.0
-    leaf = drawn_share(family.chassis * 80 / YEAR_S, repair_s, draw, 200_000) if planes > 1 else 0.0
+    flaps = drawn_share(ends * 500 / YEAR_S, 600.0, draw, 50_000)
+    broken = drawn_share(ends * 8 / YEAR_S, repair_s, draw, 50_000) if planes > 1 else 0.0
+    leaf = drawn_share(family.chassis * 80 / YEAR_S, repair_s, draw, 50_000) if planes > 1 else 0.0
     link = (1 - leaf) * (1 - (1 - flaps) * (1 - broken))
     assert shares == pytest.approx([leaf, link] if planes > 1 else [link], rel=0.02)
 

@@ -46,8 +46,7 @@ def test_an_interrupt_during_an_import_waits_until_the_module_is_whole(tmp_path:
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("late_s", [0.0, 0.3])
+@pytest.mark.parametrize(("number", "late_s"), [(signal.SIGINT, 0.3), (signal.SIGTERM, 0.0)])
 def test_a_search_that_is_asked_to_end_says_so(number: signal.Signals, late_s: float) -> None:
     """Direct links take several searches one after the other, and each has to hear it."""
     words = [sys.executable, "-m", "coopt", "solve", "instances/direct-32.toml", "--gap", "0"]

@@ -15,6 +15,8 @@ from coopt.instance.catalog import entries
 from coopt.instance.schema import load
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
+from coopt.report.networks import bill_report
+from coopt.report.words import rendered
 from tests.cli.conftest import Coopt, Solved, Written
 
 INSTANCES = Path(__file__).parents[2] / "instances"
@@ -220,14 +222,14 @@ def test_lines_that_a_plan_leaves_out_are_in_no_sum(coopt: Coopt, solved: Solved
 def test_every_network_of_a_plan_is_compared(coopt: Coopt, against: Path, shipped_plan: Shipped) -> None:
     """But for a core, which has no end points."""
     question = INSTANCES / "fleet-core-growth.toml"
-    asked = ("bom", question, shipped_plan(question), "--against", against)
     against.write_text(AGAINST.replace("{ per_hb_domain = 2 }", "16"), "utf-8")
-    found = NetworksBill.model_validate_json(coopt(*asked, "--json").stdout)
+    done = coopt("bom", question, shipped_plan(question), "--against", against, "--json")
+    found = NetworksBill.model_validate_json(done.stdout)
     joined = [one.name for one in found.networks if one.fabric != "core"]
     assert 1 < len(joined) < len(found.networks)
     pairs = [(pair.network.name, pair.design.name) for pair in found.against]
     assert pairs == [(name, design) for name in joined for design in ("same", "twice", "counts", "switches-alone")]
-    said = coopt(*asked).stdout
+    said = rendered(bill_report(found))
     assert [f"Designs beside {name}" in said for name in joined] == [True] * len(joined)
 
 

@@ -199,12 +199,12 @@ def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Pa
 
 
 @pytest.fixture
-def one_in_four(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the questions of an explanation the first, the fifth and so on are asked, and others left for lack of time.
+def one_in_eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the questions of an explanation the first, the ninth and so on are asked, and others left for lack of time.
 
     Campaigns ask them all.
     """
-    answers, turns, every = Inquiry.answers, itertools.count(), example_count(1, usual=4)
+    answers, turns, every = Inquiry.answers, itertools.count(), example_count(1, usual=8)
 
     def some(study: Inquiry, key: str, ask: Callable[[], Any]) -> Iterable[Any]:
         if next(turns) % every:
@@ -215,7 +215,7 @@ def one_in_four(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Inquiry, "answers", some)
 
 
-@pytest.mark.usefixtures("one_in_four")
+@pytest.mark.usefixtures("one_in_eight")
 def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     """Some of it is left and named; regrets do not compare."""
     instance, plan = case.files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,19 +34,19 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize("page", RUN, ids=name)
-def test_a_page_runs_as_it_stands(page: Path) -> None:
-    Reader().follow(page.read_text("utf-8"))
+def test_a_page_runs_as_it_stands(page: Path, shipped_plan: Callable[[Path], Path]) -> None:
+    Reader(shipped_plan).follow(page.read_text("utf-8"))
 
 
 @pytest.mark.usefixtures("checkout")
-def test_the_demo_runs() -> None:
-    """On a small question in place of its own, which README.md solves and tests/cli/test_cli_verify.py verifies."""
-    shutil.copy("instances/tiny-64.toml", "instances/rail-only-gpt-1t.toml")
+def test_the_demo_runs(shipped_plan: Callable[[Path], Path]) -> None:
+    """README.md solves its question and tests/cli/test_cli_verify.py verifies it; here the page is of a small one."""
     commands = commands_of("demo")
     assert [command.split()[1] for command in commands] == ["solve", "verify", "report"]
     for command in commands:
         assert command.split()[2] == "instances/rail-only-gpt-1t.toml"
-        Reader().follow(f"```console\n$ {command}\n...\n```\n")
+        small = command.replace("rail-only-gpt-1t", "tiny-64")
+        Reader(shipped_plan).follow(f"```console\n$ {small}\n...\n```\n")
     assert "<html" in Path("out/report.html").read_text("utf-8")
 
 
@@ -81,10 +82,10 @@ def test_other_words_are_noticed(shown: str, printed: str) -> None:
         compare("coopt", shown, printed)
 
 
-def test_another_exit_code_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_exit_code_is_noticed(monkeypatch: pytest.MonkeyPatch, shipped_plan: Callable[[Path], Path]) -> None:
     monkeypatch.chdir(ROOT)
     failing = "coopt solve instances/infeasible-deadline.toml"
-    Reader().follow(f"```console\n$ {failing}\n$ echo $?\n3\n```\n")
+    Reader(shipped_plan).follow(f"```console\n$ {failing}\n$ echo $?\n3\n```\n")
     for block in (f"$ {failing}\n", f"$ {failing}\n$ echo $?\n0\n", "$ rm -rf /\n"):
         with pytest.raises((AssertionError, ValueError)):
-            Reader().follow(f"```console\n{block}```\n")
+            Reader(shipped_plan).follow(f"```console\n{block}```\n")

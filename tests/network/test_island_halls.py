@@ -41,7 +41,7 @@ def cored(draw: st.DrawFn) -> Instance:
     return instance.model_copy(update={"network": instance.network.model_copy(update=changed)})
 
 
-@settings(max_examples=example_count(100, 6))
+@settings(max_examples=example_count(100, 4))
 @given(cored())
 def test_every_cable_into_a_core_is_as_long_as_the_drawing_says(instance: Instance) -> None:
     plan = coopt.solve(instance)
@@ -200,7 +200,7 @@ def test_shipped_cores_stand_where_their_drawing_says(name: str) -> None:
         assert [block.first_row for block in hall.blocks] == sorted(block.first_row for block in hall.blocks)
 
 
-@pytest.mark.parametrize("name", ["phased-128", "fleet-131k-w16", "fleet-3-phases-2-sites", "fleet-core-growth"])
+@pytest.mark.parametrize("name", ["phased-128", "fleet-3-phases-2-sites", "fleet-core-growth"])
 def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name: str) -> None:
     """Row by row, with as many racks as each network has alone, and racks of switches where it has them."""
     instance = coopt.load(ROOT / "instances" / f"{name}.toml")

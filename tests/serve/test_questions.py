@@ -7,13 +7,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.instance.base import InstanceError, names_in, toml_of
 from coopt.instance.catalog import KINDS
 from coopt.instance.schema import load
 from coopt.serve.questions import OwnCatalog, edited, json_value, place_of, question_of
+from tests.conftest import example_count
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 TINY = (INSTANCES / "tiny-64.toml").read_text("utf-8")
@@ -75,6 +76,7 @@ NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infini
 VALUES = NUMBERS | st.booleans() | st.text() | st.lists(st.integers(0, 9)) | st.dictionaries(st.text(), NUMBERS)
 
 
+@settings(max_examples=example_count(100, 30))
 @given(value=VALUES)
 def test_any_value_arrives_as_it_is(value):
     assert tomllib.loads(edited(TINY, [(("cluster", "gpus"), value)]))["cluster"]["gpus"] == value
@@ -184,9 +186,8 @@ def flooded(name: str, keys: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["at the top", "in a table", "workloads", "dots", "long key", "long name"])
-@pytest.mark.parametrize("keys", [19_000, 28_000])
-def test_very_many_keys_and_long_texts_are_refused_at_once_and_in_short(name: str, keys: int) -> None:
-    text = flooded(name, keys)
+def test_very_many_keys_and_long_texts_are_refused_at_once_and_in_short(name: str) -> None:
+    text = flooded(name, 28_000)
     started = time.process_time()
     with pytest.raises(InstanceError) as refused:
         question_of(text, OwnCatalog())

@@ -11,40 +11,29 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from coopt.suite.folder import read_results
 from tests.suite.conftest import Ran, Written
 from tests.suite.processes import CASES, GRID, SOON, alive, journal, rows_without_times, started, until
 
 
-@pytest.mark.parametrize(
-    ("whole_group", "moments"), [(False, (1, 12)), (True, (0, 12))], ids=["the driver", "with its workers"]
-)
 def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
-    written: Written,
-    ran: Ran,
-    rows_of_grid: list[dict[str, Any]],
-    tmp_path: Path,
-    whole_group: bool,
-    moments: tuple[int, ...],
+    written: Written, ran: Ran, rows_of_grid: list[dict[str, Any]], tmp_path: Path
 ) -> None:
+    """First the driver alone, then all of its workers with it."""
     suite, folder = written(GRID), tmp_path / "killed"
-    for more in moments:
+    for more, kill in ((1, os.kill), (6, os.killpg)):
         before = len(journal(folder))
         run = started(suite, folder)
         until(lambda: (folder / "suite.json").exists() and len(journal(folder)) >= before + more)  # noqa: B023
         assert run.poll() is None
-        (os.killpg if whole_group else os.kill)(run.pid, signal.SIGKILL)
+        kill(run.pid, signal.SIGKILL)
         run.wait()
         until(lambda: not alive(run.pid))  # noqa: B023
         files = {file.stem for file in (folder / "cases").glob("[!.]*.json")}
         assert set(journal(folder)) <= files
-    assert sum(moments) <= len(journal(folder)) < CASES
+    assert 7 <= len(journal(folder)) < CASES
     last = ran(suite, "killed", resume=True)
-    assert last.kept >= sum(moments)
-    assert last.damaged == 0
-    assert last.kept + last.worked == CASES
+    assert (last.kept >= 7, last.damaged, last.kept + last.worked) == (True, 0, CASES)
     assert max(Counter(journal(folder)).values()) == 1
     assert rows_without_times(folder) == rows_of_grid
     assert len(rows_of_grid) == CASES

@@ -11,8 +11,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coopt.network.family import Pods, PodSet, TierChain
+from coopt.network.routing.algorithms import Cooling
 from coopt.network.routing.layers import Flows, Ints, TwoLayer
 from coopt.network.routing.tiers import Plane
+
+QUICK = Cooling(hot=1.0, cold=0.5, factor=0.7, moves=50)
 
 
 def complete(leaves: int, cores: int, links: int = 1) -> TwoLayer:

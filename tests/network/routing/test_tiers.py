@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,12 +17,12 @@ from hypothesis import strategies as st
 from benchmarks.ring_traffic import random_rings
 from coopt.instance.base import InstanceError
 from coopt.network.family import Pods
-from coopt.network.routing.algorithms import ALGORITHMS
+from coopt.network.routing.algorithms import ALGORITHMS, annealed_cores
 from coopt.network.routing.layers import Flows, flow_rates
 from coopt.network.routing.tiers import Plane, PlaneRoutes, plane_of, route_tiers
 from coopt.network.space import families
 from tests.conftest import ask
-from tests.network.routing.small import between, plane
+from tests.network.routing.small import QUICK, between, plane
 
 Node = tuple[object, ...]
 
@@ -98,7 +99,8 @@ GENERAL = [name for name in ALGORITHMS if name not in ("colouring", "sheltered")
 
 @pytest.mark.parametrize("name", GENERAL)
 @pytest.mark.parametrize("plane", PLANES)
-def test_loads_are_those_of_explicit_paths(plane: Wired, name: str) -> None:
+def test_loads_are_those_of_explicit_paths(plane: Wired, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ALGORITHMS, "annealing", partial(annealed_cores, cooling=QUICK))
     flows = random_rings(plane.leaves, 4, 5, seed=2)
     routed = route_tiers(plane.plane, flows, algorithm_name=name, seed=1)
     loads, net = loads_on_paths(plane, flows, routed), graph(plane)
