@@ -129,7 +129,7 @@ def spoken(number: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 rack`, `4,096 switches`: a count and its noun."""
-    plural = f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s"
+    plural = {"leaf": "leaves"}.get(noun, f"{noun}{'es' if noun.endswith(('ch', 's')) else 's'}")
     return f"{number:,} {noun if number == 1 else plural}"
 
 

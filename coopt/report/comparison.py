@@ -4,22 +4,22 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.question import BILLED
+from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.plan.parts import Cost, Design
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.report import words
 from coopt.report.facts import nics_in_words, tiers_of
-from coopt.report.words import FigureTable, figures
+from coopt.report.words import FigureTable, figures, pieces
 
 if TYPE_CHECKING:
     from coopt.network.plan_networks import Baseline
-    from coopt.plan.difference import Difference, Value, ValueChange
+    from coopt.plan.difference import Difference, Value
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (
@@ -38,86 +38,69 @@ STOPS = {
 }
 
 
-def saving_tables(plan: Plan, baseline: Baseline | None) -> Iterator[RenderableType]:
+def saving_tables(plan: Plan, baseline: Baseline | None) -> list[RenderableType]:
     """What the only network saves in a sentence, and in a table where there is something to
     compare; what parts buy together has no one list of prices to compare it at.
     """
     design, cost = plan.design, plan.cost
     if design is None or cost is None or plan.couplings.growth or plan.couplings.sites:
-        return
-    yield saving_sentences(design, cost, baseline)
-    if design.fabric.tiers and baseline is not None:
-        yield saving_table(design, cost, baseline)
-
-
-def saving_sentences(design: Design, cost: Cost, baseline: Baseline | None) -> str:
-    """What the plan saves, or why that is not stated."""
-    if design.fabric.tiers == 0:
-        return ALONE
-    if baseline is None:
-        return NO_BASELINE
-    sentences = (
-        saving_sentence(cost, baseline.cost),
-        alike_sentence(cost, baseline),
-        network_sentence(cost, baseline.cost),
-    )
-    return " ".join(filter(None, sentences))
+        return []
+    if not design.fabric.tiers or baseline is None:
+        return [NO_BASELINE if design.fabric.tiers else ALONE]
+    saving = saving_text(cost, baseline.cost, baseline.same_ratio)
+    sentences = f"{saving} {network_sentence(cost, baseline.cost)}".strip()
+    return [sentences, saving_table(design, cost, baseline)]
 
 
 def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
     """Purchase and power of both, and their difference."""
-    reference, reference_cost = baseline.design, baseline.cost
+    networks = {"any-to-any": (baseline.design, baseline.cost), "this plan": (design, cost)}
     rows = [
         (
-            "any-to-any",
-            _network(reference),
-            words.exact(reference_cost.capex_usd),
-            words.exact(reference_cost.power_w),
-        ),
-        ("this plan", _network(design), words.exact(cost.capex_usd), words.exact(cost.power_w)),
+            name,
+            f"{tiers_of(of.fabric)}, {words.times(of.fabric.switch_count, of.fabric.switch_text)}"
+            if of.fabric.tiers
+            else "no network",
+            words.exact(its_cost.capex_usd),
+            words.exact(its_cost.power_w),
+        )
+        for name, (of, its_cost) in networks.items()
     ]
-    saved = (
-        "saved",
-        "",
-        _saved(reference_cost.capex_usd, cost.capex_usd),
-        _saved(reference_cost.power_w, cost.power_w),
+    pairs = (
+        (baseline.cost.capex_usd, cost.capex_usd),
+        (baseline.cost.power_w, cost.power_w),
     )
+    saved = (f"{words.exact(a - b)}{_share(a - b, a)}" for a, b in pairs)
     return figures(
         "Against full bandwidth between any two GPUs",
         ("network", "built from"),
         ("$", "W"),
         rows,
-        total=saved,
+        total=("saved", "", *saved),
     )
 
 
-def saving_sentence(cost: Cost, baseline_cost: Cost) -> str:
-    """`Saves $58.5 M (38.3%) and 1.20 MW (41.0%) against ...`."""
-    usd = baseline_cost.capex_usd - cost.capex_usd
-    w = baseline_cost.power_w - cost.power_w
-    money_text = f"{words.money(abs(usd))}{_share(usd, baseline_cost.capex_usd)}"
-    power_text = f"{words.power(abs(w))}{_share(w, baseline_cost.power_w)}"
-    if usd == w == 0:
-        outcome = "costs and draws the same"
-    elif _saves(usd) == _saves(w):
-        outcome = f"{_saves(usd)} {money_text} and {power_text}"
-    else:
-        outcome = f"{_saves(usd)} {money_text} and {_saves(w)} {power_text}"
-    return f"Against the cheapest any-to-any network of full bandwidth, this plan {outcome}."
-
-
-def alike_sentence(cost: Cost, baseline: Baseline) -> str:
-    """What joining rails would take at the plan's oversubscription; empty where the plan joins
-    them, or has none.
+def saving_text(cost: Cost, reference: Cost, joined: Cost | None = None) -> str:
+    """`Against ..., this plan saves $58.5 M (38.3%) and 1.20 MW (41.0%).`, and what joining rails
+    would take at the plan's oversubscription, where the plan has some and does not join them.
     """
-    if baseline.same_ratio is None:
-        return ""
-    usd = baseline.same_ratio.capex_usd - cost.capex_usd
-    if usd == 0:
-        return "An any-to-any network of the same oversubscription costs the same."
-    change = "more" if usd > 0 else "less"
-    costs = f"{words.money(abs(usd))}{_share(usd, cost.capex_usd)} {change}"
-    return f"An any-to-any network of the same oversubscription costs {costs}."
+    usd, w = reference.capex_usd - cost.capex_usd, reference.power_w - cost.power_w
+    money_text = f"{words.money(abs(usd))}{_share(usd, reference.capex_usd)}"
+    power_text = f"{words.power(abs(w))}{_share(w, reference.power_w)}"
+    verbs = ["saves" if difference >= 0 else "adds" for difference in (usd, w)]
+    outcome = "costs and draws the same"
+    if usd or w:
+        repeated = "" if verbs[0] == verbs[1] else f"{verbs[1]} "
+        outcome = f"{verbs[0]} {money_text} and {repeated}{power_text}"
+    text = f"Against the cheapest any-to-any network of full bandwidth, this plan {outcome}."
+    if joined is None:
+        return text
+    more = joined.capex_usd - cost.capex_usd
+    change = (
+        f"{words.money(abs(more))}{_share(more, cost.capex_usd)} {'more' if more > 0 else 'less'}"
+    )
+    costs = change if more else "the same"
+    return f"{text} An any-to-any network of the same oversubscription costs {costs}."
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
@@ -138,67 +121,44 @@ def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
     )
 
 
-def _network(design: Design) -> str:
-    fabric = design.fabric
-    if not fabric.tiers:
-        return "no network"
-    switches = words.times(fabric.switch_count, fabric.switch_text)
-    return f"{tiers_of(fabric)}, {switches}"
-
-
-def _saved(reference: float, value: float) -> str:
-    return f"{words.exact(reference - value)}{_share(reference - value, reference)}"
-
-
 def _share(difference: float, reference: float) -> str:
     return f" ({words.percent(abs(difference) / reference)})" if reference else ""
 
 
-def _saves(difference: float) -> str:
-    return "saves" if difference >= 0 else "adds"
-
-
-def runners_tables(plan: Plan) -> Iterator[RenderableType]:
+def runners_tables(plan: Plan) -> list[RenderableType]:
     """What each runner-up changes and how much more it takes; what is proven about them, and why
     there are no more; nothing where none was asked for.
     """
     if plan.alternatives_stop is None:
-        return
-    if plan.alternatives:
-        yield runners_table(plan)
+        return []
     proof = "Each is proven to be the best of the designs not listed before it."
-    yield (proof if plan.alternatives else NONE) + STOPS[plan.alternatives_stop]
+    ending = (proof if plan.alternatives else NONE) + STOPS[plan.alternatives_stop]
+    return [*([runners_table(plan)] if plan.alternatives else []), ending]
 
 
 def runners_table(plan: Plan) -> FigureTable:
     """The next best designs by what they change, and how much more they take."""
-    design, value = plan.design, plan.objective.value
+    design, value, kind = plan.design, plan.objective.value, plan.objective.kind
     assert design is not None
     assert value is not None
-    rows = []
-    for rank, runner in enumerate(plan.alternatives, start=2):
-        excess = runner.cost.of(plan.objective.kind) - value
-        share = words.percent(excess / value) if value else "-"
-        slack = min(run.slack for run in runner.workloads)
-        rows.append(
-            (
-                str(rank),
-                differences(design, runner.design),
-                words.exact(excess),
-                share,
-                words.percent(slack),
-            )
+    rows = [
+        (
+            str(rank),
+            differences(design, runner.design),
+            words.exact(runner.cost.of(kind) - value),
+            words.percent((runner.cost.of(kind) - value) / value) if value else "-",
+            words.percent(min(run.slack for run in runner.workloads)),
         )
-    unit = "W" if plan.objective.kind == "power" else "$"
-    return figures(
-        "Runners-up", ("rank", "in place of the plan's"), (f"more {unit}", "more", "slack"), rows
-    )
+        for rank, runner in enumerate(plan.alternatives, start=2)
+    ]
+    numbers = (f"more {'W' if kind == 'power' else '$'}", "more", "slack")
+    return figures("Runners-up", ("rank", "in place of the plan's"), numbers, rows)
 
 
 def differences(best_design: Design, other_design: Design) -> str:
     """`128x400g switches; 2 tiers`: what the other design has that the best has not."""
-    best_parts, other_parts = _parts(best_design), _parts(other_design)
-    changes = [text for key, text in other_parts.items() if text != best_parts.get(key)]
+    best_parts = _parts(best_design)
+    changes = [text for key, text in _parts(other_design).items() if text != best_parts.get(key)]
     gone = ["no network"] if best_design.fabric.tiers and not other_design.fabric.tiers else []
     return "; ".join(changes + gone) or "other counts"
 
@@ -250,62 +210,57 @@ def _claim_text(claim: ObjectiveClaim) -> str:
     return "no cluster was found"
 
 
-def difference_report(difference: Difference) -> Iterator[RenderableType]:
+def difference_report(difference: Difference) -> list[RenderableType]:
     """A sentence, then every value and every line of the bill that changes."""
     before, after = difference.before, difference.after
-    yield Text(difference_headline(difference), style="bold")
-    if before.sha256 != after.sha256:
-        both = f", both named {before.name}"
-        names = both if before.name == after.name else f": {before.name} and {after.name}"
-        yield f"The plans answer different questions{names}."
-    yield from _counted_once(difference)
+    both = f", both named {before.name}"
+    names = both if before.name == after.name else f": {before.name} and {after.name}"
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
-    if any("worst-case" in pair for pair in aims):
-        yield (
-            "The bill of a plan that aims at the worst case is at the worst prices, another at"
-            " those of its instance."
-        )
+    worst = (
+        "The bill of a plan that aims at the worst case is at the worst prices, another at those of"
+        " its instance."
+    )
+    gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
+    listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]
+    once = (
+        f"Only the {'first' if listed[0] else 'second'} bill lists GPUs: totals count the same"
+        " where both list them in objective.include."
+    )
     # Against nothing every value differs, and a table of all of them says no more than the
     # sentence.
-    if _one_builds_nothing(difference):
-        return
-    if difference.changes:
-        rows = [
-            (
-                one.key,
-                _value_text(one.before),
-                _value_text(one.after),
-                _change(one.before, one.after),
-            )
-            for one in difference.changes
-        ]
-        yield figures("What changes", ("value",), ("before", "after", "change"), rows)
-    if difference.bill:
-        lines = [
-            (
-                line.item,
-                words.kind(line.kind),
-                *map(words.count, (line.before, line.after)),
-                *map(_signed_number, (line.usd, line.w)),
-            )
-            for line in difference.bill
-        ]
-        sums = (sum(getattr(line, name) for line in difference.bill) for name in ("usd", "w"))
-        total = ("total", "", "", "", *map(_signed_number, sums))
-        numbers = ("before", "after", "change $", "change W")
-        yield figures("Bill of materials", ("item", "kind"), numbers, lines, total=total)
+    shown = not _one_builds_nothing(difference)
+    return pieces(
+        Text(difference_headline(difference), style="bold"),
+        f"The plans answer different questions{names}." if before.sha256 != after.sha256 else None,
+        once if listed[0] != listed[1] else None,
+        worst if any("worst-case" in pair for pair in aims) else None,
+        _changes_table(difference) if shown and difference.changes else None,
+        _bills_table(difference) if shown and difference.bill else None,
+    )
 
 
-def _counted_once(difference: Difference) -> Iterator[str]:
-    """That one bill lists GPUs and the other none, so that their totals are of different things."""
-    lines = [line for line in difference.bill if line.kind == "gpu"]
-    gpus_before, gpus_after = sum(line.before for line in lines), sum(line.after for line in lines)
-    if bool(gpus_before) != bool(gpus_after):
-        counting = "first" if gpus_before else "second"
-        yield (
-            f"Only the {counting} bill lists GPUs: totals count the same where both list them in"
-            " objective.include."
+def _changes_table(difference: Difference) -> FigureTable:
+    rows = [
+        (one.key, _value_text(one.before), _value_text(one.after), _change(one.before, one.after))
+        for one in difference.changes
+    ]
+    return figures("What changes", ("value",), ("before", "after", "change"), rows)
+
+
+def _bills_table(difference: Difference) -> FigureTable:
+    lines = [
+        (
+            line.item,
+            words.kind(line.kind),
+            *map(words.count, (line.before, line.after)),
+            *map(_signed_number, (line.usd, line.w)),
         )
+        for line in difference.bill
+    ]
+    sums = (sum(getattr(line, name) for line in difference.bill) for name in ("usd", "w"))
+    total = ("total", "", "", "", *map(_signed_number, sums))
+    numbers = ("before", "after", "change $", "change W")
+    return figures("Bill of materials", ("item", "kind"), numbers, lines, total=total)
 
 
 def difference_headline(difference: Difference) -> str:
@@ -314,19 +269,35 @@ def difference_headline(difference: Difference) -> str:
         return "The plans do not differ."
     changes = {change.key: change for change in difference.changes}
     parts = [
-        text
-        for key, words_around, number in _told_first(difference)
-        if (change := changes.get(key)) and (text := _movement(change, words_around, number))
+        around.format(f"{number(abs(b - a))} {'more' if b > a else 'less'}")
+        for key, (around, number) in _first_reported(difference.minimize).items()
+        if key in changes
+        and isinstance(a := changes[key].before, float)
+        and isinstance(b := changes[key].after, float)
     ]
     if parts:
         return f"The second plan {words.both(parts)}."
-    if "status" in changes:
-        nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
-        return (
-            f"The first plan is {changes['status'].before}, the second"
-            f" {changes['status'].after}{nothing}."
-        )
-    return "The plans cost the same and differ otherwise."
+    if "status" not in changes:
+        return "The plans cost the same and differ otherwise."
+    status = changes["status"]
+    nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
+    return f"The first plan is {status.before}, the second {status.after}{nothing}."
+
+
+def _first_reported(
+    minimize: ObjectiveKind | None,
+) -> dict[str, tuple[str, Callable[[float], str]]]:
+    """What the sentence reports: what the plans minimise, and what it is made of."""
+    billed = BILLED.get(minimize) if minimize else None
+    purchase = "takes {} to buy" if billed == "tco" else "costs {}"
+    total = {"cost.tco_usd": ("costs {} in total", words.money)} if billed == "tco" else {}
+    return {
+        # `difference_of` compares the values of objectives of plans of least regret alone
+        "objective.value": ("has {} regret", words.power if billed == "power" else words.money),
+        **total,
+        "cost.capex_usd": (purchase, words.money),
+        "cost.power_w": ("draws {}", words.power),
+    }
 
 
 def _one_builds_nothing(difference: Difference) -> bool:
@@ -334,26 +305,6 @@ def _one_builds_nothing(difference: Difference) -> bool:
         change.key == "cost.capex_usd" and None in (change.before, change.after)
         for change in difference.changes
     )
-
-
-def _told_first(difference: Difference) -> Iterator[tuple[str, str, Callable[[float], str]]]:
-    """What the sentence tells: what the plans minimise, and what it is made of."""
-    billed = BILLED.get(difference.minimize) if difference.minimize else None
-    # `difference_of` compares the values of objectives of plans of least regret alone
-    yield "objective.value", "has {} regret", words.power if billed == "power" else words.money
-    if billed == "tco":
-        yield "cost.tco_usd", "costs {} in total", words.money
-        yield "cost.capex_usd", "takes {} to buy", words.money
-    else:
-        yield "cost.capex_usd", "costs {}", words.money
-    yield "cost.power_w", "draws {}", words.power
-
-
-def _movement(change: ValueChange, words_around: str, number: Callable[[float], str]) -> str:
-    if not isinstance(change.before, float) or not isinstance(change.after, float):
-        return ""
-    increase = change.after - change.before
-    return words_around.format(f"{number(abs(increase))} {'more' if increase > 0 else 'less'}")
 
 
 def _value_text(value: Value) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 from rich.console import RenderableType
@@ -12,12 +13,19 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.variants import phases_of
 from coopt.plan.contents import products
-from coopt.plan.couplings import Outlooks, PartLosses, Ring, SharedCore, SitePower, Survived
+from coopt.plan.couplings import (
+    Outlooks,
+    PartLosses,
+    PhaseSpending,
+    Ring,
+    SharedCore,
+    Survived,
+)
 from coopt.plan.parts import Cost, Item, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.facts import BILL, bill_table, degrees, tco_sentence
-from coopt.report.words import FigureTable, facts, figures
+from coopt.report.words import FigureTable, facts, figures, pieces
 
 EACH_ON_ITS_OWN = (
     "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another"
@@ -27,39 +35,36 @@ AIMS = {True: "least cost at the worst prices", False: "least regret at any pric
 """What [robust] asks for, by whether that is the worst case."""
 
 
-def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """What ties the parts, table by table; nothing where there is one that stands alone."""
-    if plan.couplings.sites:
-        yield _sites(plan)
-    if plan.couplings.ring is not None:
-        yield from _ring(instance, plan, plan.couplings.ring)
-    for core in plan.couplings.cores:
-        yield from _core(instance, core)
-    yield from _joint_purchases(instance, plan, cost)
-    yield from _standing(instance, plan)
+    couplings = plan.couplings
+    return pieces(
+        _sites(plan) if couplings.sites else None,
+        _ring(instance, plan, couplings.ring) if couplings.ring is not None else None,
+        *(_core(instance, core) for core in couplings.cores),
+        _joint_purchases(instance, plan, cost),
+        _standing(instance, plan),
+    )
 
 
 def _sites(plan: Plan) -> FigureTable:
     """What each site feeds, phase by phase, with its share of a batch that sites train together."""
     ring = plan.couplings.ring
     shares = dict(zip(ring.sites, ring.site_shares, strict=True)) if ring else {}
-
-    def row(power: SitePower) -> tuple[str, ...]:
-        here = [
-            part.design.gpus
-            for part in plan.parts
-            if part.design and (part.site, part.phase) == (power.site, power.phase)
-        ]
-        return (
+    gpus = Counter[tuple[str | None, float | None]]()
+    for part in plan.parts:
+        gpus[part.site, part.phase] += part.design.gpus if part.design else 0
+    rows = [
+        (
             power.site if power.phase is None else f"{power.site}, {power.phase:g}",
             f"{shares[power.site]} of {ring.shares}" if ring else "-",
-            words.count(sum(here)),
+            words.count(gpus[power.site, power.phase]),
             words.power(power.facility_w),
             words.power(power.facility_limit_w),
         )
-
-    numbers = ("shares", "GPUs", "feeds", "at most")
-    return figures("Sites", ("site",), numbers, map(row, plan.couplings.sites))
+        for power in plan.couplings.sites
+    ]
+    return figures("Sites", ("site",), ("shares", "GPUs", "feeds", "at most"), rows)
 
 
 def _ring(instance: Instance, plan: Plan, ring: Ring) -> Iterator[RenderableType]:
@@ -171,33 +176,36 @@ def _bracket(discount: Discount, lines: list[Item], when: str) -> tuple[str, ...
     )
 
 
-def bill_tables(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+def bill_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """The bill of everything, or of each phase at its prices with what foresight is worth."""
     growth, worst = plan.couplings.growth, instance.worst_prices
     if not growth:
         title = f"{BILL}, at the worst prices" if worst else BILL
-        yield bill_table(title, cost.items, cost.capex_usd, cost.power_w)
-        yield tco_sentence(instance, cost)
-        return
+        table = bill_table(title, cost.items, cost.capex_usd, cost.power_w)
+        return [table, tco_sentence(instance, cost)]
     energy, work = (
         math.fsum(getattr(phase, name) for phase in growth) for name in ("energy_usd", "work_usd")
     )
     works = f"{words.money(work)} of labour and support, " if work else ""
-    yield (
+    return pieces(
         f"All phases together: {words.money(cost.capex_usd)} to buy, {works}{words.money(energy)}"
-        " of electricity."
+        " of electricity.",
+        _foresight(plan),
+        *(_phase_bill(phase, "worst " if worst else "") for phase in growth),
     )
-    yield from _foresight(plan)
-    for phase in growth:
-        title = f"Bill of {phase.year:g}, at its {'worst ' if worst else ''}prices"
-        bought_w = sum(item.w for item in phase.bought)
-        yield bill_table(title, phase.bought, phase.capex_usd, bought_w)
-        if phase.stored:
-            stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
-            yield (
-                f"Bought ahead and kept for later: {stock}. Watts of the bill are of everything"
-                " bought; what is kept for later does not draw them yet."
-            )
+
+
+def _phase_bill(phase: PhaseSpending, prices: str) -> list[RenderableType]:
+    """What a phase buys, and what of that it keeps for later."""
+    bought_w = sum(item.w for item in phase.bought)
+    title = f"Bill of {phase.year:g}, at its {prices}prices"
+    stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
+    kept = (
+        f"Bought ahead and kept for later: {stock}. Watts of the bill are of everything bought;"
+        " what is kept for later does not draw them yet."
+    )
+    table = bill_table(title, phase.bought, phase.capex_usd, bought_w)
+    return pieces(table, kept if stock else None)
 
 
 def spending_table(plan: Plan, cost: Cost) -> FigureTable:
@@ -219,23 +227,24 @@ def spending_table(plan: Plan, cost: Cost) -> FigureTable:
     return figures("", ("Phase",), (*paid, "draws W"), rows, total=total, compact=True)
 
 
-def _foresight(plan: Plan) -> Iterator[str]:
+def _foresight(plan: Plan) -> str | None:
     """What planning phase by phase would have come to."""
     myopic, value = plan.couplings.myopic, plan.objective.value
     if myopic is None:
-        return
+        return None
     start = f" It starts with {words.design_text(myopic.steps[0].design)}." if myopic.steps else ""
     if myopic.dead_end is not None:
-        yield f"Planning each phase on its own runs into a dead end: {myopic.dead_end}.{start}"
-    elif myopic.saving is not None and myopic.value is not None and value is not None:
-        share = myopic.saving / myopic.value if myopic.value else 0.0
-        outcome = (
-            "costs the same here."
-            if share <= EQUAL
-            else f"takes {words.money(myopic.value)} of {plan.objective.kind}: foresight saves"
-            f" {words.money(myopic.saving)} ({words.percent(share)}).{start}"
-        )
-        yield f"Planning each phase on its own {outcome} {EACH_ON_ITS_OWN}"
+        return f"Planning each phase on its own runs into a dead end: {myopic.dead_end}.{start}"
+    if myopic.saving is None or myopic.value is None or value is None:
+        return None
+    share = myopic.saving / myopic.value if myopic.value else 0.0
+    outcome = (
+        "costs the same here."
+        if share <= EQUAL
+        else f"takes {words.money(myopic.value)} of {plan.objective.kind}: foresight saves"
+        f" {words.money(myopic.saving)} ({words.percent(share)}).{start}"
+    )
+    return f"Planning each phase on its own {outcome} {EACH_ON_ITS_OWN}"
 
 
 def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:

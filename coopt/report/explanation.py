@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -50,6 +49,7 @@ STAGES = ("model", "columns", "build", "handover", "solve")
 MAX_TEXT = 32
 TIMES = frozenset({"deadline", "bound-time"})
 """Checks of the time that an iteration may take, where there is such a bound."""
+BOUNDS_MOVED = ("tighter", "looser", "without")
 BINDS = "binds"
 """The column of bounds that says whether a better plan waits beyond one, whatever its slack."""
 SOURCES = ("bound-source", "tp-inside-source")
@@ -66,83 +66,69 @@ def limit_checks() -> frozenset[str]:
     return frozenset(LIMITS) - {"survives"}
 
 
-def explanation_report(explanation: Explanation) -> Iterator[RenderableType]:
+def explanation_report(explanation: Explanation) -> list[RenderableType]:
     """The sentences, then bounds and prices as tables."""
     first, *others = explanation.sentences
-    listed = Table.grid(padding=(0, 1))
+    sentences = Table.grid(padding=(0, 1))
     for sentence in others:
-        listed.add_row(" -", words.sentence(sentence))
-    yield Text(first, style="bold")
-    yield listed
-    for name, table in explanation_tables(explanation).items():
-        if name != "rivals":  # sentences tell these
-            yield table
+        sentences.add_row(" -", words.sentence(sentence))
+    tables = explanation_tables(explanation)
+    tables.pop("rivals", None)  # sentences say these
+    return [Text(first, style="bold"), sentences, *tables.values()]
 
 
 def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
     """Bounds, rivals and prices, of what there is any."""
-    tables = {
-        "bounds": bounds_table(explanation) if explanation.bounds else None,
-        "rivals": rivals_table(explanation) if explanation.rivals else None,
-        "prices": prices_table(explanation.design, explanation.prices)
-        if explanation.prices
-        else None,
-    }
-    return {name: table for name, table in tables.items() if table is not None}
-
-
-def bounds_table(explanation: Explanation) -> FigureTable:
-    """Every bound with its slack, and what a tighter or a looser one costs."""
-    ways = [_costs(explanation, way) for way in ("tighter", "looser", "without")]
-    rows = [_bound_row(explanation, bound) for bound in explanation.bounds]
-    numbers = ("plan", "bound", "slack", *ways)
-    title = "What each bound costs: tighter than what the plan takes, looser, and without it"
-    return figures(title, ("bound", BINDS), numbers, rows)
-
-
-def rivals_table(explanation: Explanation) -> FigureTable:
-    """The best design with each other choice of a part, what it costs more, and why."""
-    title = "The best design with another choice of one part"
-    rows = [
-        (
-            rival.part,
-            f"without {rival.choice}" if rival.excluded else rival.choice,
-            f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.told,
-            "-" if rival.extra is None else _excess(explanation, rival.extra),
+    unit, tables = UNITS[explanation.kind][0], dict[str, FigureTable]()
+    if explanation.bounds:
+        # A long unit has a line of its own, so that names of bounds have room.
+        gap = "\n" if len(unit) > len("USD") else " "
+        tables["bounds"] = figures(
+            "What each bound costs: tighter than what the plan takes, looser, and without it",
+            ("bound", BINDS),
+            ("plan", "bound", "slack", *(f"{way}{gap}{unit}" for way in BOUNDS_MOVED)),
+            [_bound_row(explanation, bound) for bound in explanation.bounds],
         )
-        for rival in explanation.rivals
-    ]
-    return figures(
-        title, ("part", "choice", "how it differs"), (f"more {UNITS[explanation.kind][0]}",), rows
-    )
-
-
-def prices_table(design: Design | None, prices: Sequence[PriceRange]) -> FigureTable:
-    """The range of every price within which the design stays optimal, and what comes outside."""
-    title = "Prices that keep the plan, each moved alone"
-    rows = [_price_row(design, price) for price in prices]
-    return figures(title, ("price of", "outside the range"), ("unit", "from", "now", "to"), rows)
-
-
-def _costs(explanation: Explanation, way: str) -> str:
-    """The head of a column of costs; a long unit has a line of its own, so that names of bounds
-    have room.
-    """
-    unit = UNITS[explanation.kind][0]
-    return f"{way}{chr(10) if len(unit) > len('USD') else ' '}{unit}"
+    if explanation.rivals:
+        rivals = [
+            (
+                rival.part,
+                f"without {rival.choice}" if rival.excluded else rival.choice,
+                f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.told,
+                "-" if rival.extra is None else _excess(explanation, rival.extra),
+            )
+            for rival in explanation.rivals
+        ]
+        title = "The best design with another choice of one part"
+        tables["rivals"] = figures(
+            title, ("part", "choice", "how it differs"), (f"more {unit}",), rivals
+        )
+    if explanation.prices:
+        tables["prices"] = figures(
+            "Prices that keep the plan, each moved alone",
+            ("price of", "outside the range"),
+            ("unit", "from", "now", "to"),
+            [_price_row(explanation.design, price) for price in explanation.prices],
+        )
+    return tables
 
 
 def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
     is_asked = bound.step is not None
-    extra = partial(_extra, explanation)
-    none_tighter = bound.tighter is None and is_asked
+
+    def extra(plan: NextPlan | None, *, asked: bool) -> str:
+        """What the next plan costs more: nothing where it was asked for and none is cheaper."""
+        if plan is None:
+            return "+0" if asked else "not asked"
+        return _excess(explanation, plan.extra)
+
     return (
         f"{with_names(bound.limit, explanation.rows)}, {bound.unit}",
         words.yes_no(bound.binds),
         _number(bound.used),
         _number(bound.bound),
         "-" if bound.slack is None else words.percent(bound.slack),
-        "no plan" if none_tighter else extra(bound.tighter, asked=is_asked),
+        "no plan" if bound.tighter is None and is_asked else extra(bound.tighter, asked=is_asked),
         extra(bound.looser, asked=not bound.binds),
         extra(bound.without, asked=not bound.binds),
     )
@@ -152,13 +138,6 @@ def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.6g}" if value < 99_999.5 else f"{value:,.0f}"
-
-
-def _extra(explanation: Explanation, plan: NextPlan | None, *, asked: bool) -> str:
-    """What the next plan costs more: nothing where it was asked for and none is cheaper."""
-    if plan is None:
-        return "+0" if asked else "not asked"
-    return _excess(explanation, plan.extra)
 
 
 def _excess(explanation: Explanation, extra: float) -> str:
@@ -175,9 +154,14 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
     ]
     effect = "another plan" if design is None else "a limit missed"
     ends = price.low > 0 or price.high is not None
-    outside = "; ".join(neighbours) or (effect if ends else "no change")
-    high_text = "any" if price.high is None else f"{price.high:,.6g}"
-    return price.item, outside, price.unit, f"{price.low:,.6g}", f"{price.now:,.6g}", high_text
+    return (
+        price.item,
+        "; ".join(neighbours) or (effect if ends else "no change"),
+        price.unit,
+        f"{price.low:,.6g}",
+        f"{price.now:,.6g}",
+        "any" if price.high is None else f"{price.high:,.6g}",
+    )
 
 
 def _takes_over(design: Design, other_design: Design) -> str:
@@ -185,11 +169,9 @@ def _takes_over(design: Design, other_design: Design) -> str:
     text = differences(design, other_design)
     if text == f"switches {other_design.fabric.switch_text}":
         return f"{text} in place of {design.fabric.switch_text}"
-    return _other_optics(design, other_design) if text == "other counts" else text
-
-
-def _other_optics(design: Design, other_design: Design) -> str:
-    """Optics that come and go, by name; of the same ones, there are other numbers."""
+    if text != "other counts":
+        return text
+    # Optics that come and go, by name; of the same ones, there are other numbers.
     had, has = (
         dict.fromkeys(name for tier in either.fabric.tier for name in tier.optics)
         for either in (design, other_design)
@@ -206,18 +188,17 @@ def search_table(instance: Instance, plan: Plan) -> RenderableType:
     return facts("Search", search_rows(instance, plan))
 
 
-def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
+def search_rows(instance: Instance, plan: Plan) -> list[tuple[str, str]]:
     """The search line by line."""
     solver, proven = plan.solver, plan.status != "infeasible"
     reason = "" if plan.stop_reason == plan.status else f" ({plan.stop_reason})"
     kinds = words.counted(solver.families, "combination")
-    named = f"{solver.formulation}, solved by {solver.name} {solver.version}".rstrip()
     rows = {
         "Outcome": f"{plan.status}{reason}",
         "Proof": claim_text(plan.objective, name=value_name(instance, plan.objective.kind))
         if proven
         else "",
-        "Formulation": named,
+        "Formulation": f"{solver.formulation}, solved by {solver.name} {solver.version}".rstrip(),
         "Mappings" if solver.families else "Options": narrowing(solver),
         "Networks": f"{kinds} of domain, fabric, tiers and parts, each with any number of uplinks"
         if solver.families
@@ -225,7 +206,7 @@ def search_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
         "Tree": f"{words.counted(solver.nodes, 'node')}, {words.counted(solver.cuts, 'cut')}",
         "Time": stages(plan.timing_s),
     }
-    yield from ((name, text) for name, text in rows.items() if text)
+    return [(name, text) for name, text in rows.items() if text]
 
 
 def narrowing(solver: SolverReport) -> str:
@@ -235,12 +216,8 @@ def narrowing(solver: SolverReport) -> str:
         for gate, n in solver.columns_gated.items()
         if n
     ]
-    steps = [
-        f"{words.count(solver.columns_enumerated)} enumerated",
-        *dropped,
-        f"{words.count(solver.columns_kept)} kept",
-    ]
-    return ", ".join(steps)
+    enumerated, kept = map(words.count, (solver.columns_enumerated, solver.columns_kept))
+    return ", ".join([f"{enumerated} enumerated", *dropped, f"{kept} kept"])
 
 
 def stages(timing: Timing) -> str:
@@ -253,10 +230,10 @@ def stages(timing: Timing) -> str:
     return f"{timing.total:.2f} s" + (f" ({', '.join(parts)})" if parts else "")
 
 
-def verdict_report(verdict: Verdict) -> Iterator[RenderableType]:
+def verdict_report(verdict: Verdict) -> list[RenderableType]:
     """Accepted or rejected, then every check, those that fail first with the reason."""
-    yield Text(verdict_headline(verdict), style="bold green" if verdict.accepted else "bold red")
-    yield checks_table(verdict)
+    style = "bold green" if verdict.accepted else "bold red"
+    return [Text(verdict_headline(verdict), style=style), checks_table(verdict)]
 
 
 def checks_table(verdict: Verdict) -> FigureTable:
@@ -330,30 +307,26 @@ def check_row(check: Check) -> tuple[Cell, ...]:
 
 def value_text(value: Value, full: bool = False) -> str:
     """A value of a check; `full` keeps every digit and every word."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return words.yes_no(value)
-    if isinstance(value, int):
-        return words.count(value)
-    if isinstance(value, float):
-        return repr(value) if full else f"{value:,.10g}"
+    if value is None or isinstance(value, bool):
+        return "none" if value is None else words.yes_no(value)
+    if isinstance(value, int | float):
+        whole = isinstance(value, int)
+        return words.count(int(value)) if whole else repr(value) if full else f"{value:,.10g}"
     text = value if isinstance(value, str) else ", ".join(value)
     return text if full or len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3].rstrip()}..."
 
 
-def certificate_report(certificate: Certificate) -> Iterator[RenderableType]:
+def certificate_report(certificate: Certificate) -> list[RenderableType]:
     """What is proven of a bound, and how many designs fail for which reason."""
     bound_claimed, bound_proven = certificate.bound_claimed, certificate.bound_proven
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
         word = f"Proven but for a share of {1 - bound_proven / bound_claimed:.2g} of the bound"
     how = f", by {certificate.by}" if certificate.by else f": {certificate.missing}"
-    yield Text(f"{word}{how}.", style="bold green" if certificate.ok else "bold red")
-    bounds = (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
     rows = [
-        (word, "none" if bound is None else f"{bound:,}".removesuffix(".0"))
-        for word, bound in bounds
+        (name, "none" if bound is None else f"{bound:,}".removesuffix(".0"))
+        for name, bound in (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
     ]
     rows += [(f"Designs: {reason}", words.count(n)) for reason, n in certificate.reasons.items()]
-    yield facts("Proof", rows)
+    style = "bold green" if certificate.ok else "bold red"
+    return [Text(f"{word}{how}.", style=style), facts("Proof", rows)]

@@ -7,7 +7,7 @@ Places are in units of the distance between two GPUs, y upwards.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -18,7 +18,6 @@ from coopt.network.graphs import plane_graph
 from coopt.network.space import leaf_numbers, rails_of
 
 Key = tuple[str, int]
-Place = tuple[float, float]
 
 WIDTH, STOREY, HEIGHT = 27.0, 3.0, 0.95
 WIDEST = {"gpu": 1.0, "hb": 2.6}  # of a part; a switch takes what its name needs
@@ -42,48 +41,51 @@ ROW = 1.6  # from one row of racks to the next
 STUB = 1.6  # how far links go up that lead out of the drawing
 
 
-def places_of(rows: Sequence[Sequence[Key]]) -> dict[Key, Place]:
-    """Every part in its row, evenly over the width, with room where some are not drawn."""
-    places: dict[Key, Place] = {}
-    for level, row in enumerate(rows):
-        slots, pitch = _slots(row)
-        places |= {
-            key: ((slot + 0.5) * pitch, level * STOREY)
-            for key, slot in zip(row, slots, strict=True)
-        }
-    return places
+Link = tuple[Key, Key, int, str]
+"""Links between two parts: their ends, how many there are, and their colour."""
 
 
-def link_stroke(start: Place, end: Place, links: int, colour: str) -> Stroke:
-    """Links from the top of a part to the bottom of one above it."""
-    return Stroke(
-        start=(start[0], start[1] + HEIGHT / 2),
-        end=(end[0], end[1] - HEIGHT / 2),
-        links=links,
-        colour=colour,
-    )
-
-
-def rows_drawing(
+def _drawing(
     title: str,
     rows: Sequence[Sequence[Key]],
-    lines: Sequence[Stroke],
+    links: Iterable[Link],
     *,
     colours: Mapping[Key, str],
     names: Mapping[Key, str],
     frames: tuple[Frame, ...] = (),
+    upwards: int = 0,
 ) -> Drawing:
-    """The drawing of these rows, from the lowest up; dots stand for parts that are left out."""
-    places = places_of(rows)
-    parts = [part for row in rows for part in _row(row, places, colours, names)]
+    """The drawing of rows, from the lowest up, with the links between parts that are drawn.
+
+    Dots stand for parts that are left out, and `upwards` counts the links that lead out of the
+    drawing from each part of the top row.
+    """
+    parts: dict[Key, Shape] = {}
+    for level, row in enumerate(rows):
+        parts |= _row(row, level * STOREY, colours, names)
+    lines = [
+        _stroke(parts[one], parts[other], count, colour)
+        for one, other, count, colour in links
+        if count and one in parts and other in parts
+    ]
+    for top in [parts[key] for key in rows[-1]] if upwards else ():
+        above = replace(top, y=top.y + HEIGHT + STUB)
+        lines.append(_stroke(top, above, upwards, UP))
     return Drawing(
         title=title,
-        parts=tuple(parts),
+        parts=tuple(parts.values()),
         frames=frames,
         lines=tuple(lines),
         legend={line.colour: line.colour for line in lines},
-        rows=tuple((places[row[0]][1], ROWS[row[0][0]]) for row in rows),
+        rows=tuple((parts[row[0]].y, ROWS[row[0][0]]) for row in rows),
     )
+
+
+def _stroke(one: Shape, other: Shape, links: int, colour: str) -> Stroke:
+    """Links from the top of a part to the bottom of the one above it."""
+    lower, upper = sorted((one, other), key=lambda part: part.y)
+    start, end = (lower.x, lower.y + HEIGHT / 2), (upper.x, upper.y - HEIGHT / 2)
+    return Stroke(start=start, end=end, links=links, colour=colour)
 
 
 def _slots(row: Sequence[Key]) -> tuple[list[float], float]:
@@ -96,105 +98,84 @@ def _slots(row: Sequence[Key]) -> tuple[list[float], float]:
 
 
 def _row(
-    row: Sequence[Key],
-    places: Mapping[Key, Place],
-    colours: Mapping[Key, str],
-    names: Mapping[Key, str],
-) -> Iterator[Shape]:
-    pitch = _slots(row)[1]
-    for key in row:
-        kind, number = key
-        look = {"hb": "domain", "gpu": "gpu"}.get(kind, "switch")
-        yield Shape(
+    row: Sequence[Key], y: float, colours: Mapping[Key, str], names: Mapping[Key, str]
+) -> dict[Key, Shape]:
+    """The parts of a row, evenly over the width, and dots where some are not drawn."""
+    slots, pitch = _slots(row)
+    parts = {
+        (kind, number): Shape(
             name=f"{kind}/{number}",
-            kind=look,
-            x=places[key][0],
-            y=places[key][1],
+            kind={"hb": "domain", "gpu": "gpu"}.get(kind, "switch"),
+            x=(slot + 0.5) * pitch,
+            y=y,
             width=min(WIDEST.get(kind, SWITCH), FILLED * pitch),
             height=HEIGHT,
-            label=names.get(key, NAMES.get(kind, kind + " {:,}").format(number)),
-            colour="domain" if kind == "hb" else colours.get(key, UP),
+            label=names.get((kind, number), NAMES.get(kind, kind + " {:,}").format(number)),
+            colour="domain" if kind == "hb" else colours.get((kind, number), UP),
         )
+        for (kind, number), slot in zip(row, slots, strict=True)
+    }
     for key, follower in pairwise(row):
         if follower[1] > key[1] + 1:
-            x, y = (places[key][0] + places[follower][0]) / 2, places[key][1]
-            yield Shape(
-                name=f"after {key[0]}/{key[1]}",
-                kind="gap",
-                x=x,
-                y=y,
-                width=0.6,
-                height=0.5,
-                label="…",
-                colour=UP,
-            )
+            amid = replace(parts[key], name=f"after {parts[key].name}", kind="gap", colour=UP)
+            x = (parts[key].x + parts[follower].x) / 2
+            parts[amid.name, key[1]] = replace(amid, x=x, width=0.6, height=0.5, label="…")
+    return parts
 
 
 def plane_drawing(family: Family, uplinks: int) -> Drawing:
     """One plane from the HB domains up: leaves, spines or pods, and cores, with the links between
     those drawn.
     """
-    small = plane_graph(family, uplinks)
-    numbers = leaf_numbers(family)
-    levels = [_of_level(small.graph, level) for level in range(1, 1 + family.tiers)]
-    leaves = _pod_leaves(family) if family.pods else excerpt(len(levels[0]))
-    nodes = {("leaf", leaf) for leaf in leaves}
+    graph, numbers = plane_graph(family, uplinks).graph, leaf_numbers(family)
+    leaf_count = sum(level == 1 for _, level in graph.nodes(data="level"))
+    leaves = _pod_leaves(family) if family.pods else excerpt(leaf_count)
     domains = _domains_on(numbers, leaves)
-    rows: list[list[Key]] = [[("hb", domain) for domain in domains], sorted(nodes)]
-    for level in levels[1:]:
-        if level[0][0] == "aggregation":
-            shown_nodes = sorted(
-                {key for leaf in nodes for key in small.graph[leaf] if key[0] == "aggregation"}
-            )
+    rows: list[list[Key]] = [[("hb", d) for d in domains], [("leaf", leaf) for leaf in leaves]]
+    for level in range(2, 1 + family.tiers):
+        nodes = sorted(name for name, its_level in graph.nodes(data="level") if its_level == level)
+        if nodes[0][0] == "aggregation":
+            rows.append([key for key in nodes if any(leaf in graph[key] for leaf in rows[1])])
         else:
-            shown_nodes = [level[i] for i in excerpt(len(level))]
-        rows.append(shown_nodes)
-    places = places_of(rows)
+            rows.append([nodes[i] for i in excerpt(len(nodes))])
     colours = {("leaf", leaf): _leaf_colour(family, numbers, leaf) for leaf in leaves}
-    lines = [
-        *_nic_lines(numbers, domains, leaves, places, colours),
-        *_switch_lines(small.graph, places, colours),
+    links: list[Link] = [
+        (domain, leaf, int(np.count_nonzero(numbers[:, domain[1]] == leaf[1])), colours[leaf])
+        for domain in rows[0]
+        for leaf in rows[1]
     ]
-    return rows_drawing("plane", rows, lines, colours=colours, names={})
+    links += [
+        (one, other, count, colours.get(one) or colours.get(other) or UP)
+        for one, other, count in graph.edges(data="links")
+    ]
+    return _drawing("plane", rows, links, colours=colours, names={})
 
 
 def domain_drawing(family: Family, uplinks: int) -> Drawing:
     """One HB domain: its GPUs by rank, and the switch that each of their NICs hangs on."""
     hung = _nic_switches(family)
     # Switches are numbered anew in their order, as places are drawn by consecutive numbers.
-    order = {
-        switch: place
-        for place, switch in enumerate(sorted({switch for at in hung for switch in at}))
-    }
+    order = {switch: place for place, switch in enumerate(sorted({s for at in hung for s in at}))}
     ranks = excerpt(family.hb.size, MOST_GPUS)
-    switches = sorted({switch for rank in ranks for switch in hung[rank]})
-    gpus: list[Key] = [("gpu", rank) for rank in ranks]
-    leaves: list[Key] = [("leaf", order[switch]) for switch in switches]
-    places = places_of([gpus, leaves])
-    lines = [
-        link_stroke(
-            places["gpu", rank],
-            places["leaf", order[switch]],
-            hung[rank].count(switch),
-            f"rail {rank}",
-        )
+    names: dict[Key, str] = {
+        ("leaf", order[switch]): _switch_name(family, *switch)
+        for switch in sorted({switch for rank in ranks for switch in hung[rank]})
+    }
+    rows: list[list[Key]] = [[("gpu", rank) for rank in ranks], [*names]]
+    links: list[Link] = [
+        (("gpu", rank), ("leaf", order[switch]), hung[rank].count(switch), f"rail {rank}")
         for rank in ranks
         for switch in dict.fromkeys(hung[rank])
     ]
-    if family.tiers > 1:
-        tops = [(places[leaf][0], places[leaf][1] + HEIGHT / 2) for leaf in leaves]
-        lines += [
-            Stroke(start=(x, y), end=(x, y + STUB), links=uplinks, colour=UP) for x, y in tops
-        ]
     colours: dict[Key, str] = {
         ("gpu", r): "idle" if r >= family.training_in(0) else f"rail {r}" for r in ranks
     }
-    names = {("leaf", order[switch]): _switch_name(family, *switch) for switch in switches}
     frame = Frame(
         x=-0.2, y=-1.0, width=WIDTH + 0.4, height=2.0, label=family.hb.name, kind="domain"
     )
-    return rows_drawing(
-        "domain", [gpus, leaves], lines, colours=colours, names=names, frames=(frame,)
+    upwards = uplinks if family.tiers > 1 else 0
+    return _drawing(
+        "domain", rows, links, colours=colours, names=names, frames=(frame,), upwards=upwards
     )
 
 
@@ -203,37 +184,31 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     them.
     """
     assert family.pods is not None
-    leaf_count, slices = min(family.pods.leaves, family.leaves), family.slices(uplinks)
     pod_bundles, cores = family.chain(uplinks).wires()
-    leaves, switches = excerpt(leaf_count), excerpt(slices)
+    switches = excerpt(family.slices(uplinks))
     core_numbers = {
-        int(core)
+        end
         for switch in switches
-        for part in [np.sort(cores.upper[cores.lower == switch])]
-        for core in (part[0], part[-1])
+        for above in [cores.upper[cores.lower == switch].tolist()]
+        for end in (min(above), max(above))
     }
-    rows: list[list[Key]] = [
-        [("leaf", leaf) for leaf in leaves],
-        [("aggregation", switch) for switch in switches],
-        [("core", core) for core in sorted(core_numbers)],
-    ]
-    places = places_of(rows)
-    wires = (("leaf", "aggregation", pod_bundles), ("aggregation", "core", cores))
-    lines = [
-        link_stroke(
-            places[lower_kind, int(lower_number)],
-            places[upper_kind, int(upper_number)],
-            int(links),
-            UP,
+    numbers = {
+        "leaf": excerpt(min(family.pods.leaves, family.leaves)),
+        "aggregation": switches,
+        "core": sorted(core_numbers),
+    }
+    links = (
+        ((lower_kind, lower), (upper_kind, upper), count, UP)
+        for (lower_kind, upper_kind), wire in zip(
+            pairwise(numbers), (pod_bundles, cores), strict=True
         )
-        for lower_kind, upper_kind, wire in wires
-        for lower_number, upper_number, links in zip(
-            wire.lower, wire.upper, wire.links, strict=True
+        for lower, upper, count in zip(
+            wire.lower.tolist(), wire.upper.tolist(), wire.links.tolist(), strict=True
         )
-        if (lower_kind, int(lower_number)) in places and (upper_kind, int(upper_number)) in places
-    ]
+    )
     frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
-    return rows_drawing("pod", rows, lines, colours={}, names={}, frames=(frame,))
+    rows = [[(kind, number) for number in row] for kind, row in numbers.items()]
+    return _drawing("pod", rows, links, colours={}, names={}, frames=(frame,))
 
 
 def rack_row(line: int, racks: range, amid: Collection[int], longest: int) -> Iterator[Shape]:
@@ -283,10 +258,6 @@ def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     return [ends[rank * per_gpu // gpus_per_nic :][:per_gpu] for rank in range(family.hb.size)]
 
 
-def _of_level(graph: Graph, level: int) -> list[Key]:
-    return sorted(name for name, its_level in graph.nodes(data="level") if its_level == level)
-
-
 def _pod_leaves(family: Family) -> list[int]:
     """The first and the last leaf of the first two pods and of the last one."""
     assert family.pods is not None
@@ -305,14 +276,11 @@ def _domains_on(numbers: Ints, leaves: Sequence[int]) -> list[int]:
     """The first HB domain on each of a few leaves and the last; where all hang on the same leaves,
     some of them.
     """
-    domain_set: set[int] = set()
-    for leaf in leaves:
-        domains = np.flatnonzero((numbers == leaf).any(axis=0))
-        both_ends = len(leaves) < MAX_PARTS or leaf == leaves[-1]
-        domain_set |= {int(domains[0]), int(domains[-1])} if both_ends else {int(domains[0])}
-    return sorted(
-        domain_set if len(domain_set) > 2 else domain_set | set(excerpt(numbers.shape[1]))
-    )
+    on_leaf = {leaf: np.flatnonzero((numbers == leaf).any(axis=0)) for leaf in leaves}
+    both_ends = leaves if len(leaves) < MAX_PARTS else leaves[-1:]
+    domains = {int(on_leaf[leaf][0]) for leaf in leaves}
+    domains |= {int(on_leaf[leaf][-1]) for leaf in both_ends}
+    return sorted(domains if len(domains) > 2 else domains | set(excerpt(numbers.shape[1])))
 
 
 def _leaf_colour(family: Family, numbers: Ints, leaf: int) -> str:
@@ -325,33 +293,6 @@ def _switch_name(family: Family, plane: int, leaf: int) -> str:
     if family.tiers == 1:
         return f"switch {plane:,}"
     return f"leaf {leaf:,}" if family.planes == 1 else f"leaf, rail {plane:,}"
-
-
-def _nic_lines(
-    numbers: Ints,
-    domains: Sequence[int],
-    leaves: Sequence[int],
-    places: Mapping[Key, Place],
-    colours: Mapping[Key, str],
-) -> Iterator[Stroke]:
-    for domain in domains:
-        for leaf in leaves:
-            links = int(np.count_nonzero(numbers[:, domain] == leaf))
-            if links:
-                yield link_stroke(
-                    places["hb", domain], places["leaf", leaf], links, colours["leaf", leaf]
-                )
-
-
-def _switch_lines(
-    graph: Graph, places: Mapping[Key, Place], colours: Mapping[Key, str]
-) -> Iterator[Stroke]:
-    for start, end, edge in graph.edges(data=True):
-        if start in places and end in places:
-            lower_key, upper_key = sorted((start, end), key=lambda key: places[key][1])
-            yield link_stroke(
-                places[lower_key], places[upper_key], edge["links"], colours.get(lower_key, UP)
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -33,7 +34,6 @@ from coopt.report.words import FigureTable, facts, figures, verdict_word
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 FABRIC_ITEM = {"item", "kind", "count", "unit_usd", "usd", "unit_w", "w"}
-SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 
 
 def reproduction_report(reproduction: Reproduction) -> Iterator[RenderableType]:
@@ -287,8 +287,8 @@ def collective_headline(outcome: CollectiveOutcome) -> str:
         else f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
     )
     return (
-        f"{outcome.algorithm} reduces {_scaled(outcome.bytes, SIZES)} over {outcome.nodes} domains"
-        f" in {_scaled(outcome.time_s, SPANS)}{ring}; {end}."
+        f"{outcome.algorithm} reduces {_scaled(outcome.bytes, words.BYTES)} over {outcome.nodes}"
+        f" domains in {_scaled(outcome.time_s, SPANS)}{ring}; {end}."
     )
 
 
@@ -314,7 +314,7 @@ def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:
         f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}",
     )
     chunks, steps = words.counted(outcome.chunks, "chunk"), words.counted(outcome.steps, "step")
-    chunk = _scaled(outcome.bytes / outcome.chunks, SIZES)
+    chunk = _scaled(outcome.bytes / outcome.chunks, words.BYTES)
     contends = (
         "no link carries two chunks"
         if outcome.contention_free
@@ -364,9 +364,7 @@ def _sums(bill: Iterable[Item]) -> dict[str, float]:
 
 
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
-    """Four digits in the largest unit that leaves a number of 1 or more."""
-    rounded = float(f"{value:.3e}")
-    size, unit = next((scale for scale in scales if rounded >= scale[0]), scales[-1])
-    return (
-        f"{words.digits(rounded / size, 4) if rounded % size else f'{rounded / size:.0f}'} {unit}"
-    )
+    """Four digits in the largest unit that leaves a number of 1 or more, and none behind the point
+    of a whole number.
+    """
+    return re.sub(r"\.0+ ", " ", words.scaled(value, scales, 4))

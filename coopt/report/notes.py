@@ -42,61 +42,55 @@ from coopt.report import words
 from coopt.report.words import FigureTable, figures, verdict_word
 
 
-def building_notes(instance: Instance, design: Design) -> Iterator[str]:
+def building_notes(instance: Instance, design: Design) -> list[str]:
     """What to order otherwise, and what else a design implies."""
     halls = [*placed_optics(instance, design)]
-    yield from order_notes(instance, design, halls)
-    for hall, _ in halls:
-        yield from hall_sentences(instance, hall)
-    yield from _other_notes(instance, design)
+    return [
+        *order_notes(instance, design, halls),
+        *(sentence for hall, _ in halls for sentence in hall_sentences(instance, hall)),
+        *_other_notes(instance, design),
+    ]
 
 
 def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
     """Which links of parts, by their names, nobody can build of what is listed, as their ends do
-    not mate.
+    not mate: the first tier of each where that is so, with what its links join.
     """
-    yield from notes_by_part(
-        {name: _lane_notes(instance, design) for name, design in designs.items()}
-    )
+    notes: dict[str, list[str]] = {name: [] for name in designs}
+    for name, design in designs.items():
+        if (mismatch := first_unmated(instance.network, design.fabric)) is not None:
+            ends = words.both(f"{end.name} ({_lanes(end)})" for end in mismatch[1])
+            notes[name].append(
+                f"Links below tier {mismatch[0]} do not mate as they are listed: {ends}. Order"
+                " parts of one rate of lanes and one protocol; network.tier_switches = 'any' plans"
+                " with such alone."
+            )
+    yield from notes_by_part(notes)
 
 
-def hall_sentences(instance: Instance, hall: NetworkHall) -> Iterator[str]:
+def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
     """How racks stand and what they draw, and the longest cables of each tier."""
-    along, across = hall.sides_m
-    pue, racks = instance.objective.pue, words.counted(hall.racks, "rack")
-    of_switches = f" and {words.count(hall.switch_racks)} of switches" if hall.switch_racks else ""
-    of_first = " of the former" if of_switches else ""
-    fullest_kw, cap_kw = hall.switch_rack_w / 1e3, instance.network.hall.switch_rack_kw
-    capped = "" if cap_kw is not None else " (network.hall.switch_rack_kw caps that)"
-    of_fullest = (
-        f" and {fullest_kw:,.3g} kW in the fullest of the latter{capped}" if of_switches else ""
-    )
+    (along, across), pue = hall.sides_m, instance.objective.pue
+    of_switches = of_first = of_fullest = ""
+    if hall.switch_racks:
+        open_cap = instance.network.hall.switch_rack_kw is None
+        capped = " (network.hall.switch_rack_kw caps that)" if open_cap else ""
+        of_switches = f" and {words.count(hall.switch_racks)} of switches"
+        of_first, kw = " of the former", hall.switch_rack_w / 1e3
+        of_fullest = f" and {kw:,.3g} kW in the fullest of the latter{capped}"
     elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
-    beside = "servers" if hall.with_hosts else "interconnect"
-    yield (
-        f"The hall: {racks}{of_switches} in {words.counted(hall.rows, 'row')}, {along:,.0f} m by"
-        f" {across:,.0f} m, with {hall.rack_w / 1e3:,.3g} kW of GPUs, {beside} and NICs in"
-        f" each{of_first}{of_fullest}; everything together draws {words.power(hall.w)},"
-        f" {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and optics draw"
-        f" {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}."
-    )
     longest = [
         f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
     ]
-    yield f"Cables take up to {', '.join(longest)}."
-
-
-def _lane_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """What does not mate on the first tier where that is so: the optic and what its links join."""
-    mismatch = first_unmated(instance.network, design.fabric)
-    if mismatch is not None:
-        level, ends = mismatch
-        ends_text = words.both(f"{end.name} ({_lanes(end)})" for end in ends)
-        yield (
-            f"Links below tier {level} do not mate as they are listed: {ends_text}. Order parts of"
-            " one rate of lanes and one protocol; network.tier_switches = 'any' plans with such"
-            " alone."
-        )
+    return [
+        f"The hall: {words.counted(hall.racks, 'rack')}{of_switches} in"
+        f" {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with"
+        f" {hall.rack_w / 1e3:,.3g} kW of GPUs, {'servers' if hall.with_hosts else 'interconnect'}"
+        f" and NICs in each{of_first}{of_fullest}; everything together draws"
+        f" {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and"
+        f" optics draw {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}.",
+        f"Cables take up to {', '.join(longest)}.",
+    ]
 
 
 def _lanes(end: Nic | Optic | Switch) -> str:
@@ -111,17 +105,21 @@ def _lanes(end: Nic | Optic | Switch) -> str:
 
 def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What else somebody who builds a design has to know."""
-    domain, fabric = design.hb_domain, design.fabric
+    domain, fabric, nic = design.hb_domain, design.fabric, design.fabric.nic.name
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
         fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
-        needed = (
-            f", as {words.both(instance.even_for)} need them so; filled unevenly, {fewer} might do."
-        )
+        needed = f", as {words.both(instance.even_for)} need them so; filled unevenly, {fewer}"
         free = f"; with network.domain_fill = 'any' {fewer} may do."
-        yield f"As many GPUs train in every {domain.name}{needed if instance.even_for else free}"
+        end = f"{needed} might do." if instance.even_for else free
+        yield f"As many GPUs train in every {domain.name}{end}"
     yield from _empty_ports(instance, design)
-    yield from _adapter_notes(instance, design)
+    for sold in instance.network.hb_domains if fabric.tiers else ():
+        if sold.name == domain.name and sold.nics and nic not in sold.nics:
+            yield (
+                f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {nic}: ask for"
+                " such servers first."
+            )
     if design.spare_domains and fabric.tiers:
         yield (
             "Domains that stand by have no switch ports: each takes the links of the domain that it"
@@ -154,22 +152,10 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
             )
 
 
-def _adapter_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """Which NICs are not those that servers come with."""
-    nic = design.fabric.nic.name
-    for domain in instance.network.hb_domains if design.fabric.tiers else ():
-        if domain.name == design.hb_domain.name and domain.nics and nic not in domain.nics:
-            yield (
-                f"{domain.name} comes with {words.alternatives(domain.nics)}, not with {nic}: ask"
-                " for such servers first."
-            )
-
-
 def leaf_notes(designs: Sequence[Design]) -> list[str]:
     """What the loss of a leaf means for training, in one line of 80 columns."""
     notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
-    differ = ["coopt faults says what each network does without a leaf."]
-    return notes if len(notes) < 2 else differ
+    return notes if len(notes) < 2 else ["coopt faults says what each network does without a leaf."]
 
 
 def _leaf_note(design: Design) -> str:
@@ -179,25 +165,22 @@ def _leaf_note(design: Design) -> str:
     fabric = design.fabric
     ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
     rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
-    others = rails - rails_taken
+    others, joined = rails - rails_taken, fabric.kind != "rail-only"
     nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
     # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
     on_one_leaf = fabric.kind == "clos" and fabric.tier[0].down_ports >= nics
-    if ports > 1:
-        lost = "If a leaf is lost, NICs keep their other ports: no restart"
-    elif fabric.kind != "rail-only" and (on_one_leaf or 1 in (nics, fabric.tier[0].switches)):
-        lost = "If a leaf is lost, training stops: it joins whole HB domains"
-    elif fabric.kind != "rail-only":
-        lost = "If a leaf is lost, training restarts over the other NICs"
-    elif rails == 1:
-        lost = "There is a single rail: if a leaf is lost, training stops"
-    elif not others:
-        lost = f"All {words.count(rails)} rails share one switch: if it is lost, training stops"
-    elif rails_taken > 1:
-        lost = f"If a leaf is lost, training restarts on the other {others} rails"
-    else:
-        lost = f"If a rail is lost, training restarts on the other {words.count(others)}"
-    return f"{lost} (coopt faults)."
+    cut_off = on_one_leaf or 1 in (nics, fabric.tier[0].switches)
+    # The first that holds is said.
+    outcomes = {
+        "If a leaf fails, NICs keep their other ports: no restart": ports > 1,
+        "If a leaf fails, training stops: all NICs of a domain hang on it": joined and cut_off,
+        "If a leaf fails, training restarts over the other NICs": joined,
+        "There is a single rail: if a leaf fails, training stops": rails == 1,
+        f"All {words.count(rails)} rails share one switch: if it fails, training stops": not others,
+        f"If a leaf fails, training restarts on the other {others} rails": rails_taken > 1,
+        f"If a rail fails, training restarts on the other {words.count(others)}": True,
+    }
+    return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
 
 
 COUNTED = {
@@ -208,6 +191,7 @@ COUNTED = {
     "gpu": "GPUs that train",
     "host": "servers",
 }
+NEVER_COUNTED = ["racks", "cooling", "spare parts", "networks for storage and management"]
 LITTLE_MEMORY = 0.02
 """Share of a GPU's memory below which a plan says that so little is left free."""
 MANY_IDLE = 0.05
@@ -251,18 +235,21 @@ def turns_text(instance: Instance) -> str:
     return f"Workloads take turns: each meets its bound with the whole cluster to itself.{add_up}"
 
 
-def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> Iterator[str]:
+def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> list[str]:
     """What one has to know before one builds: what was not asked for, how far times are off, what a
     loss does, and which modules to order.
     """
-    yield from numbers_between(instance, plan)
-    yield from idle_note(instance, plan)
-    yield from accuracy(instance, plan.runs)
-    yield from memory_note(instance, plan.runs)
-    yield from tp_across(plan.runs, none_inside=plan.tp_across)
-    yield from margin_note(instance, plan, without_margin)
-    yield from leaf_notes([part.design for part in plan.parts if part.design is not None])
-    yield from plan_order_notes(instance, plan)
+    designs = [part.design for part in plan.parts if part.design is not None]
+    return [
+        *numbers_between(instance, plan),
+        *idle_note(instance, plan),
+        *accuracy(instance, plan.runs),
+        *memory_note(instance, plan.runs),
+        *tp_across(plan.runs, none_inside=plan.tp_across),
+        *margin_note(instance, plan, without_margin),
+        *leaf_notes(designs),
+        *plan_order_notes(instance, plan),
+    ]
 
 
 def reading_notes(
@@ -287,22 +274,15 @@ def reading_notes(
         yield turns_text(instance)
     yield from accuracy(instance, runs)
     yield from tp_across(runs, none_inside=none_inside)
-    routes = [
-        route
-        for part in last
-        if part.links
-        for phase in part.links.phases
-        for route in phase.routes
-    ]
-    if any(len(route.path) > 2 for route in routes):
+    phases = [phase for part in last if part.links for phase in part.links.phases]
+    if any(len(route.path) > 2 for phase in phases for route in phase.routes):
         yield (
             "Passing on through other domains takes no time in the model beyond the links' own"
             " (docs/direct.md)."
         )
-    designs = {part.name: part.design for part in last if part.design is not None}
     question = phases_of(instance)[-1]
     yield from notes_by_part(
-        {name: building_notes(question, design) for name, design in designs.items()}
+        {part.name: building_notes(question, part.design) for part in last if part.design}
     )
 
 
@@ -322,22 +302,29 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
     gpu = instance.cluster.gpu
     # Of several runs of a workload the one with the least slack counts.
     runs = {run.name: run for run in sorted(workloads, key=lambda run: -run.slack)}
-    rooms: dict[KnownError, list[tuple[str, float]]] = {}
+    rooms: dict[KnownError, dict[str, float]] = {}
     for workload in instance.workload:
         error_known, run = known_error(gpu, workload), runs.get(workload.name)
         if error_known is not None and run is not None:
             # What the margin keeps free is there for the error.
             allowed_s, time_s = run.bound_s * (1.0 + workload.time_margin), run.iteration_time_s
             growth = allowed_s / time_s - 1.0 if time_s > 0.0 else math.inf
-            rooms.setdefault(error_known, []).append((run.name, growth))
+            rooms.setdefault(error_known, {})[run.name] = growth
     for error_known, growths in rooms.items():
-        # A bound that is exceeded already is told elsewhere; here only those count that the error
-        # would exceed.
-        narrow = [(name, growth) for name, growth in growths if 0.0 <= growth < error_known.error]
+        # A bound that is exceeded already is reported elsewhere; here only those count that the
+        # error would exceed.
+        narrow = {
+            name: words.percent(max(growth, 0.001))
+            for name, growth in growths.items()
+            if 0.0 <= growth < error_known.error
+        }
+        longer = words.both(f"{growth} ({name})" for name, growth in narrow.items())
+        exceeded = f"; iterations more than {longer} longer exceed their bounds" if narrow else ""
+        if narrow and len(runs) == 1:
+            exceeded = f"; an iteration more than {narrow.popitem()[1]} longer exceeds its bound"
         yield (
             f"Times are estimates: on {error_known.runs} they are off by"
-            f" {words.percent(error_known.error)} on"
-            f" average{_narrow_text(narrow, alone=len(runs) == 1)}."
+            f" {words.percent(error_known.error)} on average{exceeded}."
         )
     if not rooms:
         yield from _origin(gpu)
@@ -348,32 +335,30 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
     better.
     """
     counts, design = sorted(instance.cluster.gpus), plan.design
-    if design is None or design.gpus not in counts:
-        return
-    # More GPUs are faster; for any other aim fewer may do.
-    place = counts.index(design.gpus) - (instance.objective.minimize != "time")
-    start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
-    if place >= 0 and end >= COARSE * start:
-        yield (
-            f"Numbers between {words.count(start)} and {words.count(end)} GPUs were not asked for:"
-            f" cluster.gpus = {{ least = {start}, most = {end}, step = {design.hb_domain.active} }}"
-            " asks for them too."
-        )
+    if design is not None and design.gpus in counts:
+        # More GPUs are faster; for any other aim fewer may do.
+        place = counts.index(design.gpus) - (instance.objective.minimize != "time")
+        start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
+        if place >= 0 and end >= COARSE * start:
+            yield (
+                f"Numbers between {words.count(start)} and {words.count(end)} GPUs were not asked"
+                f" for: cluster.gpus = {{ least = {start}, most = {end}, step ="
+                f" {design.hb_domain.active} }} asks for them too."
+            )
 
 
 def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """Which workloads leave next to nothing of a GPU's memory free, where no share of it was asked
     to stay so.
     """
-    is_asked = instance.margin is not None and instance.margin.memory > 0
     rooms = {run.name: 1.0 - run.memory_gib / run.memory_limit_gib for run in workloads}
     narrow = [
         f"{words.percent(room)} ({name})" for name, room in rooms.items() if room < LITTLE_MEMORY
     ]
-    if narrow and not is_asked:
+    if narrow and (instance.margin is None or instance.margin.memory <= 0):
         yield (
-            f"Of a GPU's memory {words.both(narrow)} would stay free, which fragments may take:"
-            " with margin.memory = 0.05 a plan keeps a twentieth."
+            f"Only {words.both(narrow)} of GPU memory is free, and fragmentation may exhaust it:"
+            " margin.memory = 0.05 keeps a twentieth free."
         )
 
 
@@ -387,21 +372,20 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     share = (bought - design.gpus) / bought
     # A remainder in the last domain is no choice: only whole domains more than needed are worth a
     # note.
-    if fewest == domain.count or share < MANY_IDLE:
-        return
-    tries = "; network.domain_fill = 'any' tries more numbers of them"
-    reason = (
-        "every domain trains as many of its GPUs (network.domain_fill)"
-        if fill == "even"
-        else "on the fewer domains that were tried no mapping is in time, or nothing costs less"
-        " (docs/network.md)"
-    )
-    skipped = tries if fill == "fewest" and _skips_numbers(instance, design) else ""
-    yield (
-        f"{words.percent(share)} of the GPUs of HB domains stand idle: {words.count(fewest)} of the"
-        f" {words.count(domain.count)} domains would hold those that train, but {reason}{skipped}."
-        " Another number of GPUs or another batch may divide better."
-    )
+    if fewest < domain.count and share >= MANY_IDLE:
+        reason = (
+            "every domain trains as many of its GPUs (network.domain_fill)"
+            if fill == "even"
+            else "on the fewer domains that were tried no mapping is in time, or nothing costs less"
+            " (docs/network.md)"
+        )
+        if fill == "fewest" and _skips_numbers(instance, design):
+            reason += "; network.domain_fill = 'any' tries more numbers of them"
+        yield (
+            f"{words.percent(share)} of the GPUs of HB domains stand idle: {words.count(fewest)} of"
+            f" the {words.count(domain.count)} domains would hold those that train, but {reason}."
+            " Another number of GPUs or another batch may divide better."
+        )
 
 
 def _skips_numbers(instance: Instance, design: Design) -> bool:
@@ -410,9 +394,10 @@ def _skips_numbers(instance: Instance, design: Design) -> bool:
     """
     space, listed = Space(instance=instance), instance.network.hb_domains
     hb = next(domain for domain in listed if domain.name == design.hb_domain.name)
-    tried = {*space.domain_counts(design.gpus, hb)}
-    further = {*space.domain_counts(design.gpus, hb, "any")} - tried
-    return any(count < design.hb_domain.count for count in further)
+    further = {*space.domain_counts(design.gpus, hb, "any")} - {
+        *space.domain_counts(design.gpus, hb)
+    }
+    return min(further, default=math.inf) < design.hb_domain.count
 
 
 def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:
@@ -420,15 +405,14 @@ def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterat
     inside will do.
     """
     names = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
+    of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
+    bounds = "the bound" if len(workloads) == 1 else "the bounds"
+    met = any(run.bounded for run in workloads)
+    does = f"meets {bounds}" if met else "divides GPUs and batch and fits into memory"
+    reason = f" because no mapping that {does} keeps them inside one."
     if names:
-        of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
-        reason = "; workload.allow_tp_across = false keeps them inside one."
-        if none_inside:
-            bounds = "the bound" if len(workloads) == 1 else "the bounds"
-            met = any(run.bounded for run in workloads)
-            does = f"meets {bounds}" if met else "divides GPUs and batch and fits into memory"
-            reason = f" because no mapping that {does} keeps them inside one."
-        yield f"TP groups{of} extend over several HB domains{reason}"
+        free = "; workload.allow_tp_across = false keeps them inside one."
+        yield f"TP groups{of} extend over several HB domains{reason if none_inside else free}"
 
 
 def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> list[str]:
@@ -447,30 +431,14 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         share = f" ({words.percent((value - without) / without)})" if without else ""
         dear = f"{words.amount(kind, value - without)}{share}"
         cost = f"; that costs {dear if value > without else 'nothing'}"
-    return [f"Kept free: {kept_free(instance, margin)}{_free_ports(instance, plan)}{cost}."]
-
-
-def _free_ports(instance: Instance, plan: Plan) -> str:
-    """` (8 of 64 on qm9700)`: the ports for growth of the switches that are built."""
-    names = {name for part in plan.parts if part.design for name in part.design.fabric.switch_names}
-    switches = [
-        switch for switch in instance.network.switches if switch.free_ports and switch.name in names
-    ]
-    counts = [
+    built = {name for part in plan.parts if part.design for name in part.design.fabric.switch_names}
+    ports = ", ".join(
         f"{switch.free_ports} of {switch.free_ports + switch.radix} on {switch.name}"
-        for switch in switches
-    ]
-    return f" ({', '.join(counts)})" if counts else ""
-
-
-def _narrow_text(narrow: Sequence[tuple[str, float]], *, alone: bool) -> str:
-    """`; an iteration more than 2.9% longer exceeds its bound`, and 0.1% where it is less."""
-    growths = {name: words.percent(max(growth, 0.001)) for name, growth in narrow}
-    if alone and growths:
-        (growth,) = growths.values()
-        return f"; an iteration more than {growth} longer exceeds its bound"
-    texts = words.both(f"{growth} ({name})" for name, growth in growths.items())
-    return f"; iterations more than {texts} longer exceed their bounds" if growths else ""
+        for switch in instance.network.switches
+        if switch.free_ports and switch.name in built
+    )
+    of_switches = f" ({ports})" if ports else ""
+    return [f"Kept free: {kept_free(instance, margin)}{of_switches}{cost}."]
 
 
 def _origin(gpu: Gpu) -> Iterator[str]:
@@ -478,11 +446,11 @@ def _origin(gpu: Gpu) -> Iterator[str]:
     shares = [
         source for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)
     ]
+    fitted = any("fitted" in source.source for source in shares)
+    origin = f"the efficiencies of {gpu.name} were fitted to published runs of its generation"
     if not is_catalogued(gpu):
         origin = f"no published runs tell how far they are off on {gpu.name}"
-    elif any("fitted" in source.source for source in shares):
-        origin = f"the efficiencies of {gpu.name} were fitted to published runs of its generation"
-    else:
+    elif not fitted:
         origin = f"the efficiencies of {gpu.name} are not fitted to its own measurements"
     unsourced = is_catalogued(gpu) and not any(source.tag in ("D", "M") for source in shares)
     if not unsourced or "fitted to published" in origin:
@@ -494,9 +462,8 @@ def counting_sentence(instance: Instance) -> str:
     include = instance.objective.include
     included = [text for kind, text in COUNTED.items() if kind in include]
     included += ["wide-area channels"] if instance.wan else []
-    excluded = [text for kind, text in COUNTED.items() if kind not in include]
-    further = ["racks", "cooling", "spare parts", "networks for storage and management"]
-    return f"Counted: {', '.join(included)}. Not counted: {', '.join([*excluded, *further])}."
+    excluded = [text for kind, text in COUNTED.items() if kind not in include] + NEVER_COUNTED
+    return f"Counted: {', '.join(included)}. Not counted: {', '.join(excluded)}."
 
 
 def kept_free(instance: Instance, margin: Margin) -> str:
@@ -521,38 +488,41 @@ LITTLE = 0.8
 """A share of the time that trains, below which a plan says so first."""
 
 
-def first_sentences(instance: Instance, plan: Plan) -> Iterator[str]:
+def first_sentences(instance: Instance, plan: Plan) -> list[str]:
     """What stands above all else of a plan: what was replaced in its file, that nobody can order
     it, why it is so.
     """
-    if plan.overrides.values:
-        yield f"In place of what the file says: {plan.overrides.replaced}."
-    yield from study_notes(instance, plan.parts)
-    yield from mating_notes(
-        instance, {part.name: part.design for part in plan.parts if part.design is not None}
-    )
-    yield from far_figures(instance)
-    yield from _power_left_out(instance, plan)
-    yield from _long_runs(instance, plan)
-    yield from _standing_still(instance, plan)
-    yield from _by_law(instance)
-    risks: dict[str, list[str]] = {}
-    for workload in instance.workload:
-        for evidence in workload.options.evidence:
-            risks.setdefault(evidence, []).append(workload.name)
-    for evidence, names in risks.items():
+    replaced = f"In place of what the file says: {plan.overrides.replaced}."
+    designs = {part.name: part.design for part in plan.parts if part.design is not None}
+    return [
+        *([replaced] if plan.overrides.values else []),
+        *study_notes(instance, plan.parts),
+        *mating_notes(instance, designs),
+        *far_figures(instance),
+        *_power_left_out(instance, plan),
+        *_long_runs(instance, plan),
+        *_standing_still(instance, plan),
+        *_by_law(instance),
+        *_declared_risks(instance),
+        *map(words.sentence, plan.explanation),
+    ]
+
+
+def _declared_risks(instance: Instance) -> Iterator[str]:
+    """What was declared of options that nobody has shown to be safe, with who trains so."""
+    options = {workload.name: workload.options for workload in instance.workload}
+    for evidence in dict.fromkeys(risk for option in options.values() for risk in option.evidence):
+        names = [name for name, option in options.items() if evidence in option.evidence]
         trained = "Workload {} is" if len(names) == 1 else "Workloads {} are"
         yield f"{trained.format(words.both(names))} trained with a declared risk: {evidence}."
-    yield from map(words.sentence, plan.explanation)
 
 
 def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:
     """Which HB domains nobody sells as they are planned, so that the answer is a study and no
     order, and which have a price that was never published.
     """
-    gpu = instance.cluster.gpu.name
     for domain in domains_of(instance, parts):
-        if note := domain.study_note(gpu):
+        if note := domain.study_note(instance.cluster.gpu.name):
             yield note
         elif "hb" in instance.objective.include and (usd := _scaled_usd(domain)):
             yield (
@@ -595,12 +565,12 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             f" limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add"
             f" {names} there."
         )
-    for key, cap_mw in instance.power_caps_mw.items():
-        if cap_mw > FAR * together_mw:
-            yield (
-                f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws"
-                " with its GPUs: check its unit, which is MW."
-            )
+    yield from (
+        f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws with its"
+        " GPUs: check its unit, which is MW."
+        for key, cap_mw in instance.power_caps_mw.items()
+        if cap_mw > FAR * together_mw
+    )
 
 
 def _drawn_beside_w(instance: Instance, part: Part, left_out: Collection[str]) -> float:
@@ -633,13 +603,10 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
 def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
     """Which workloads train for little of the time, where no bound on days counts that."""
     for name in (workload.name for workload in instance.workload if not workload.calendar):
-        min_goodput = min(
-            (run.uptime.goodput for run in plan.runs if run.name == name and run.uptime),
-            default=1.0,
-        )
-        if min_goodput < LITTLE:
+        goodputs = [run.uptime.goodput for run in plan.runs if run.name == name and run.uptime]
+        if min(goodputs, default=1.0) < LITTLE:
             yield (
-                f"With its interruptions, {name} trains for {words.percent(min_goodput)} of the"
+                f"With its interruptions, {name} trains for {words.percent(min(goodputs))} of the"
                 " time: train_days with train_tokens finds the spares and the network that"
                 " training in time takes."
             )
@@ -681,27 +648,16 @@ def far_figures(instance: Instance) -> Iterator[str]:
         catalogued = list(entries(kind).values())
         for part in parts:
             for key, field in type(part).model_fields.items():
-                low_figure, high_figure = _range(
-                    [getattr(catalog_entry, key) for catalog_entry in catalogued]
-                )
-                if (
-                    value := _figure(getattr(part, key))
-                ) and not low_figure / FAR <= value <= high_figure * FAR:
+                value = _figure(getattr(part, key))
+                known = [x for entry in catalogued if (x := _figure(getattr(entry, key)))]
+                if value and known and not min(known) / FAR <= value <= max(known) * FAR:
                     unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
-                    ends = (
-                        f"{_number(low_figure)} to"
-                        f" {_number(high_figure)}{f' ({unit[1]})' if unit else ''}"
-                    )
+                    ends = f"{_number(min(known))} to {_number(max(known))}"
                     yield (
                         f"{place}: {key} = {_number(value)} of {part.name} is far from all of the"
-                        f" catalog, which has {ends}: check its unit."
+                        f" catalog, which has {ends}{f' ({unit[1]})' if unit else ''}: check its"
+                        " unit."
                     )
-
-
-def _range(values: Iterable[object]) -> tuple[float, float]:
-    """The least and the largest of those that are figures; everything where none is."""
-    figures_known = [figure for value in values if (figure := _figure(value))]
-    return (min(figures_known), max(figures_known)) if figures_known else (0.0, math.inf)
 
 
 def _figure(value: object) -> float:

@@ -2,82 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.plan.parts import beside_ordinary
 from coopt.report import words
-from coopt.report.validation import hardware_lines, value
-from coopt.report.words import figures
+from coopt.report.validation import TO_PASTE, hardware_lines, value
+from coopt.report.words import figures, pieces
 from coopt.validation.own_calibration import NextRun, OwnCalibration
 from coopt.validation.posterior import Posterior
 
 DEGREES = ("tp", "cp", "pp", "dp", "ep", "interleave")
 
 
-def posterior_report(calibration: OwnCalibration) -> Iterator[RenderableType]:
+def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
     """Values with intervals, errors before and after, and the mappings that are worth a run."""
     posteriors = calibration.posteriors
-    rows = sum(len(posterior.rows) for posterior in posteriors)
-    yield Text(f"{words.counted(rows, 'run')} of your own; the catalog is as it was.", style="bold")
-    yield figures(
-        "Values, and where nine of ten lie",
-        ("of", "parameter"),
-        ("catalog", "its interval", "given the runs", "interval"),
-        [
-            (
-                posterior.name,
-                one.name,
-                value(one.before),
-                f"{value(one.before_low)} to {value(one.before_high)}",
-                value(one.after),
-                f"{value(one.low)} to {value(one.high)}",
-            )
-            for posterior in posteriors
-            for one in posterior.parameters
-        ],
-    )
-    yield figures(
-        "Error, mean",
-        ("of",),
-        ("runs", "catalog", "given the runs"),
-        [
-            (
-                posterior.name,
-                words.count(len(posterior.rows)),
-                words.percent(posterior.before.mean_abs_error),
-                words.percent(posterior.fitted.mean_abs_error),
-            )
-            for posterior in posteriors
-        ],
-    )
-    for posterior in posteriors:
-        yield from _doubts(posterior)
-    for name, reason in calibration.skipped.items():
-        yield f"Left out: {name}, {reason}."
-    for following in calibration.next_runs:
-        yield from _next_run(following)
-    yield Text(
-        "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:\n", style="bold"
+    runs = words.counted(sum(len(posterior.rows) for posterior in posteriors), "run")
+    values = [
+        (
+            posterior.name,
+            one.name,
+            value(one.before),
+            f"{value(one.before_low)} to {value(one.before_high)}",
+            value(one.after),
+            f"{value(one.low)} to {value(one.high)}",
+        )
+        for posterior in posteriors
+        for one in posterior.parameters
+    ]
+    errors = [
+        (
+            posterior.name,
+            words.count(len(posterior.rows)),
+            words.percent(posterior.before.mean_abs_error),
+            words.percent(posterior.fitted.mean_abs_error),
+        )
+        for posterior in posteriors
+    ]
+    return pieces(
+        Text(f"{runs} of your own; the catalog is as it was.", style="bold"),
+        figures(
+            "Values, and where nine of ten lie",
+            ("of", "parameter"),
+            ("catalog", "its interval", "given the runs", "interval"),
+            values,
+        ),
+        figures("Error, mean", ("of",), ("runs", "catalog", "given the runs"), errors),
+        *map(_doubts, posteriors),
+        [f"Left out: {name}, {reason}." for name, reason in calibration.skipped.items()],
+        *map(_next_run, calibration.next_runs),
+        Text(f"{TO_PASTE}\n", style="bold"),
     )
 
 
-def _doubts(posterior: Posterior) -> Iterator[RenderableType]:
+def _doubts(posterior: Posterior) -> list[RenderableType]:
     """How far the catalog is taken to be off, and whether these runs fit that."""
-    yield (
+    return pieces(
         f"{posterior.name}: the catalog is taken to be off by"
         f" {words.percent(posterior.common_error)} on all runs together, and by"
         f" {words.percent(posterior.own_error)} on each mapping (standard errors of published runs"
-        " whose source was left out)."
+        " whose source was left out).",
+        f"{posterior.name}: these runs are further off than nine of ten published ones, so see"
+        " whether columns that the logs leave out are as they were: GPUs in a domain"
+        " (gpus_per_node), network, recomputation."
+        if posterior.surprising
+        else None,
     )
-    if posterior.surprising:
-        yield (
-            f"{posterior.name}: these runs are further off than nine of ten published ones, so see"
-            " whether columns that the logs leave out are as they were: GPUs in a domain"
-            " (gpus_per_node), network, recomputation."
-        )
 
 
 def posterior_lines(posteriors: Sequence[Posterior]) -> str:
@@ -95,32 +88,28 @@ def posterior_lines(posteriors: Sequence[Posterior]) -> str:
     )
 
 
-def _next_run(choice: NextRun) -> Iterator[RenderableType]:
+def _next_run(choice: NextRun) -> list[RenderableType]:
     """Which mapping is chosen, and which to measure."""
-    yield (
+    fastest = (
         f"As {choice.like} on {words.counted(choice.gpus, 'GPU')}: of"
         f" {words.counted(choice.mappings, 'mapping')} that fit, the fastest is expected to be"
         f" {mapping_words(choice.chosen)}: {words.seconds(choice.chosen_s)}."
     )
-    if not choice.proposals:
-        yield "No further measurement is expected to change that."
-        return
-    yield figures(
-        "Worth a run next: what its time is expected to save, and how likely it changes the"
-        " mapping",
-        ("mapping",),
-        ("predicted", "nine of ten", "saves", "changes"),
-        [
-            (
-                mapping_words(run.mapping),
-                words.seconds(run.predicted_s),
-                f"{words.seconds(run.low_s)} to {words.seconds(run.high_s)}",
-                words.percent(run.saves),
-                words.percent(run.changes),
-            )
-            for run in choice.proposals
-        ],
+    rows = [
+        (
+            mapping_words(run.mapping),
+            words.seconds(run.predicted_s),
+            f"{words.seconds(run.low_s)} to {words.seconds(run.high_s)}",
+            words.percent(run.saves),
+            words.percent(run.changes),
+        )
+        for run in choice.proposals
+    ]
+    title = (
+        "Worth a run next: what its time is expected to save, and how likely it changes the mapping"
     )
+    table = figures(title, ("mapping",), ("predicted", "nine of ten", "saves", "changes"), rows)
+    return [fastest, table if rows else "No further measurement is expected to change that."]
 
 
 def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:

@@ -4,6 +4,7 @@ sends to whom.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -162,8 +163,7 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     times, ratios = figure.subplots(1, 2)
     taken_s = [time for row in rows for time in (row.measured_s, row.predicted_s) if time]
     ends = min(taken_s) / 1.3, max(taken_s) * 1.3
-    _times(times, ends)
-    _ratios(ratios, ends)
+    _frames(times, ratios, ends)
     for place, group in enumerate(comparison.groups):
         group_rows = [row for row in rows if row.group == group.name]
         measured, predicted = (
@@ -179,31 +179,23 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     save_picture(figure, path)
 
 
-def _times(axes: Axes, ends: tuple[float, float]) -> None:
-    """Predicted over measured times, both logarithmic, with a band of 10% around what is right."""
-    axes.fill_between(
-        ends,
-        [(1 - BAND) * x for x in ends],
-        [(1 + BAND) * x for x in ends],
-        color=SHADE,
-        lw=0,
-        zorder=0,
-        label=f"within {100 * BAND:.0f}%",
-    )
-    axes.plot(ends, ends, color=RIGHT, lw=0.8, zorder=1)
-    axes.set(yscale="log", ylim=ends, aspect="equal", ylabel="predicted iteration time (s)")
-    plain_ticks(axes.yaxis, ends)
-    _dress_scatter(axes, ends)
-
-
-def _ratios(axes: Axes, ends: tuple[float, float]) -> None:
-    """Predicted over measured against the measured time, so that small errors show as well as large
-    ones.
+def _frames(times: Axes, ratios: Axes, ends: tuple[float, float]) -> None:
+    """Predicted over measured times, both logarithmic, and their ratio over the measured time, so
+    that small errors show as well as large ones; each with a band of 10% around what is right.
     """
-    axes.axhspan(1 - BAND, 1 + BAND, color=SHADE, lw=0, zorder=0)
-    axes.axhline(1.0, color=RIGHT, lw=0.8, zorder=1)
-    axes.set(ylabel="predicted / measured")
-    _dress_scatter(axes, ends)
+    low, high = ([share * x for x in ends] for share in (1 - BAND, 1 + BAND))
+    label = f"within {100 * BAND:.0f}%"
+    times.fill_between(ends, low, high, color=SHADE, lw=0, zorder=0, label=label)
+    times.plot(ends, ends, color=RIGHT, lw=0.8, zorder=1)
+    times.set(yscale="log", ylim=ends, aspect="equal", ylabel="predicted iteration time (s)")
+    plain_ticks(times.yaxis, ends)
+    ratios.axhspan(1 - BAND, 1 + BAND, color=SHADE, lw=0, zorder=0)
+    ratios.axhline(1.0, color=RIGHT, lw=0.8, zorder=1)
+    ratios.set(ylabel="predicted / measured")
+    for axes in (times, ratios):
+        axes.set(xscale="log", xlim=ends, xlabel="measured iteration time (s)")
+        plain_ticks(axes.xaxis, ends)
+        plain_axes(axes)
 
 
 def _dots(
@@ -223,13 +215,6 @@ def _dots(
     )
 
 
-def _dress_scatter(axes: Axes, ends: tuple[float, float]) -> None:
-    """Measured times below, a grid behind."""
-    axes.set(xscale="log", xlim=ends, xlabel="measured iteration time (s)")
-    plain_ticks(axes.xaxis, ends)
-    plain_axes(axes)
-
-
 def draw_heat_map(cells: Cells, title: str, path: str) -> None:
     """Write the picture.
 
@@ -245,30 +230,24 @@ def draw_heat_map(cells: Cells, title: str, path: str) -> None:
     figure = Figure(figsize=(14.2, 6.6), dpi=200, layout="constrained")
     bytes_axes, class_axes = figure.subplots(1, 2)
     figure.suptitle(fill(title, LINE), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    _bytes(figure, bytes_axes, cells)
+    _bytes(bytes_axes, cells)
     _classes(class_axes, cells)
     save_picture(figure, path)
 
 
-def bytes_figure(cells: Cells) -> Figure:
-    """The bytes alone, for narrow places."""
+def narrow_pngs(cells: Cells) -> tuple[str, str]:
+    """The bytes alone and the classes alone, for narrow places: PNG in base64, named below."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
-    _bytes(figure, figure.subplots(), cells, below=True)
-    return figure
+    pngs = []
+    for draw in (_bytes, _classes):
+        figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
+        draw(figure.subplots(), cells, below=True)
+        pngs.append(b64encode(picture(figure, ".png")).decode("ascii"))
+    return pngs[0], pngs[1]
 
 
-def classes_figure(cells: Cells) -> Figure:
-    """The classes alone, for narrow places, named below."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.4, 5.4), dpi=180, layout="constrained")
-    _classes(figure.subplots(), cells, below=True)
-    return figure
-
-
-def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> None:
+def _bytes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
     """The bytes of each cell, with the scale beside the picture or below it."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap, LogNorm
@@ -281,13 +260,12 @@ def _bytes(figure: Figure, axes: Axes, cells: Cells, *, below: bool = False) -> 
     shades = ListedColormap(colormaps["viridis_r"](np.linspace(PALEST, 1.0, 256)))
     image = _image(axes, cells, seen, cmap=shades, norm=norm)
     place = "bottom" if below else "right"
-    bar = figure.colorbar(image, ax=axes, location=place, shrink=0.86, pad=0.02, aspect=30)
+    bar = axes.figure.colorbar(image, ax=axes, location=place, shrink=0.86, pad=0.02, aspect=30)
     bar.set_label(f"{unit} an iteration, from row to column", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or min_bytes), max_bytes))
     silent_share = words.percent(1 - np.count_nonzero(total_bytes) / total_bytes.size)
     axes.set_title(f"Bytes ({silent_share} of the cells empty)", loc="left", fontsize=10)
-    _dress(axes, cells)
 
 
 def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
@@ -323,25 +301,22 @@ def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
         ncols=2 if below else 1,
     )
     axes.set_title("Class with most bytes", loc="left", fontsize=10)
-    _dress(axes, cells)
 
 
 def _image(axes: Axes, cells: Cells, values: Floats, **looks: Any) -> AxesImage:
-    axes.set_facecolor(SILENT)
-    edge = values.shape[0] * cells.per_cell
-    ends = (-0.5, edge - 0.5, edge - 0.5, -0.5)
-    return axes.imshow(values, extent=ends, interpolation="nearest", **looks)
-
-
-def _dress(axes: Axes, cells: Cells) -> None:
-    """What the axes count, and how much a cell holds."""
+    """The cells, with what the axes count and how much a cell holds."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     a_cell = "" if cells.per_cell == 1 else f" ({cells.per_cell} to a cell)"
     axes.set_xlabel(f"to {cells.end}{a_cell}", fontsize=9)
     axes.set_ylabel(f"from {cells.end}{a_cell}", fontsize=9)
+    axes.set_facecolor(SILENT)
+    axes.spines[:].set_color("#bbbbbb")
+    edge = values.shape[0] * cells.per_cell
+    ends = (-0.5, edge - 0.5, edge - 0.5, -0.5)
+    image = axes.imshow(values, extent=ends, interpolation="nearest", **looks)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 4, 5, 8, 10], integer=True))
         axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.0f}"))
         axis.set_tick_params(labelsize=8)
-    axes.spines[:].set_color("#bbbbbb")
+    return image

@@ -20,7 +20,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.couplings import Part, Ring, one_network
-from coopt.plan.parts import Cost, DirectLinks, Item, beside_ordinary
+from coopt.plan.parts import Cost, Item, beside_ordinary
 from coopt.plan.schema import Plan
 from coopt.plan.store import (
     Evaluation,
@@ -32,11 +32,10 @@ from coopt.plan.store import (
 )
 from coopt.report import words
 from coopt.report.comparison import (
-    alike_sentence,
     rivals_sentence,
     runners_tables,
-    saving_sentence,
     saving_tables,
+    saving_text,
 )
 from coopt.report.couplings import (
     bill_tables,
@@ -84,6 +83,7 @@ from coopt.report.words import (
     figures,
     listed,
     of_group,
+    pieces,
 )
 
 if TYPE_CHECKING:
@@ -113,9 +113,11 @@ def headline(instance: Instance, plan: Plan) -> str:
     searched, decided = f"{plan.timing_s.total:.1f} s of search", decision(instance, plan)
     verbs = ("draws", "draws less") if claim.kind == "power" else ("costs", "is cheaper")
     if decided is None or plan.cost is None:
-        bound = None if claim.bound is None else words.amount(claim.kind, claim.bound)
-        less = f"has a regret below {bound}" if regret else f"{verbs[0]} less than {bound}"
-        proven = "nothing is proven" if bound is None else f"it is proven that no plan {less}"
+        proven = "nothing is proven"
+        if claim.bound is not None:
+            less = "has a regret below" if regret else f"{verbs[0]} less than"
+            bound = words.amount(claim.kind, claim.bound)
+            proven = f"it is proven that no plan {less} {bound}"
         return (
             f"Stopped early ({plan.stop_reason}) before any design was found, after {searched};"
             f" {proven}."
@@ -154,25 +156,30 @@ def _timed(instance: Instance, plan: Plan, value: str) -> str:
 def decision(instance: Instance, plan: Plan) -> str | None:
     """What is built, of whatever kind of problem; None without a plan."""
     last = [part for part in plan.parts if part.phase == plan.parts[-1].phase]
+    if not last:
+        return None
     if plan.couplings.ring is not None:
         return _sites_text(last, plan.couplings.ring)
-    if instance.sharing.mode == "partition" and last:
+    direct, design = last[0].links, last[0].design
+    if instance.sharing.mode == "partition":
         return _islands_text(last)
-    if last and last[0].links is not None:
-        return _links_text(last[0].links)
-    return words.design_text(last[0].design) if last and last[0].design is not None else None
+    if direct is not None:
+        domains = words.times(direct.hb_domain.count, direct.hb_domain.name)
+        panel = f" through {direct.panel} ports" if direct.panel else ""
+        return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
+    return words.design_text(design) if design is not None else None
 
 
 def _sites_text(parts: Sequence[Part], ring: Ring) -> str:
     """`718,848 GPUs at east and 958,464 at west, joined by 69 wide-area channels`."""
-    gpus = [(part.design.gpus if part.design else 0, part.site) for part in parts]
-    texts = [
-        f"{words.count(number)}{' GPUs' if place == 0 else ''} at {site}"
-        for place, (number, site) in enumerate(gpus)
-    ]
+    gpus = [words.count(part.design.gpus if part.design else 0) for part in parts]
+    sites = words.both(
+        f"{number} at {part.site}"
+        for number, part in zip([f"{gpus[0]} GPUs", *gpus[1:]], parts, strict=True)
+    )
     channels = sum(link.channels for link in ring.wan)
     links = f", joined by {words.counted(channels, 'wide-area channel')}" if channels else ""
-    return f"{words.both(texts)}{links}"
+    return f"{sites}{links}"
 
 
 def _islands_text(parts: Sequence[Part]) -> str:
@@ -182,13 +189,6 @@ def _islands_text(parts: Sequence[Part]) -> str:
     place = f" at {words.both(sites)}" if sites else ""
     total = f"of {gpus} GPUs" if len(parts) == 1 else f"with {gpus} GPUs in all"
     return f"{words.counted(len(parts), 'island')} {total}{place}"
-
-
-def _links_text(direct: DirectLinks) -> str:
-    """`32 x gb200-nvl72 joined by 656 direct links through patch-panel`."""
-    domains = words.times(direct.hb_domain.count, direct.hb_domain.name)
-    panel = f" through {direct.panel} ports" if direct.panel else ""
-    return f"{domains} joined by {words.counted(direct.links, 'direct link')}{panel}"
 
 
 def owning(instance: Instance) -> list[str]:
@@ -316,19 +316,23 @@ def plan_screen(
     plan: Plan,
     baseline: Baseline | None = None,
     without_margin: float | None = None,
-) -> Iterator[RenderableType]:
+) -> list[RenderableType]:
     """Any plan in at most 40 lines of 80 columns; `plan_report` has the rest."""
-    yield Text(headline(instance, plan), style="bold")
-    yield from first_sentences(instance, plan)
-    if plan.rivals is not None:
-        yield rivals_sentence(plan.rivals)
-    if plan.cost is not None:
-        yield from _decision(instance, plan)
-        yield from _short_bill(instance, plan, plan.cost, baseline)
-        yield _nearest_limits(instance, plan)
-        yield from remarks(instance, plan, without_margin)
-    yield facts("Proof", _proof_rows(instance, plan))
-    yield from runners_tables(plan)
+    return pieces(
+        *_opening(instance, plan),
+        *(
+            ()
+            if plan.cost is None
+            else (
+                _decision(instance, plan),
+                _short_bill(instance, plan, plan.cost, baseline),
+                _nearest_limits(instance, plan),
+                remarks(instance, plan, without_margin),
+            )
+        ),
+        facts("Proof", _proof_rows(instance, plan)),
+        runners_tables(plan),
+    )
 
 
 def plan_report(
@@ -336,17 +340,24 @@ def plan_report(
     plan: Plan,
     baseline: Baseline | None = None,
     without_margin: float | None = None,
-) -> Iterator[RenderableType]:
+) -> list[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
-    yield Text(headline(instance, plan), style="bold")
-    yield from first_sentences(instance, plan)
-    if plan.rivals is not None:
-        yield rivals_sentence(plan.rivals)
-    for pieces in plan_sections(instance, plan, plan_facts(instance, plan), baseline).values():
-        yield from pieces
-    yield from margin_note(instance, plan, without_margin)
-    yield search_table(instance, plan)
-    yield from runners_tables(plan)
+    return pieces(
+        *_opening(instance, plan),
+        *plan_sections(instance, plan, plan_facts(instance, plan), baseline).values(),
+        margin_note(instance, plan, without_margin),
+        search_table(instance, plan),
+        runners_tables(plan),
+    )
+
+
+def _opening(instance: Instance, plan: Plan) -> list[RenderableType]:
+    """The decision, and what stands above all else."""
+    return pieces(
+        Text(headline(instance, plan), style="bold"),
+        first_sentences(instance, plan),
+        None if plan.rivals is None else rivals_sentence(plan.rivals),
+    )
 
 
 def plan_sections(
@@ -357,48 +368,45 @@ def plan_sections(
     """
     if plan.cost is None:
         return {}
-    several, many = len(plan.parts) > 1, len(plan.parts) > IN_FULL
-    compares = instance.sharing.mode == "time"
-    runs: list[RenderableType] = [
-        table for pair in run_tables(plan, known).values() for table in pair
-    ]
-    return {
-        "parts": [
-            *([parts_table(plan, known)] if several else []),
-            *_networks(plan, known, many=many),
-            *coupling_tables(instance, plan, plan.cost),
-        ],
-        "bill": [*bill_tables(instance, plan, plan.cost)],
-        "runs": [_side_by_side("Workloads", known, "run", "Split", "Memory", "Goodput")]
+    many = len(plan.parts) > IN_FULL
+    runs = (
+        [_side_by_side("Workloads", known, "run", "Split", "Memory", "Goodput")]
         if many
-        else runs,
+        else [table for pair in run_tables(plan, known).values() for table in pair]
+    )
+    return {
+        "parts": pieces(
+            parts_table(plan, known) if len(plan.parts) > 1 else None,
+            _networks(plan, known, many=many),
+            coupling_tables(instance, plan, plan.cost),
+        ),
+        "bill": bill_tables(instance, plan, plan.cost),
+        "runs": pieces(*runs),
         "limits": [margins_table(plan_checks(instance, plan))],
-        "saving": [*saving_tables(plan, baseline)] if compares else [],
+        "saving": saving_tables(plan, baseline) if instance.sharing.mode == "time" else [],
         "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
     }
 
 
-def _networks(plan: Plan, known: Sequence[PlanFact], *, many: bool) -> Iterator[RenderableType]:
+def _networks(plan: Plan, known: Sequence[PlanFact], *, many: bool) -> list[RenderableType]:
     """What parts are built of: each in full, many side by side."""
-    if many:
-        yield _side_by_side("Networks", known, "network", "Network", "Switch", "Power")
-    else:
-        for part in plan.parts:
-            title = "Decision" if len(plan.parts) == 1 else part.name
-            yield listed(title, of_group(known, "network", part.name))
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
-    if any(design.fabric.tiers for design in designs.values()):
-        yield switches_table(designs)
-    for part in plan.parts:
-        if part.links is not None:
-            yield from link_tables(part.links)
+    titles = {part.name: "Decision" if len(plan.parts) == 1 else part.name for part in plan.parts}
+    return pieces(
+        _side_by_side("Networks", known, "network", "Network", "Switch", "Power")
+        if many
+        else [listed(title, of_group(known, "network", of)) for of, title in titles.items()],
+        switches_table(designs) if any(of.fabric.tiers for of in designs.values()) else None,
+        *(link_tables(part.links) for part in plan.parts if part.links is not None),
+    )
 
 
 def _side_by_side(title: str, known: Sequence[PlanFact], group: str, *names: str) -> FigureTable:
-    told = [
-        replace(fact, value=fact.shown) for fact in of_group(known, group) if fact.name in names
-    ]
-    return compared(title, "part", told)
+    return compared(
+        title,
+        "part",
+        [replace(fact, value=fact.shown) for fact in of_group(known, group) if fact.name in names],
+    )
 
 
 def parts_table(plan: Plan, known: Sequence[PlanFact]) -> FigureTable:
@@ -424,42 +432,38 @@ def run_tables(plan: Plan, known: Sequence[PlanFact]) -> dict[str, tuple[FactTab
     }
 
 
-def _decision(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
     """What is built and how each workload runs on it; of many lines those with the least slack."""
-    known = plan_facts(instance, plan)
+    known, alone = plan_facts(instance, plan), len(plan.runs) == 1
     if len(plan.parts) == 1:
-        alone = len(plan.runs) == 1
-        shown = [
-            fact for fact in known if fact.group == "network" or (fact.group == "run" and alone)
-        ]
-        yield listed("Decision", (fact for fact in shown if fact.name in ON_SCREEN))
-        if alone:
-            return
+        groups = ("network", "run") if alone else ("network",)
+        shown = [fact for fact in known if fact.group in groups and fact.name in ON_SCREEN]
         order = [run.name for run in sorted(plan.runs, key=lambda run: run.slack)]
     else:
         ranked = sorted(
             plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)
         )
         nearest = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-        order = [part.name for part in (*nearest, *ranked[MOST_LINES:])]
-    rows = {name: of_group(known, "row", name) for name in order[:MOST_LINES]}
-    column = "Workload" if len(plan.parts) == 1 else "Part"
-    yield compared("", column, (fact for of in rows.values() for fact in of), compact=True)
-    if len(order) > MOST_LINES:
-        yield f"  and {words.count(len(order) - MOST_LINES)} more, which have more slack"
-    if len(plan.parts) == 1:
-        yield turns_text(instance)
+        shown, order = [], [part.name for part in (*nearest, *ranked[MOST_LINES:])]
+    rows = [fact for name in order[:MOST_LINES] for fact in of_group(known, "row", name)]
+    single, more = len(plan.parts) == 1, words.count(len(order) - MOST_LINES)
+    column = "Workload" if single else "Part"
+    return pieces(
+        listed("Decision", shown) if single else None,
+        None if single and alone else compared("", column, rows, compact=True),
+        f"  and {more} more, which have more slack" if len(order) > MOST_LINES else None,
+        turns_text(instance) if single and not alone else None,
+    )
 
 
 def _short_bill(
     instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None
-) -> Iterator[RenderableType]:
+) -> list[RenderableType]:
     """The bill by phase, by product, or by kind where products are many; what full bandwidth would
     cost more.
     """
     if plan.couplings.growth:
-        yield spending_table(plan, cost)
-        return
+        return [spending_table(plan, cost)]
     # A screen has room for a few lines only; `coopt bom` has them all.
     groups = (
         [[item] for item in cost.items]
@@ -467,13 +471,17 @@ def _short_bill(
         else [list(items) for _, items in groupby(cost.items, key=lambda item: item.kind)]
     )
     total = ("total", "", "", *(words.exact(round(n)) for n in (cost.capex_usd, cost.power_w)))
-    rows = map(_bill_line, groups)
-    yield figures("", ("Bill", "kind"), ("count", "$", "W"), rows, total=total, compact=True)
-    if baseline is not None and plan.design is not None and plan.design.fabric.tiers:
-        sentences = saving_sentence(cost, baseline.cost), alike_sentence(cost, baseline)
-        yield " ".join(filter(None, sentences))
-    if instance.objective.minimize == "tco":
-        yield tco_sentence(instance, cost)
+    table = figures(
+        "", ("Bill", "kind"), ("count", "$", "W"), map(_bill_line, groups), total, compact=True
+    )
+    compares = baseline is not None and plan.design is not None and plan.design.fabric.tiers
+    return pieces(
+        table,
+        saving_text(cost, baseline.cost, baseline.same_ratio)
+        if baseline is not None and compares
+        else None,
+        tco_sentence(instance, cost) if instance.objective.minimize == "tco" else None,
+    )
 
 
 def _bill_line(items: Sequence[Item]) -> tuple[str, ...]:
@@ -518,39 +526,42 @@ def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Searched", f"{searched}{networks} in {took}"
 
 
-def evaluation_report(instance: Instance, evaluation: Evaluation) -> Iterator[RenderableType]:
+def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[RenderableType]:
     """Cost, time, memory and bounds of a design that was given, not chosen."""
     design, cost = evaluation.design, evaluation.cost
     given = f"{words.design_text(design)}, {price(instance, instance.objective.minimize, cost)}"
-    yield Text(f"Given: {given}; {_missed(evaluation.limits)}.", style="bold")
-    given_part = one_network(cost, evaluation.workloads, design=design)
-    yield from study_notes(instance, [given_part])
-    yield from mating_notes(instance, {evaluation.instance.name: design})
-    yield listed("Decision", network_facts(instance, "", design))
-    if design.fabric.tiers:
-        yield switches_table({"": design})
-    for run, workload in zip(evaluation.workloads, instance.workload, strict=True):
-        yield listed(f"Workload {run.name}", run_facts(run.name, run, workload))
-        yield breakdown_table(run, run.name)
-    yield bill_table(BILL, cost.items, cost.capex_usd, cost.power_w)
-    yield tco_sentence(instance, cost)
-    if evaluation.limits:
-        yield margins_table(evaluation.limits)
-    yield from reading_notes(instance, [given_part])
+    parts = [one_network(cost, evaluation.workloads, design=design)]
+    runs = zip(evaluation.workloads, instance.workload, strict=True)
+    return pieces(
+        Text(f"Given: {given}; {_missed(evaluation.limits)}.", style="bold"),
+        study_notes(instance, parts),
+        mating_notes(instance, {evaluation.instance.name: design}),
+        listed("Decision", network_facts(instance, "", design)),
+        switches_table({"": design}) if design.fabric.tiers else None,
+        *(
+            (
+                listed(f"Workload {run.name}", run_facts(run.name, run, workload)),
+                breakdown_table(run, run.name),
+            )
+            for run, workload in runs
+        ),
+        bill_table(BILL, cost.items, cost.capex_usd, cost.power_w),
+        tco_sentence(instance, cost),
+        margins_table(evaluation.limits) if evaluation.limits else None,
+        reading_notes(instance, parts),
+    )
 
 
-def ranking_report(ranking: MappingRanking) -> Iterator[RenderableType]:
+def ranking_report(ranking: MappingRanking) -> list[RenderableType]:
     """The fastest mappings of every workload on a network that was given."""
-    yield Text(f"Given: {words.design_text(ranking.design)}.", style="bold")
-    for workload in ranking.workloads:
-        yield from _ranked(workload)
+    given = Text(f"Given: {words.design_text(ranking.design)}.", style="bold")
+    return pieces(given, *map(_ranked, ranking.workloads))
 
 
-def _ranked(workload: RankedMappings) -> Iterator[RenderableType]:
+def _ranked(workload: RankedMappings) -> list[RenderableType]:
     listed_text = words.counted(workload.listed, "mapping")
     if not workload.mappings:
-        yield f"Workload {workload.name}: none of {listed_text} fits into memory."
-        return
+        return [f"Workload {workload.name}: none of {listed_text} fits into memory."]
     bounded, best_s = workload.bound_s < LONGEST_S, workload.mappings[0].iteration_time_s
     rows = [
         (
@@ -571,23 +582,23 @@ def _ranked(workload: RankedMappings) -> Iterator[RenderableType]:
     slack = ("slack",) if bounded else ()
     numbers = ("batch", "chunks", "ZeRO", "iteration", "slower", *slack, "GiB", "MFU")
     title = f"Workload {workload.name}{within}: the fastest mappings"
-    yield figures(title, ("split", "recompute"), numbers, rows)
+    by_norms = any("norm+" in run.mapping.recompute for run in workload.mappings)
     norms = (
         "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward part with"
         " them"
     )
-    by_norms = any("norm+" in run.mapping.recompute for run in workload.mappings)
-    yield (
+    return [
+        figures(title, ("split", "recompute"), numbers, rows),
         f"{words.count(workload.fitting)} of {listed_text} that divide evenly fit into memory; each"
         " is shown with its fastest placement. SP: sequence parallelism; batch: sequences in a"
         " micro-batch; chunks: interleaved parts of a stage"
-        f"{norms if by_norms else ''}."
-    )
+        f"{norms if by_norms else ''}.",
+    ]
 
 
 def given_plan_report(
     instance: Instance, plan: Plan, evaluation: PlanEvaluation
-) -> Iterator[RenderableType]:
+) -> list[RenderableType]:
     """What the decisions of a plan that was given amount to, and which bounds they miss."""
     amount = partial(words.amount, evaluation.kind)
     regret = evaluation.objective if instance.minimizes_regret else None
@@ -595,16 +606,18 @@ def given_plan_report(
         f"{amount(evaluation.value)}{'' if regret is None else f', a regret of {amount(regret)}'}"
     )
     given = decision(instance, plan) or "a plan"
-    yield Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold")
-    if instance.minimizes_regret and regret is None:
-        yield (
-            "Its regret is not known: it is measured from the best plans of this instance, which"
-            " were not sought."
-        )
-    yield from study_notes(instance, plan.parts)
+    unknown = (
+        "Its regret is not known: it is measured from the best plans of this instance, which were"
+        " not sought."
+    )
     rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
-    yield figures("What follows from its decisions", ("figure", "of"), ("value",), rows)
-    yield margins_table(check for check in evaluation.limits if check.limit)
+    return pieces(
+        Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold"),
+        unknown if instance.minimizes_regret and regret is None else None,
+        study_notes(instance, plan.parts),
+        figures("What follows from its decisions", ("figure", "of"), ("value",), rows),
+        margins_table(check for check in evaluation.limits if check.limit),
+    )
 
 
 def _missed(limits: Sequence[LimitCheck]) -> str:

@@ -5,20 +5,18 @@ Simulated iterations stand beside the closed form.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.words import Cell, FigureTable, figures, verdict_word
+from coopt.report.words import Cell, FigureTable, figures, pieces, verdict_word
 
 if TYPE_CHECKING:
     from coopt.plan.traffic import (
         Cause,
         CollectiveRoutes,
-        GpuBytes,
         RoutedWorkload,
         Routing,
         SimulatedWorkload,
@@ -69,55 +67,55 @@ KINDS: dict[TrafficKind, str] = {
 }
 
 
-def routing_report(routing: Routing) -> Iterator[RenderableType]:
+def routing_report(routing: Routing) -> list[RenderableType]:
     """The factor first, then collectives and iteration times."""
-    yield Text(routing_headline(routing), style="bold")
+    headline = Text(routing_headline(routing), style="bold")
     if not routing.collectives:
-        return
-    yield figures(
-        "Collectives between domains",
-        ("traffic",),
-        ("flows", "alpha", "bound", "efficiency", "stretch", "charged", "routing"),
-        [_collective(collective, len(routing.workloads) > 1) for collective in routing.collectives],
-    )
-    yield figures(
-        "Iteration",
-        ("workload",),
-        ("in the plan", "with these routes", "bound", "met"),
-        map(_workload, routing.workloads),
-    )
-    yield (
+        return [headline]
+    several = len(routing.workloads) > 1
+    open_ones = any(one.routing > 1 and not one.optimal for one in routing.collectives)
+    return pieces(
+        headline,
+        figures(
+            "Collectives between domains",
+            ("traffic",),
+            ("flows", "alpha", "bound", "efficiency", "stretch", "charged", "routing"),
+            [_collective(collective, several) for collective in routing.collectives],
+        ),
+        figures(
+            "Iteration",
+            ("workload",),
+            ("in the plan", "with these routes", "bound", "met"),
+            map(_workload, routing.workloads),
+        ),
         "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle;"
         " bound: the least any routing has. Efficiency: mean over groups of their max-min fair rate"
         " over that of a NIC. Stretch: time over that at the rate of a NIC; charged: the slowdown"
         " the plan supposes; routing: the factor over an even spread, where the stretch is more"
-        " than charged."
+        " than charged.",
+        f"To plan with it: network.routing = {routing.routing:.4g}."
+        if routing.routing > 1
+        else None,
+        "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
+        if routing.algorithm not in ("exact", "spray") and open_ones
+        else None,
     )
-    if routing.routing > 1:
-        yield f"To plan with it: network.routing = {routing.routing:.4g}."
-    if routing.algorithm not in ("exact", "spray") and any(
-        collective.routing > 1 and not collective.optimal for collective in routing.collectives
-    ):
-        yield "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
 
 
 def routing_headline(routing: Routing) -> str:
     """What the routes do to the plan, in a sentence."""
     if not routing.collectives:
         return "Nothing to route: no traffic passes above a leaf."
-    way = (
-        "Sprayed over all paths"
-        if routing.algorithm == "spray"
-        else f"Routed by {routing.algorithm}"
-    )
-    opening = f"{way} in {words.digits(1000 * routing.seconds, 3)} ms"
+    sprayed = routing.algorithm == "spray"
+    opening = "Sprayed over all paths" if sprayed else f"Routed by {routing.algorithm}"
+    opening += f" in {words.digits(1000 * routing.seconds, 3)} ms"
     if routing.failed_cores:
         opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane out"
-    proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
     if routing.routing <= 1:
         return f"{opening}: no link stretches traffic beyond what the plan charges."
-    outlook = "no routing does better" if proven else "the bound leaves room"
-    return f"{opening}: the busiest link stretches traffic by {routing.routing:.4g}; {outlook}."
+    proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
+    end = "no routing does better" if proven else "the bound leaves room"
+    return f"{opening}: the busiest link stretches traffic by {routing.routing:.4g}; {end}."
 
 
 def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
@@ -145,70 +143,63 @@ def _workload(workload: RoutedWorkload) -> tuple[Cell, ...]:
     return workload.name, *times, verdict_word(workload.within_bound)
 
 
-def traffic_report(report: TrafficReport) -> Iterator[RenderableType]:
+def traffic_report(report: TrafficReport) -> list[RenderableType]:
     """For each workload a sentence, its classes by phase and place, and what one GPU sends."""
     if not report.workloads:
-        yield Text(NOTHING_TRAINS, style="bold")
-        return
+        return [Text(NOTHING_TRAINS, style="bold")]
+    return pieces(*map(_traffic, report.workloads), COUNTING)
+
+
+def _traffic(workload: WorkloadTraffic) -> list[RenderableType]:
+    headline = Text(traffic_headline(workload), style="bold")
+    if not workload.classes:
+        return [headline]
     kinds = COLLECTIVES | {"edp": "gradients of experts"}
-    for workload in report.workloads:
-        yield Text(traffic_headline(workload), style="bold")
-        if workload.classes:
-            yield classes_table(workload)
-            yield gpus_table(workload)
-        if workload.classes and workload.all_reduce in ADDED:
-            yield ADDED[workload.all_reduce]
-        if workload.classes and workload.collectives:
-            ways = (f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
-            yield f"Collectives, as the plan names them: {', '.join(ways)}."
-    yield COUNTING
+    ways = ", ".join(f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
+    return pieces(
+        headline,
+        classes_table(workload),
+        gpus_table(workload),
+        ADDED.get(workload.all_reduce),
+        f"Collectives, as the plan names them: {ways}." if ways else None,
+    )
 
 
 def traffic_headline(workload: WorkloadTraffic) -> str:
     """`Workload w: of the 4,032 pairs of its 64 GPUs 93.7% never talk; 88.3% of 1,374 GB stay
     inside an HB domain.`
     """
-    pairs = workload.gpus * (workload.gpus - 1)
     if not workload.classes:
         return f"Workload {workload.name}: nothing is sent."
-    scale, unit = _scale(workload.whole_bytes)
-    inside = (
-        sum(traffic_class.domain_bytes for traffic_class in workload.classes) / workload.whole_bytes
-    )
+    pairs, (scale, unit) = workload.gpus * (workload.gpus - 1), _scale(workload.whole_bytes)
+    inside_bytes = sum(traffic_class.domain_bytes for traffic_class in workload.classes)
     return (
         f"Workload {workload.name}: of the {words.count(pairs)} ordered pairs of its"
         f" {words.counted(workload.gpus, 'GPU')} {_share(workload.silent_share)} never talk; of the"
-        f" {_digits(workload.whole_bytes / scale)} {unit} of an iteration {_share(inside)} stay"
-        " inside an HB domain."
+        f" {_digits(workload.whole_bytes / scale)} {unit} of an iteration"
+        f" {_share(inside_bytes / workload.whole_bytes)} stay inside an HB domain."
     )
 
 
 def classes_table(workload: WorkloadTraffic) -> FigureTable:
     """What is sent, by class, phase and place."""
     scale, unit = _scale(workload.whole_bytes)
+    names = ("domain_bytes", "leaf_bytes", "above_bytes", "whole_bytes")
+    sums = [sum(getattr(one, name) for one in workload.classes) for name in names]
     rows = [
         (
-            traffic_class.domain_bytes,
-            traffic_class.leaf_bytes,
-            traffic_class.above_bytes,
-            traffic_class.whole_bytes,
+            COLLECTIVES[one.kind],
+            one.phase,
+            *(_digits(getattr(one, name) / scale) for name in names),
+            words.percent(one.whole_bytes / sums[-1]),
         )
-        for traffic_class in workload.classes
+        for one in workload.classes
     ]
-    sums = [sum(column) for column in zip(*rows, strict=True)]
     return figures(
         f"Sent in an iteration by all GPUs ({unit})",
         ("traffic", "phase"),
         ("in the domain", "on the leaf", "above", "all", "share"),
-        [
-            (
-                COLLECTIVES[traffic_class.kind],
-                traffic_class.phase,
-                *(_digits(n / scale) for n in row),
-                words.percent(row[-1] / sums[-1]),
-            )
-            for traffic_class, row in zip(workload.classes, rows, strict=True)
-        ],
+        rows,
         total=("total", "", *(_digits(n / scale) for n in sums), "100.0%"),
     )
 
@@ -216,20 +207,18 @@ def classes_table(workload: WorkloadTraffic) -> FigureTable:
 def gpus_table(workload: WorkloadTraffic) -> FigureTable:
     """What one GPU sends and receives by way of each place."""
     scale, unit = words.byte_scale(max(place.mean_sent_bytes for place in workload.per_gpu))
-    return figures(
-        f"By one GPU ({unit})",
-        ("by way of",),
-        ("sent, least", "mean", "most", "received, least", "most"),
-        [
-            (PLACES[place.place], *(_digits(n / scale) for n in _row(place)))
-            for place in workload.per_gpu
-        ],
-    )
-
-
-def _row(place: GpuBytes) -> tuple[float, ...]:
-    sent_bytes = (place.least_sent_bytes, place.mean_sent_bytes, place.most_sent_bytes)
-    return *sent_bytes, place.least_received_bytes, place.most_received_bytes
+    columns = {
+        "sent, least": "least_sent_bytes",
+        "mean": "mean_sent_bytes",
+        "most": "most_sent_bytes",
+        "received, least": "least_received_bytes",
+        "received, most": "most_received_bytes",
+    }
+    rows = [
+        (PLACES[place.place], *(_digits(getattr(place, n) / scale) for n in columns.values()))
+        for place in workload.per_gpu
+    ]
+    return figures(f"By one GPU ({unit})", ("by way of",), tuple(columns), rows)
 
 
 def _scale(size_bytes: float) -> tuple[float, str]:
@@ -247,64 +236,58 @@ def _digits(number: float) -> str:
     return words.digits(number, 4) if number else "-"
 
 
-def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> Iterator[RenderableType]:
+def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[RenderableType]:
     """The verdict on each workload, where its time goes, and what its traffic meets on the
     network.
     """
     if not workloads:
-        yield Text(NOTHING_TRAINS, style="bold")
-        return
-    for workload in workloads:
-        yield Text(simulation_headline(workload), style="bold")
-    yield figures(
-        "Iteration",
-        ("workload",),
-        ("closed form", "simulated", "difference", "bound", "met"),
-        map(_times, workloads),
-    )
-    for workload in workloads:
-        whose = f" of {workload.name}" if len(workloads) > 1 else ""
-        yield figures(
-            f"Where the time{whose} goes",
-            ("spent on",),
-            ("closed form", "simulated", "difference"),
-            [
-                _spent_row(CAUSES[entry.cause], entry.closed_form_s, entry.simulated_s)
-                for entry in workload.times
-            ],
-            total=_spent_row("iteration", workload.closed_form_s, workload.simulated_s),
-        )
-        if workload.traffic:
-            yield figures(
-                f"Traffic{whose} between domains",
-                ("traffic",),
-                ("flows", "slowdown"),
-                [
-                    (KINDS[entry.kind], words.count(entry.flows), f"{entry.slowdown:.4g}")
-                    for entry in workload.traffic
-                ],
-            )
-        yield f"Simulated{whose}: {workload.simulated}."
-    yield (
+        return [Text(NOTHING_TRAINS, style="bold")]
+    numbers = ("closed form", "simulated", "difference", "bound", "met")
+    return pieces(
+        [Text(simulation_headline(workload), style="bold") for workload in workloads],
+        figures("Iteration", ("workload",), numbers, map(_times, workloads)),
+        *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
         "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with all"
-        " traffic of the kind under way together."
+        " traffic of the kind under way together.",
+    )
+
+
+def _spent(workload: SimulatedWorkload, whose: str) -> list[RenderableType]:
+    """Where the time of a workload goes, and what its traffic meets."""
+    parts = [(CAUSES[one.cause], one.closed_form_s, one.simulated_s) for one in workload.times]
+    *rows, total = (
+        (name, words.seconds(closed_s), words.seconds(run_s), f"{run_s - closed_s:+.4f} s")
+        for name, closed_s, run_s in (
+            *parts,
+            ("iteration", workload.closed_form_s, workload.simulated_s),
+        )
+    )
+    numbers = ("closed form", "simulated", "difference")
+    traffic = [
+        (KINDS[entry.kind], words.count(entry.flows), f"{entry.slowdown:.4g}")
+        for entry in workload.traffic
+    ]
+    return pieces(
+        figures(f"Where the time{whose} goes", ("spent on",), numbers, rows, total=total),
+        figures(f"Traffic{whose} between domains", ("traffic",), ("flows", "slowdown"), traffic)
+        if traffic
+        else None,
+        f"Simulated{whose}: {workload.simulated}.",
     )
 
 
 def simulation_headline(workload: SimulatedWorkload) -> str:
     """`Workload w: simulated 0.6845 s, +0.57% from the closed form; its bound of 1 s is met.`"""
     time, bound = words.seconds(workload.simulated_s), words.bound(workload.bound_s)
-    verdict = (
-        "is met"
-        if workload.met
-        else f"is MISSED by {words.percent(workload.range_s[1] / workload.bound_s - 1)}"
-    )
-    away = f"{workload.difference:+.2%} from the closed form"
+    missed = f"is MISSED by {words.percent(workload.range_s[1] / workload.bound_s - 1)}"
     if workload.range_s[0] < workload.range_s[1]:
         least, most = map(words.seconds, workload.range_s)
         time += f" ({least} to {most} by which messages leave first)"
-    bound_text = f"its bound of {bound} {verdict}" if bound != words.NO_BOUND else "it has no bound"
-    return f"Workload {workload.name}: simulated {time}, {away}; {bound_text}."
+    bound_text = f"its bound of {bound} {'is met' if workload.met else missed}"
+    return (
+        f"Workload {workload.name}: simulated {time}, {workload.difference:+.2%} from the closed"
+        f" form; {bound_text if bound != words.NO_BOUND else 'it has no bound'}."
+    )
 
 
 def _times(workload: SimulatedWorkload) -> tuple[Cell, ...]:
@@ -315,13 +298,4 @@ def _times(workload: SimulatedWorkload) -> tuple[Cell, ...]:
         f"{workload.difference:+.2%}",
         words.bound(workload.bound_s),
         verdict_word(workload.met),
-    )
-
-
-def _spent_row(name: str, closed_form_s: float, simulated_s: float) -> tuple[str, ...]:
-    return (
-        name,
-        words.seconds(closed_form_s),
-        words.seconds(simulated_s),
-        f"{simulated_s - closed_form_s:+.4f} s",
     )

@@ -9,18 +9,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
-from coopt.report.words import Cell, figures
+from coopt.report.words import figures, pieces
 from coopt.validation.calibration import Calibration, Fit
-from coopt.validation.comparison import Comparison, GroupResult, RowResult, Score
+from coopt.validation.comparison import Comparison, GroupResult, Score
 
 WORST = 10
 SMALL = 0.05  # of the predicted time: parts below it are not named
+TO_PASTE = "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:"
 DIGITS = 3  # significant ones of a fitted value
 
 
-def validation_report(
-    comparison: Comparison, limit: float | None = None
-) -> Iterator[RenderableType]:
+def validation_report(comparison: Comparison, limit: float | None = None) -> list[RenderableType]:
     """Errors by source, hardware and architecture, the rows that are furthest off, and what was
     skipped.
 
@@ -29,22 +28,27 @@ def validation_report(
     limit
         Largest mean error a source may have (a share); None for any.
     """
-    yield Text(validation_headline(comparison), style="bold")
-    if limit is not None:
-        yield _verdict(comparison, limit)
-    if comparison.overall is not None:
-        yield _groups("By source", "source", comparison.groups, comparison.overall)
-        yield _groups("By hardware", "generation", comparison.hardware)
-        yield _groups("By architecture", "model", comparison.architecture)
-        yield _worst(comparison)
-        yield from _refused(comparison)
+    overall = comparison.overall
     skipped = Counter(row.why for row in comparison.rows if row.status == "skipped")
-    if skipped:
-        rows = [(reason, words.count(n)) for reason, n in skipped.most_common()]
-        yield figures("Skipped", ("why",), ("rows",), rows)
-    if comparison.overall is not None:
-        yield from _order(comparison)
-        yield from _remarks(comparison)
+    rows = [(reason, words.count(n)) for reason, n in skipped.most_common()]
+    groups = (
+        ()
+        if overall is None
+        else (
+            _groups("By source", "source", comparison.groups, overall),
+            _groups("By hardware", "generation", comparison.hardware),
+            _groups("By architecture", "model", comparison.architecture),
+            _worst(comparison),
+            _refused(comparison),
+        )
+    )
+    return pieces(
+        Text(validation_headline(comparison), style="bold"),
+        None if limit is None else _verdict(comparison, limit),
+        *groups,
+        figures("Skipped", ("why",), ("rows",), rows) if skipped else None,
+        None if overall is None else _remarks(comparison),
+    )
 
 
 def validation_headline(comparison: Comparison) -> str:
@@ -67,93 +71,81 @@ def signed_percent(share: float) -> str:
 
 
 def _verdict(comparison: Comparison, limit: float) -> Text:
-    over = comparison.sources_over(limit)
-    if not comparison.evaluated:
-        return Text(
-            f"Nothing was predicted, so nothing is shown to be within {words.percent(limit)}.",
-            "bold red",
-        )
-    if not over:
-        return Text(f"No source is more than {words.percent(limit)} off on average.", style="green")
+    over, most = comparison.sources_over(limit), words.percent(limit)
     names = ", ".join(f"{group.name} ({words.percent(group.mean_abs_error)})" for group in over)
-    return Text(f"More than {words.percent(limit)} off on average: {names}.", style="bold red")
+    if not comparison.evaluated or over:
+        nothing = f"Nothing was predicted, so nothing is shown to be within {most}."
+        text = f"More than {most} off on average: {names}." if comparison.evaluated else nothing
+        return Text(text, "bold red")
+    return Text(f"No source is more than {most} off on average.", style="green")
 
 
 def _groups(
     title: str, first_column: str, groups: Sequence[GroupResult], overall: GroupResult | None = None
 ) -> RenderableType:
+    *rows, total = (
+        (
+            group.name,
+            words.count(group.n),
+            words.percent(group.mean_abs_error),
+            words.percent(group.median_abs_error),
+            words.percent(group.max_abs_error),
+            signed_percent(group.bias),
+            "-" if group.mean_abs_hfu_points is None else f"{group.mean_abs_hfu_points:.2f}",
+            words.count(group.fitted_parameters),
+        )
+        for group in (*groups, *([] if overall is None else [overall]))
+    )
     numbers = ("rows", "mean", "median", "largest", "bias", "HFU points", "fitted")
-    return figures(
-        title,
-        (first_column,),
-        numbers,
-        map(_group_row, groups),
-        _group_row(overall) if overall else None,
-    )
-
-
-def _group_row(group: GroupResult) -> tuple[str, ...]:
-    points = group.mean_abs_hfu_points
-    return (
-        group.name,
-        words.count(group.n),
-        words.percent(group.mean_abs_error),
-        words.percent(group.median_abs_error),
-        words.percent(group.max_abs_error),
-        signed_percent(group.bias),
-        "-" if points is None else f"{points:.2f}",
-        words.count(group.fitted_parameters),
-    )
+    if overall is None:
+        return figures(title, (first_column,), numbers, [*rows, total])
+    return figures(title, (first_column,), numbers, rows, total)
 
 
 def _worst(comparison: Comparison) -> RenderableType:
-    done = [row for row in comparison.rows if row.error is not None]
-    worst = sorted(done, key=lambda row: -abs(row.error or 0.0))[:WORST]
-    return figures(
-        "The row furthest off" if len(done) == 1 else f"The {len(worst)} rows furthest off",
-        ("row", "where predicted time goes"),
-        ("measured", "predicted", "error"),
-        map(_worst_row, worst),
-    )
-
-
-def _worst_row(row: RowResult) -> tuple[Cell, ...]:
-    assert row.measured_s is not None
-    assert row.predicted_s is not None
-    assert row.error is not None
-    parts = sorted(row.breakdown_s.items(), key=lambda part: -part[1])
-    shares = [
-        f"{name} {100 * s / row.predicted_s:.0f}%"
-        for name, s in parts
-        if s >= SMALL * row.predicted_s
+    done = [
+        (row, row.measured_s, row.predicted_s, row.error)
+        for row in comparison.rows
+        if row.measured_s is not None and row.predicted_s is not None and row.error is not None
     ]
-    return (
-        row.id,
-        ", ".join(shares),
-        words.seconds(row.measured_s),
-        words.seconds(row.predicted_s),
-        signed_percent(row.error),
-    )
+    worst = sorted(done, key=lambda one: -abs(one[-1]))[:WORST]
+    rows = [
+        (
+            row.id,
+            ", ".join(
+                f"{name} {100 * s / predicted_s:.0f}%"
+                for name, s in sorted(row.breakdown_s.items(), key=lambda part: -part[1])
+                if s >= SMALL * predicted_s
+            ),
+            words.seconds(measured_s),
+            words.seconds(predicted_s),
+            signed_percent(error),
+        )
+        for row, measured_s, predicted_s, error in worst
+    ]
+    title = "The row furthest off" if len(done) == 1 else f"The {len(worst)} rows furthest off"
+    numbers = ("measured", "predicted", "error")
+    return figures(title, ("row", "where predicted time goes"), numbers, rows)
 
 
-def _refused(comparison: Comparison) -> Iterator[RenderableType]:
+def _refused(comparison: Comparison) -> RenderableType | None:
     """Runs whose mapping is said not to fit into memory."""
-    refused = [row for row in comparison.rows if row.status == "evaluated" and row.refused]
     # The worst first: the smaller the memory that there is beside what is needed, the further off
     # the model.
-    refused.sort(key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0))
-    if refused:
-        rows = [
-            (row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}")
-            for row in refused[:WORST]
-        ]
-        yield figures(
-            "Ran, but would not fit into memory", ("row", "doubted"), ("needs GiB", "has GiB"), rows
-        )
+    refused = sorted(
+        (row for row in comparison.rows if row.status == "evaluated" and row.refused),
+        key=lambda row: (row.memory_limit_gib or 0.0) / (row.memory_gib or 1.0),
+    )
+    rows = [
+        (row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}")
+        for row in refused[:WORST]
+    ]
+    title, numbers = "Ran, but would not fit into memory", ("needs GiB", "has GiB")
+    return figures(title, ("row", "doubted"), numbers, rows) if rows else None
 
 
-def _order(comparison: Comparison) -> Iterator[str]:
-    """How well mappings are ordered, and how many that ran would not fit."""
+def _remarks(comparison: Comparison) -> Iterator[str]:
+    """How well mappings are ordered, how many that ran would not fit, and what columns mean."""
     order, memory = comparison.ranking, comparison.memory
     if (
         order.in_order is not None
@@ -171,77 +163,67 @@ def _order(comparison: Comparison) -> Iterator[str]:
         f"Memory: {words.count(memory.refused)} of {words.counted(memory.stated, 'stated mapping')}"
         " that ran refused."
     )
-
-
-def _remarks(comparison: Comparison) -> Iterator[str]:
-    assumed = sum(bool(row.assumptions) for row in comparison.rows)
     yield (
         "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured"
         " hardware FLOPs utilisation, where the source reports FLOPs. Fitted: parameters the"
         " catalog calls fitted."
     )
-    if assumed:
+    if assumed := sum(bool(row.assumptions) for row in comparison.rows):
         yield (
             f"{words.counted(assumed, 'row')} {'rests' if assumed == 1 else 'rest'} on assumptions"
             " about what was not published; --json lists them."
         )
-    for peer in comparison.peers:
-        yield (
-            f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average,"
-            f" {words.percent(peer.largest)} at most and {peer.hfu_points:.2f} HFU points on"
-            f" {peer.rows} rows, most but not all of them among those of"
-            f" {words.both(peer.groups)}; coopt was fitted to {peer.fitted} of them."
-        )
+    yield from (
+        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average,"
+        f" {words.percent(peer.largest)} at most and {peer.hfu_points:.2f} HFU points on"
+        f" {peer.rows} rows, most but not all of them among those of {words.both(peer.groups)};"
+        f" coopt was fitted to {peer.fitted} of them."
+        for peer in comparison.peers
+    )
 
 
-def calibration_report(calibration: Calibration) -> Iterator[RenderableType]:
+def calibration_report(calibration: Calibration) -> list[RenderableType]:
     """Values before and after, and errors side by side; `catalog_lines` follow."""
     fits, whole, kinds = calibration.fits, calibration.fitted, calibration.architecture
     count = sum(len(fit.parameters) for fit in fits)
     fitted = f"{words.counted(count, 'parameter')} fitted to {words.counted(whole.n, 'row')}"
-    yield Text(f"{fitted}; the catalog is as it was.", style="bold")
     values = [
         (fit.name, parameter.name, value(parameter.before), value(parameter.after))
         for fit in fits
         for parameter in fit.parameters
     ]
-    yield figures("Values", ("of", "parameter"), ("catalog", "fitted"), values)
-    yield figures(
-        "Error, mean (median)",
-        ("of",),
-        ("parameters", "rows", "catalog", "fitted", "held out", "group left out"),
-        [
-            (
-                fit.name,
-                *map(words.count, (len(fit.parameters), len(fit.rows))),
-                *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out)),
-            )
-            for fit in fits
-        ],
+    errors = [
         (
-            "all",
-            *map(words.count, (count, whole.n)),
-            *map(_error, (calibration.before, whole, None, calibration.leave_one_group_out)),
-        ),
+            fit.name,
+            *map(words.count, (len(fit.parameters), len(fit.rows))),
+            *map(_error, (fit.before, fit.fitted, fit.held_out, fit.leave_one_group_out)),
+        )
+        for fit in fits
+    ]
+    total = (
+        "all",
+        *map(words.count, (count, whole.n)),
+        *map(_error, (calibration.before, whole, None, calibration.leave_one_group_out)),
     )
-    yield (
+    numbers = ("parameters", "rows", "catalog", "fitted", "held out", "group left out")
+    left_out = ", ".join(calibration.left_out)
+    return pieces(
+        Text(f"{fitted}; the catalog is as it was.", style="bold"),
+        figures("Values", ("of", "parameter"), ("catalog", "fitted"), values),
+        figures("Error, mean (median)", ("of",), numbers, errors, total),
         "Held out: rows of the same generation and precision that no fit used. Group left out:"
         " every group predicted by a fit without it; parameters left without rows take the values"
-        " they are held to."
-    )
-    if calibration.left_out:
-        yield f"Not fitted, for want of rows: {', '.join(calibration.left_out)}."
-    for kind in kinds if len(kinds) > 1 else ():
-        yield (
+        " they are held to.",
+        f"Not fitted, for want of rows: {left_out}." if left_out else None,
+        [
             f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
             f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."
-        )
-    yield Text(
-        "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:", style="bold"
-    )
-    yield (
+            for kind in kinds
+            if len(kinds) > 1
+        ],
+        Text(TO_PASTE, style="bold"),
         "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show"
-        " NAME` has the rest.\n"
+        " NAME` has the rest.\n",
     )
 
 
@@ -258,14 +240,19 @@ def value(number: float) -> str:
 def _lines(fit: Fit) -> list[str]:
     """A table shaped like those of the catalog, with the fitted figures and their source."""
     values = {parameter.name: parameter.after for parameter in fit.parameters}
+    rows = f"{words.counted(len(fit.rows), 'published row')} of {', '.join(fit.groups)}"
+    source = f"{rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
+    if errors := fit.held_out or fit.leave_one_group_out:
+        unseen = "rows" if fit.held_out else "groups"
+        source += f", {words.percent(errors.mean_abs_error)} on {unseen} not used"
     if not fit.software:
-        return hardware_lines(fit.generation, fit.precision, values, _source(fit))
+        return hardware_lines(fit.generation, fit.precision, values, source)
     names = ", ".join(f'"{name}"' for name in values)
     return [
         "[[software]]",
         f'name = "{fit.software}"',
         *_figures(values),
-        f'sources = [{{ fields = [{names}], tag = "D", source = "fitted to {_source(fit)}" }}]',
+        f'sources = [{{ fields = [{names}], tag = "D", source = "fitted to {source}" }}]',
         "",
     ]
 
@@ -292,16 +279,6 @@ def hardware_lines(
 
 def _figures(values: Mapping[str, float]) -> list[str]:
     return [f"{name} = {value(number)}" for name, number in values.items()]
-
-
-def _source(fit: Fit) -> str:
-    errors = fit.held_out or fit.leave_one_group_out
-    rows = f"{words.counted(len(fit.rows), 'published row')} of {', '.join(fit.groups)}"
-    text = f"{rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
-    if errors is None:
-        return text
-    unseen = "rows" if fit.held_out else "groups"
-    return f"{text}, {words.percent(errors.mean_abs_error)} on {unseen} not used"
 
 
 def _error(score: Score | None) -> str:

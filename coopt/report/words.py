@@ -32,10 +32,10 @@ from coopt.plan.parts import Design, DirectLinks, WorkloadPlan
 from coopt.plan.schema import OnProgress, Progress
 
 NO_BOUND = "none"
-SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
+SCALES = ((1e9, "B"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes"))
 HOURS = ((3600.0, "h"), (60.0, "min"))
-WATTS = ((1e6, "MW"), (1e3, "kW"))
+WATTS = ((1e6, "MW"), (1e3, "kW"), (1.0, "W"))
 
 
 def count(number: int) -> str:
@@ -55,27 +55,23 @@ def times(number: int, name: str) -> str:
 
 def money(usd: float) -> str:
     """`$94.3 M`: three digits, for sentences."""
-    value, unit = _scaled(abs(usd), SCALES)
-    sign = "-" if usd < 0 else ""
-    return f"{sign}${value} {unit}".rstrip()
+    return f"{'-' if usd < 0 else ''}${scaled(abs(usd), SCALES)}"
 
 
 def power(w: float) -> str:
     """`2.31 MW`: three digits, for sentences."""
-    value, unit = _scaled(abs(w), WATTS)
-    sign = "-" if w < 0 else ""
-    return f"{sign}{value} {unit or 'W'}"
+    return f"{'-' if w < 0 else ''}{scaled(abs(w), WATTS)}"
 
 
 def amount(kind: str, value: float) -> str:
     """A value of the objective `kind` with its unit, for sentences."""
-    if kind == "time":
-        return f"{seconds(value)} an iteration"
-    if kind == "usd_per_token":
-        return f"${digits(1e6 * value, 4)} per million tokens"
-    if kind == "carbon":
-        return f"{digits(value / 1000, 4)} t of CO2"
-    return power(value) if kind == "power" else money(value)
+    texts = {
+        "time": f"{seconds(value)} an iteration",
+        "usd_per_token": f"${digits(1e6 * value, 4)} per million tokens",
+        "carbon": f"{digits(value / 1000, 4)} t of CO2",
+        "power": power(value),
+    }
+    return texts.get(kind, money(value))
 
 
 def ratio(oversubscription: float) -> str:
@@ -192,30 +188,26 @@ def design_text(design: Design) -> str:
 
 def required_bound(workload: Workload) -> str:
     """`at most 4.000 s an iteration (61.4 days for 1 trillion tokens)`."""
-    if not workload.bounded:
-        return "no bound on its time"
-    limit = f"at most {seconds(workload.required_s)} an iteration"
-    rate = workload.in_own_units(workload.required_s)
-    return f"{limit} ({rate})" if rate else limit
+    rate = workload.in_own_units(workload.required_s) if workload.bounded else ""
+    limit = f"at most {seconds(workload.required_s)} an iteration{f' ({rate})' if rate else ''}"
+    return limit if workload.bounded else "no bound on its time"
 
 
 def days_of(run: WorkloadPlan, workload: Workload) -> str:
     """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without
     such a bound.
     """
-    if workload.train_days is None:
-        return "-"
     days = workload.iterations * run.promised_s / 86400
-    return f"{days:.4g} of {workload.train_days:.4g}"
+    return "-" if workload.train_days is None else f"{days:.4g} of {workload.train_days:.4g}"
 
 
-def _scaled(number: float, scales: tuple[tuple[float, str], ...]) -> tuple[str, str]:
-    """Three digits and a unit; what rounds up to 1,000 takes the next unit."""
-    rounded = float(f"{number:.2e}")
-    for scale, unit in scales:
-        if rounded >= scale:
-            return digits(rounded / scale, 3), unit
-    return digits(rounded, 3), ""
+def scaled(number: float, scales: Sequence[tuple[float, str]], significant: int = 3) -> str:
+    """A number with so many digits in the largest of `scales` that leaves 1 or more, else the
+    smallest; what rounds up to 1,000 takes the next.
+    """
+    rounded = float(f"{number:.{significant - 1}e}")
+    size, unit = next((pair for pair in scales if rounded >= pair[0]), scales[-1])
+    return f"{digits(rounded / size, significant)} {unit}".rstrip()
 
 
 Cell = str | Text
@@ -300,11 +292,7 @@ class FigureTable:
             return []
         lines: list[RenderableType] = [Segments([*line, Segment.line()]) for line in rendered]
         pairs = zip(names, lines[start : start + len(names)], strict=True)
-        body = [
-            line
-            for cell, under in pairs
-            for line in (Text("  ").append_text(_as_text(cell)), under)
-        ]
+        body = [line for cell, under in pairs for line in (Text.assemble("  ", cell), under)]
         return [*lines[:start], *body, *lines[start + len(names) :]]
 
     def _table(self, rows: Iterable[tuple[Cell, ...]], skipped: int = 0) -> Table:
@@ -329,10 +317,6 @@ class FigureTable:
         for row in rows:
             table.add_row(*row)
         return table
-
-
-def _as_text(cell: Cell) -> Text:
-    return cell if isinstance(cell, Text) else Text(cell)
 
 
 def _in_lines(cell: Cell) -> Cell:
@@ -417,6 +401,19 @@ def compared(
     return figures(title, (column, *names[:split]), names[split:], rows, compact=compact)
 
 
+def pieces(
+    *parts: RenderableType | Iterable[RenderableType] | None,
+) -> list[RenderableType]:
+    """What a report shows, in order: single pieces, several of them, and nothing for None."""
+    shown: list[RenderableType] = []
+    for part in parts:
+        if isinstance(part, Iterable) and not isinstance(part, str):
+            shown += part
+        elif part is not None:
+            shown.append(part)
+    return shown
+
+
 def verdict_word(ok: bool) -> Text:
     """`yes` or `NO`, so that it reads without colours."""
     return Text("yes", style="green") if ok else Text("NO", style="bold red")
@@ -463,14 +460,11 @@ def progress_shown(note: Callable[[str], None]) -> Iterator[OnProgress]:
         return
     from rich import progress
 
-    task_column = progress.TextColumn(
-        "{task.description}", markup=False, table_column=Column(no_wrap=True)
-    )
     columns = (
         progress.SpinnerColumn(),
         progress.BarColumn(24),
         progress.TimeElapsedColumn(),
-        task_column,
+        progress.TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task("starting", total=None)

@@ -32,8 +32,7 @@ from coopt.report.fronts.text import (
     bound_of,
     built_from,
     details,
-    front_headline,
-    front_notes,
+    front_sentences,
     time_label,
     time_of,
     time_words,
@@ -148,11 +147,7 @@ def front_contents(instance: Instance, front: Front) -> Document:
     """
     size, label = value_scale(front)
     return {
-        "sentences": [
-            front_headline(front, instance),
-            *front.explanation,
-            *front_notes(front, instance),
-        ],
+        "sentences": front_sentences(front, instance),
         "complete": front.complete,
         "time_label": time_label(instance),
         "value_label": label,

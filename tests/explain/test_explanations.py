@@ -18,7 +18,7 @@ from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT
 from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Bound, Change, Explanation
-from coopt.report.explanation import explanation_report, rivals_table
+from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
 from tests.kinds import QUESTIONS
@@ -111,7 +111,8 @@ def _number(value: float, whole: bool) -> float:
 
 def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) -> None:
     kind, found = reasons
-    shown = [row[1] for row in rivals_table(found).rows]
+    tables = explanation_tables(found)
+    shown = [row[1] for row in tables["rivals"].rows] if "rivals" in tables else []
     assert shown == [f"without {one.choice}" if one.excluded else one.choice for one in found.rivals]
     for one in found.rivals:
         instance = asked(kind)

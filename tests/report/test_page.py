@@ -197,7 +197,7 @@ def test_a_rejected_plan_shows_claims_and_no_evidence(solved):
 
 def test_no_change_to_a_plan_leaves_it_without_a_page(solved, monkeypatch):
     """Whatever is painted, which tests/report/test_every_kind.py sees: heat maps take most of a page's time."""
-    monkeypatch.setattr("coopt.report.page.evidence.picture", lambda figure, ending: b"")
+    monkeypatch.setattr("coopt.report.pictures.picture", lambda figure, ending: b"")
     question, plan = solved
     rejected = 0
     for _, changed in islice(mutants(json.loads(plan_json(plan)), {}), 0, None, 35):

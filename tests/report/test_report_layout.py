@@ -11,7 +11,7 @@ from rich.text import Text
 from coopt.explain.limits import numeric_limits
 from coopt.plan.explanation import Bound, Explanation, NextPlan
 from coopt.plan.schema import InstanceId
-from coopt.report.explanation import bounds_table
+from coopt.report.explanation import explanation_tables
 from coopt.report.plan import plan_report
 from coopt.report.words import FigureTable, figures, rendered
 from tests.changes import with_part
@@ -91,6 +91,6 @@ def test_an_explanation_of_eighty_columns_keeps_its_keys_whole(kind: str) -> Non
     told = Explanation(
         instance=InstanceId(name="x", sha256="0" * 64), status="optimal", kind="capex", bounds=tuple(bounds)
     )
-    lines = text_at(80, bounds_table(told))
+    lines = text_at(80, explanation_tables(told)["bounds"])
     assert max(map(len, lines)) <= 80
     assert {f"  {key}, s" for key in keys} <= set(lines)

@@ -7,10 +7,10 @@ import io
 import pytest
 
 import coopt
-from coopt.plan.explanation import PriceRange
+from coopt.plan.explanation import Explanation, PriceRange
 from coopt.plan.schema import Alternative
-from coopt.report.comparison import STOPS, differences, runners_tables, saving_sentence
-from coopt.report.explanation import narrowing, prices_table, search_rows, stages
+from coopt.report.comparison import STOPS, differences, runners_tables, saving_text
+from coopt.report.explanation import explanation_tables, narrowing, search_rows, stages
 from coopt.report.facts import claim_text, plan_facts, schedule, split, uplinks
 from coopt.report.plan import headline, plan_report, plan_screen
 from coopt.report.words import of_group, percent, rendered, with_unit
@@ -168,7 +168,7 @@ def test_a_dearer_plan_does_not_claim_to_save(plan):
         (0.0, 0.0, "adds $100 and 100 W."),
         (200.0, 125.0, "saves $100 (50.0%) and 25.0 W (20.0%)."),
     ):
-        assert saving_sentence(mine, changed(plan.cost, capex_usd=usd, power_w=w)).endswith(says)
+        assert saving_text(mine, changed(plan.cost, capex_usd=usd, power_w=w)).endswith(says)
 
 
 def test_a_saving_is_stated_against_a_baseline_alone(instance, plan, baseline):
@@ -237,4 +237,5 @@ def test_what_takes_over_outside_a_price_says_what_it_replaces(plan):
     for said, change in changes.items():
         design = changed(plan.design, fabric=changed(fabric, **change))
         price = PriceRange(item="box", unit="USD", now=5.0, low=4.0, high=6.0, below=design, above=None)
-        assert str(prices_table(plan.design, [price]).rows[0][1]).startswith(f"below: {said}")
+        told = Explanation(instance=plan.instance, status="optimal", kind="capex", design=plan.design, prices=(price,))
+        assert str(explanation_tables(told)["prices"].rows[0][1]).startswith(f"below: {said}")

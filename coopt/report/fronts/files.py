@@ -26,7 +26,7 @@ from coopt.report.fronts.text import (
     columns,
     details,
     front_headline,
-    front_notes,
+    front_sentences,
     points_label,
     row,
     time_label,
@@ -81,21 +81,14 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
     axes.plot(x, y, drawstyle="steps-post", color=LINE, lw=1.4, zorder=2)
     axes.scatter(x, y, s=20, color=DOT, zorder=3, label=points_label(front))
     axes.margins(x=0.06, y=0.10)
-    bound = bound_of(instance)
-    if bound is not None and x and x[0] <= bound <= x[-1]:
-        axes.axvline(
-            bound,
-            color=BOUND,
-            lw=1,
-            ls="--",
-            zorder=1,
-            label=f"bound, {time_words(instance, bound)}",
-        )
-    bends = [point for point in front.points if point.knee]
+    if (bound := _bound_inside(front, instance)) is not None:
+        label = f"bound, {time_words(instance, bound)}"
+        axes.axvline(bound, color=BOUND, lw=1, ls="--", zorder=1, label=label)
+    bends = [n for n, point in enumerate(front.points) if point.knee]
     if bends:
-        at = [time_of(point) for point in bends], [value_of(front, point) / size for point in bends]
         axes.scatter(
-            *at,
+            [x[n] for n in bends],
+            [y[n] for n in bends],
             s=80,
             marker="D",
             facecolors="none",
@@ -104,12 +97,12 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
             zorder=4,
             label="knee",
         )
-    for point in bends:
-        time, is_late = time_of(point), time_of(point) > x[0] + ROOM * (x[-1] - x[0])
+    for n in bends:
         # Names of knees at the right end would leave the picture, so they stand to the left.
+        is_late = x[n] > x[0] + ROOM * (x[-1] - x[0])
         axes.annotate(
-            built_from(instance, point),
-            (time, value_of(front, point) / size),
+            built_from(instance, front.points[n]),
+            (x[n], y[n]),
             xytext=(-4 if is_late else 9, 9),
             textcoords="offset points",
             ha="right" if is_late else "left",
@@ -122,19 +115,27 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
         axes.legend(loc="upper right", frameon=False, fontsize=9)
 
 
+def _bound_inside(front: Front, instance: Instance) -> float | None:
+    """The bound of the instance, where points lie on both sides of it."""
+    bound, points = bound_of(instance), front.points
+    is_inside = bound is not None and points and time_of(points[0]) <= bound <= time_of(points[-1])
+    return bound if is_inside else None
+
+
 def front_page(front: Front, instance: Instance) -> str:
     """The chart with the sentences above it and the table below."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
+    headline, *sentences = front_sentences(front, instance)
     text = files("coopt").joinpath("report", "fronts", "page.html.j2").read_text("utf-8")
     made = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
     )
     return made.from_string(text).render(
         name=instance.name,
-        headline=front_headline(front, instance),
-        sentences=[*front.explanation, *front_notes(front, instance)],
+        headline=headline,
+        sentences=sentences,
         chart=Markup(front_chart(front, instance)) if front.points else "",
         columns=columns(front, instance),
         rows=[row(front, instance, point) for point in front.points],
@@ -195,6 +196,8 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
         for n, point in enumerate(front.points)
     )
     code = f"<script>{get_plotlyjs()}</script>\n" if plotly_js else ""
+    # JSON that cannot end the script it stands in
+    data = json.dumps(_data(front, question)).replace("<", "\\u003c")
     return (
         f"<style>{style}</style>\n"
         '<div class="front-chart">\n'
@@ -203,14 +206,9 @@ def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> 
         '<div class="front-point"><label>Point <select class="front-select">'
         f'{options}</select></label><dl class="front-details" aria-live="polite"></dl></div>\n'
         '<script type="application/json"'
-        f' class="front-data">{_script_json(_data(front, question))}</script>\n'
+        f' class="front-data">{data}</script>\n'
         f"</div>\n{code}<script>{script}</script>\n"
     )
-
-
-def _script_json(data: object) -> str:
-    """JSON that cannot end the script it stands in."""
-    return json.dumps(data).replace("<", "\\u003c")
 
 
 def _point_text(front: Front, question: Instance, point: FrontPoint) -> str:
@@ -262,7 +260,6 @@ def _trace(front: Front, question: Instance, places: list[int], name: str) -> di
 
 def _layout(front: Front, question: Instance) -> dict[str, Any]:
     _, label = value_scale(front)
-    bound, times = bound_of(question), [time_of(point) for point in front.points]
     axis = {
         "gridcolor": GRID,
         "zeroline": False,
@@ -286,7 +283,7 @@ def _layout(front: Front, question: Instance) -> dict[str, Any]:
         "xaxis": axis | {"title": {"text": time_label(question)}},
         "yaxis": axis | {"title": {"text": label}, "tickformat": ",~r"},
     }
-    if bound is not None and times and times[0] <= bound <= times[-1]:
+    if (bound := _bound_inside(front, question)) is not None:
         line = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
         layout["shapes"] = [line | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}]
         note = {

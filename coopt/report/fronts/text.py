@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
@@ -21,7 +20,7 @@ from coopt.report.words import FigureTable, figures
 VERBS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
 MOST_DAYS = 3  # workloads whose days still have columns
-COLUMNS = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
+COLUMNS: dict[ObjectiveKind, str] = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
 
 
 def time_of(point: FrontPoint) -> float:
@@ -60,20 +59,17 @@ def with_margin(instance: Instance) -> bool:
 
 def bound_of(instance: Instance) -> float | None:
     """The bounds of the instance in the measure of `time_of`; None where any time will do."""
-    if not instance.workload[0].bounded:
+    workload = instance.workload[0]
+    if not workload.bounded:
         return None
-    if in_days(instance):
-        return instance.workload[0].train_days or 0.0
-    return instance.workload[0].bound_s if in_seconds(instance) else 1.0
+    bound = workload.bound_s if in_seconds(instance) else 1.0
+    return workload.train_days or 0.0 if in_days(instance) else bound
 
 
 def time_words(instance: Instance, time: float) -> str:
     """`3.377 s`, `62.05 days`, or `0.979 times the bounds` for several workloads or networks."""
-    if in_days(instance):
-        return f"{words.digits(time, 4)} days"
-    return (
-        words.seconds(time) if in_seconds(instance) else f"{words.digits(time, 4)} times the bounds"
-    )
+    unit = "s" if in_seconds(instance) else "times the bounds"
+    return f"{words.digits(time, 4)} {'days' if in_days(instance) else unit}"
 
 
 def time_label(instance: Instance) -> str:
@@ -94,13 +90,10 @@ def value_scale(front: Front) -> tuple[float, str]:
     """What the values of the front are divided by for an axis, and its name with the unit."""
     max_value = max((value_of(front, point) for point in front.points), default=0.0)
     power = front.kind == "power"
+    scales = words.WATTS if power else words.SCALES
     # One unit for the whole axis, that of the largest value.
-    size, prefix = next(
-        (pair for pair in (words.WATTS if power else words.SCALES) if max_value >= pair[0]),
-        (1.0, ""),
-    )
-    unit = (prefix or "W") if power else f"{prefix}$"
-    return size, f"{KINDS[front.kind]} ({unit})"
+    size, prefix = next((pair for pair in scales if max_value >= pair[0]), scales[-1])
+    return size, f"{KINDS[front.kind]} ({prefix}{'' if power else '$'})"
 
 
 def answer_to(front: Front, instance: Instance) -> FrontPoint | None:
@@ -130,12 +123,15 @@ def marks(front: Front, instance: Instance, point: FrontPoint) -> str:
 def network(instance: Instance, design: Design) -> str:
     """`h100-hb64, 2-tier rail-only, 3.2:1`: what tells designs of a front apart."""
     fabric = design.fabric
-    gpus = f"{words.counted(design.gpus, 'GPU')}, " if instance.cluster.has_several_counts else ""
-    spares = f", {words.counted(design.spare_domains, 'spare')}" if design.spare_domains else ""
-    if not fabric.tiers:
-        return f"{gpus}{design.hb_domain.name}, no network{spares}"
-    ratio = "" if fabric.oversubscription <= 1 else f", {words.ratio(fabric.oversubscription)}"
-    return f"{gpus}{design.hb_domain.name}, {fabric.tiers}-tier {fabric.kind}{ratio}{spares}"
+    several, blocked = instance.cluster.has_several_counts, fabric.oversubscription > 1
+    parts = {
+        words.counted(design.gpus, "GPU"): several,
+        design.hb_domain.name: True,
+        f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "no network": True,
+        words.ratio(fabric.oversubscription): blocked and fabric.tiers > 0,
+        words.counted(design.spare_domains, "spare"): design.spare_domains > 0,
+    }
+    return ", ".join(text for text, holds in parts.items() if holds)
 
 
 def built_from(instance: Instance, point: FrontPoint) -> str:
@@ -145,9 +141,9 @@ def built_from(instance: Instance, point: FrontPoint) -> str:
     assert point.plan is not None
     text = decision(instance, point.plan) or words.counted(len(point.plan.parts), "network")
     gpus = sum(part.design.gpus for part in point.plan.parts if part.design)
-    open_ones = [words.counted(gpus, "GPU")] if instance.cluster.has_several_counts and gpus else []
-    open_ones += [point.plan.chosen.text] if point.plan.chosen.text else []
-    return f"{', '.join(open_ones)}: {text}" if open_ones else text
+    counted = words.counted(gpus, "GPU") if instance.cluster.has_several_counts and gpus else ""
+    chosen = ", ".join(filter(None, (counted, point.plan.chosen.text)))
+    return f"{chosen}: {text}" if chosen else text
 
 
 def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[str, str]]:
@@ -172,13 +168,11 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
     for label, run in point.runs:
         of = "" if len(point.runs) == 1 else f" of {label}"
         rate = asked[run.name].in_own_units(run.iteration_time_s)
-        micro_batch = f"micro-batch {run.mapping.micro_batch}"
+        split = f"{degrees(run.mapping)}, micro-batch {run.mapping.micro_batch}"
+        time = f"{words.seconds(run.iteration_time_s)}{f', {rate}' if rate else ''}"
         rows += [
-            (
-                f"Iteration{of}",
-                f"{words.seconds(run.iteration_time_s)}{f', {rate}' if rate else ''}",
-            ),
-            (f"Split{of}", f"{degrees(run.mapping)}, {micro_batch}"),
+            (f"Iteration{of}", time),
+            (f"Split{of}", split),
             (f"MFU{of}", words.percent(run.mfu)),
         ]
     return rows
@@ -195,13 +189,11 @@ def front_headline(front: Front, instance: Instance) -> str:
         return "There is no such design; proven infeasible."
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
-    alone = len(front.points) == 1
-    found = (
-        f"{_place(front, instance, front.points[0])} with {built_from(instance, front.points[0])}"
-    )
+    first, alone = front.points[0], len(front.points) == 1
+    found = f"{_place(front, instance, first)} with {built_from(instance, first)}"
     saving = found if alone else _saving(front, instance)
     if not front.complete:
-        of_all = "" if front.points[0].plan is not None else f" of {words.count(front.size)}"
+        of_all = "" if first.plan is not None else f" of {words.count(front.size)}"
         count_text = f"{words.counted(len(front.points), 'point')} proven{of_all}"
         return f"Stopped early ({front.stop_reason}), {count_text}: {saving}."
     if alone:
@@ -209,6 +201,11 @@ def front_headline(front: Front, instance: Instance) -> str:
     bends = [_place(front, instance, point) for point in front.points if point.knee]
     knees = f"; knee{'s' if len(bends) > 1 else ''} at {words.both(bends)}" if bends else ""
     return f"{saving}{knees}."
+
+
+def front_sentences(front: Front, instance: Instance) -> list[str]:
+    """All sentences of a front: its headline, why points are missing, and how to read it."""
+    return [front_headline(front, instance), *front.explanation, *front_notes(front, instance)]
 
 
 def front_notes(front: Front, instance: Instance) -> list[str]:
@@ -224,9 +221,12 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay"
     longer = "longer training" if in_days(instance) else "a longer iteration"
     closer = "; points that lie closer together than that may change places"
-    proven = f"no plan as fast {verb} less"
-    if one_network:
-        proven = f"no design as fast {verb} less, and none that {verb} as little is faster"
+    close = closer if len(front.points) > 1 else ""
+    alone = f", and none that {verb} as little is faster" if one_network else ""
+    found = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"
+    between = "found; others may lie between them"
+    if front.stop_reason == "whole front":
+        between = "found; paces that differ by less than 0.1% count as one"
     moved = {
         ("budget",): (
             "Points are the fastest designs within budgets that are evenly spaced. Each stands at"
@@ -249,30 +249,20 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         ),
         turns_text(instance) if one_network and len(workloads) > 1 else "",
         f"Days count the {words.percent(workloads[0].time_margin)} that the margin keeps free on"
-        " top of iteration times; plans tell theirs without."
+        " top of iteration times; plans report theirs without."
         if with_margin(instance)
         else "",
-        f"Shown: {_count_text(front)}. Each is proven: {proven}.",
+        f"Shown: {found} {'on the front' if one_network else between}. Each is proven: no"
+        f" {'design' if one_network else 'plan'} as fast {verb} less{alone}.",
         f"At a knee the saving slows down: up to it {longer} saves much, beyond it far less."
         if any(point.knee for point in front.points)
         else "",
         f"Times are estimates, off by {words.percent(error)} on average on runs that were left out"
-        f" of the fit{closer if len(front.points) > 1 else ''}."
+        f" of the fit{close}."
         if error
         else "",
     ]
     return [note for note in notes if note]
-
-
-def _count_text(front: Front) -> str:
-    """How many points were found, and whether there may be more."""
-    points = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"
-    if front.points[0].plan is None:
-        return f"{points} on the front"
-    more = "others may lie between them"
-    if front.stop_reason == "whole front":
-        more = "paces that differ by less than 0.1% count as one"
-    return f"{points} found; {more}"
 
 
 def _saving(front: Front, instance: Instance) -> str:
@@ -289,7 +279,7 @@ def _saving(front: Front, instance: Instance) -> str:
     days = ", ".join(
         f"{name} {words.digits(first.workload_days[name], 4)} to"
         f" {words.digits(last.workload_days[name], 4)} days"
-        for name in _told_in_days(front)
+        for name in _reported_in_days(front)
     )
     return f"Going from {start.split()[0]} to {end}{f' ({days})' if days else ''} {saves}"
 
@@ -301,33 +291,23 @@ def _place(front: Front, instance: Instance, point: FrontPoint) -> str:
 def _answer(front: Front, instance: Instance) -> str:
     """What the bounds of the instance cost at least."""
     answer, bound_given = answer_to(front, instance), bound_of(instance)
-    if bound_given is None and answer is not None:
-        return (
-            f"No bound is given; the fastest comes to {amount_of(front, answer)}, with"
-            f" {built_from(instance, answer)}."
-        )
-    bound = (
-        f"the bound of {time_words(instance, bound_given)}"
-        if bound_given is not None and in_seconds(instance)
-        else "the bounds"
-    )
+    bound = "the bounds"
+    if bound_given is not None and in_seconds(instance):
+        bound = f"the bound of {time_words(instance, bound_given)}"
     if answer is None:
         min_time = time_words(instance, time_of(front.points[0]))
         return f"No design keeps {bound}: the fastest takes {min_time}."
-    return (
-        f"Within {bound} the least is {amount_of(front, answer)}, with"
-        f" {built_from(instance, answer)}."
-    )
+    least = f"{amount_of(front, answer)}, with {built_from(instance, answer)}"
+    if bound_given is None:
+        return f"No bound is given; the fastest comes to {least}."
+    return f"Within {bound} the least is {least}."
 
 
-def front_report(front: Front, instance: Instance) -> Iterator[RenderableType]:
+def front_report(front: Front, instance: Instance) -> list[RenderableType]:
     """The saving, the points, and how to read them; without points, why there are none."""
-    yield Text(front_headline(front, instance), style="bold")
-    yield from front.explanation
-    if not front.points:
-        return
-    yield front_table(front, instance)
-    yield from front_notes(front, instance)
+    headline = Text(front_headline(front, instance), style="bold")
+    table = [front_table(front, instance)] if front.points else []
+    return [headline, *front.explanation, *table, *front_notes(front, instance)]
 
 
 def front_table(front: Front, instance: Instance) -> FigureTable:
@@ -350,19 +330,20 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
         workload.calendar and workload.time_margin > 0.0 for workload in instance.workload
     )
     own_days = (
-        f"days{' with margin' if kept_free else ''}, {name}" for name in _told_in_days(front)
+        f"days{' with margin' if kept_free else ''}, {name}" for name in _reported_in_days(front)
     )
     return "built from", "mark", time, *own_days, COLUMNS[front.kind], "saved", *other_names
 
 
-def _other_kinds(front: Front) -> list[str]:
-    """What is told of a bill besides the objective; nothing where days of several workloads take
+def _other_kinds(front: Front) -> list[ObjectiveKind]:
+    """What is shown of a bill besides the objective; nothing where days of several workloads take
     the room.
     """
-    return [] if len(_told_in_days(front)) > 1 else [kind for kind in COLUMNS if kind != front.kind]
+    crowded = len(_reported_in_days(front)) > 1
+    return [kind for kind in COLUMNS if kind != front.kind and not crowded]
 
 
-def _told_in_days(front: Front) -> tuple[str, ...]:
+def _reported_in_days(front: Front) -> tuple[str, ...]:
     """The workloads whose days have columns of their own: all that have any, where they are few."""
     names = tuple(front.points[0].workload_days) if front.points else ()
     return names if len(names) <= MOST_DAYS else ()
@@ -370,19 +351,13 @@ def _told_in_days(front: Front) -> tuple[str, ...]:
 
 def row(front: Front, instance: Instance, point: FrontPoint) -> tuple[str, ...]:
     """A point; what it saves is a share of what the fastest one costs."""
-    cost, max_value = point.cost, value_of(front, front.points[0])
-    amounts = {
-        "capex": words.money(cost.capex_usd),
-        "power": words.power(cost.power_w),
-        "tco": words.money(cost.tco_usd),
-    }
-    value = value_of(front, point)
+    value, max_value = value_of(front, point), value_of(front, front.points[0])
     return (
         built_from(instance, point),
         marks(front, instance, point),
         words.digits(time_of(point), 4),
-        *(words.digits(point.workload_days[name], 4) for name in _told_in_days(front)),
+        *(words.digits(point.workload_days[name], 4) for name in _reported_in_days(front)),
         f"{value:,.0f}",
         words.percent((max_value - value) / max_value) if max_value else "-",
-        *(text for kind, text in amounts.items() if kind in _other_kinds(front)),
+        *(words.amount(kind, point.cost.of(kind)) for kind in _other_kinds(front)),
     )

@@ -35,7 +35,7 @@ from coopt.report.explanation import (
 )
 from coopt.report.facts import plan_facts
 from coopt.report.fronts.files import front_chart
-from coopt.report.fronts.text import front_headline, front_notes, front_table
+from coopt.report.fronts.text import front_sentences, front_table
 from coopt.report.notes import first_sentences
 from coopt.report.page.evidence import (
     FABRICS,
@@ -239,11 +239,7 @@ def glossary(contents: Contents) -> list[tuple[str, str]]:
 def _front_sections(instance: Instance, front: Front) -> Contents:
     """What a longer iteration time saves: the sentences, chart and table of the front."""
     return {
-        "front_sentences": [
-            front_headline(front, instance),
-            *front.explanation,
-            *front_notes(front, instance),
-        ],
+        "front_sentences": front_sentences(front, instance),
         "front_chart": front_chart(front, instance) if len(front.points) > 1 else "",
         "front_table": front_table(front, instance) if front.points else None,
     }

@@ -4,9 +4,10 @@ compared with.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
@@ -28,7 +29,7 @@ from coopt.report.network_drawings import (
     row_names,
 )
 from coopt.report.network_pictures import svg
-from coopt.report.pictures import bytes_figure, classes_figure, picture
+from coopt.report.pictures import narrow_pngs
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
 from coopt.report.words import FigureTable
 from coopt.traffic.of_plan import demands
@@ -66,15 +67,14 @@ FABRICS = {
     ),
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
-PLURALS = {"leaf": "leaves"}
 AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
+UNCOUNTED = "racks that nobody has counted"
 OWN_RACKS = "Racks with dark edges hold the switches, amid what hangs below them."
 MOST_DRAWINGS = 12  # networks that are drawn; the others are told in tables
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
 
 
-@dataclass(frozen=True, kw_only=True)
-class Segment:
+class Segment(NamedTuple):
     """A piece of a bar: where it starts and how long it is, in percent."""
 
     name: str
@@ -83,8 +83,7 @@ class Segment:
     share: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bar:
+class Bar(NamedTuple):
     """A bar, and the same in words."""
 
     says: str
@@ -93,43 +92,31 @@ class Bar:
 
 def time_bar(workload: WorkloadPlan) -> Bar:
     """One iteration by components, in the order of the table."""
-    iteration_s, start, segments = workload.iteration_time_s, 0.0, []
-    for name, spent_s in workload.breakdown_s.items():
-        if spent_s:
-            share = 100.0 * spent_s / iteration_s
-            text = COMPONENTS.get(name, name)
-            segments.append(
-                Segment(name=text, colour=COLOURS.get(name, OTHER), start=start, share=share)
-            )
-            start += share
+    spent = {name: spent_s for name, spent_s in workload.breakdown_s.items() if spent_s}
+    shares = [100.0 * spent_s / workload.iteration_time_s for spent_s in spent.values()]
+    segments = [
+        Segment(COMPONENTS.get(name, name), COLOURS.get(name, OTHER), start, share)
+        for name, share, start in zip(spent, shares, accumulate(shares, initial=0.0), strict=False)
+    ]
     # Who cannot see the bar hears the three largest parts: all of them would be no sentence.
-    segments_shown = sorted(segments, key=lambda segment: -segment.share)[:3]
     text = ", ".join(
-        f"{segment.name} {words.percent(segment.share / 100)}" for segment in segments_shown
+        f"{segment.name} {words.percent(segment.share / 100)}"
+        for segment in sorted(segments, key=lambda segment: -segment.share)[:3]
     )
-    says = f"An iteration of {words.seconds(iteration_s)} in parts; the largest: {text}."
-    return Bar(says=says, segments=tuple(segments))
+    took = words.seconds(workload.iteration_time_s)
+    return Bar(f"An iteration of {took} in parts; the largest: {text}.", tuple(segments))
 
 
 def memory_bar(workload: WorkloadPlan) -> Bar:
     """What the fullest GPU holds of what it has."""
-    used_percent = 100.0 * workload.memory_gib / workload.memory_limit_gib
-    free_gib = workload.memory_limit_gib - workload.memory_gib
-    return Bar(
-        says=(
-            f"The fullest GPU holds {workload.memory_gib:.1f} of {workload.memory_limit_gib:.1f}"
-            f" GiB; {free_gib:.1f} GiB ({words.percent(free_gib / workload.memory_limit_gib)}) are"
-            " free."
-        ),
-        segments=(
-            Segment(name="in use", colour=COLOURS["compute"], start=0.0, share=used_percent),
-        ),
-    )
+    held_gib, limit_gib = workload.memory_gib, workload.memory_limit_gib
+    free = f"{limit_gib - held_gib:.1f} GiB ({words.percent(1.0 - held_gib / limit_gib)}) are free"
+    says = f"The fullest GPU holds {held_gib:.1f} of {limit_gib:.1f} GiB; {free}."
+    return Bar(says, (Segment("in use", COLOURS["compute"], 0.0, 100.0 * held_gib / limit_gib),))
 
 
 def plane_caption(family: Family, uplinks: int) -> str:
     """The HB domains and the switches of one plane, level by level."""
-    tiers = levels(family, uplinks)
     apart = family.fabric == "rail-only" and family.planes > 1
     level = "Rail" if apart else "Plane" if family.nic_planes > 1 else "Network"
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
@@ -137,25 +124,23 @@ def plane_caption(family: Family, uplinks: int) -> str:
     nics = words.counted(
         rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port"
     )
-    counts = [max(1, level.switches // family.all_planes) for level in tiers]
+    tiers, slices = levels(family, uplinks), family.slices(uplinks)
     *lower_texts, top_text = (
-        _several(n, name) for n, name in zip(counts, ABOVE[family.tiers], strict=True)
+        words.counted(max(1, tier.switches // family.all_planes), name)
+        for tier, name in zip(tiers, ABOVE[family.tiers], strict=True)
     )
     parts = ", ".join(
         [f"{words.counted(family.domains, 'HB domain')} of {nics} each", *lower_texts]
     )
-    text = f"{level} level: {start}, with {parts} and {top_text}."
-    if family.tiers == 1 and family.chassis < family.all_planes:
-        planes_per_switch = family.planes_together
-        text += (
-            f" Up to {planes_per_switch} {level.lower()}s share one switch, each on ports of its"
-            " own."
-        )
-    if family.tiers > 1:
-        text += f" A leaf has {tiers[0].down_ports} ports down and {uplinks} up."
-    if family.slices(uplinks) > 1:
-        text += f" Above the leaves, one of {family.slices(uplinks)} equal slices is drawn."
-    return text
+    shared = family.tiers == 1 and family.chassis < family.all_planes
+    sentences = {
+        f"{level} level: {start}, with {parts} and {top_text}.": True,
+        f"Up to {family.planes_together} {level.lower()}s share one switch, each on ports of its"
+        " own.": shared,
+        f"A leaf has {tiers[0].down_ports} ports down and {uplinks} up.": family.tiers > 1,
+        f"Above the leaves, one of {slices} equal slices is drawn.": slices > 1,
+    }
+    return " ".join(sentence for sentence, holds in sentences.items() if holds)
 
 
 def domain_caption(family: Family) -> str:
@@ -163,9 +148,9 @@ def domain_caption(family: Family) -> str:
     size = words.counted(family.hb.size, "GPU")
     training = family.training_in(0)
     idle = f", {family.hb.size - training} of them idle" if family.hb.size > training else ""
-    nic_text = f"each has {words.counted(family.nics_per_gpu, 'NIC')}"
-    if family.gpus_per_nic > 1:
-        nic_text = f"{words.count(family.gpus_per_nic)} share a NIC"
+    nics = words.counted(family.nics_per_gpu, "NIC")
+    shared = family.gpus_per_nic > 1
+    nic_text = f"{words.count(family.gpus_per_nic)} share a NIC" if shared else f"each has {nics}"
     return (
         f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its"
         f" {size}{idle} reach each other at {family.hb.gbyte_s:g} GB/s; {nic_text} of"
@@ -183,14 +168,6 @@ def pod_caption(family: Family, uplinks: int) -> str:
     )
 
 
-def _several(number: int, name: str) -> str:
-    return (
-        f"{words.count(number)} {PLURALS[name]}"
-        if name in PLURALS and number != 1
-        else words.counted(number, name)
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Picture:
     """An SVG element with its caption, and what it shows."""
@@ -200,8 +177,7 @@ class Picture:
     caption: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrafficMap:
+class TrafficMap(NamedTuple):
     """The traffic of a workload: a sentence, tables, and pictures (PNG in base64) of bytes and of
     classes.
     """
@@ -218,25 +194,24 @@ def planes(instance: Instance, plan: Plan) -> Iterator[Picture]:
     for number, part in enumerate(plan.parts[:MOST_DRAWINGS]):
         if part.design is not None and part.design.fabric.tiers:
             family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
-            caption = plane_caption(family, uplinks)
-            drawing = svg(plane_drawing(family, uplinks), f"plane-{number}", caption)
-            yield Picture(name=part.name, svg=drawing, caption=caption)
+            drawing, caption = plane_drawing(family, uplinks), plane_caption(family, uplinks)
+            yield _picture(part.name, drawing, caption, f"plane-{number}")
 
 
 def details(instance: Instance, plan: Plan) -> Iterator[Picture]:
     """A domain and a pod of the only network, and the halls of all sites."""
     if plan.design is not None and plan.design.fabric.tiers:
         family, uplinks = family_of_plan(instance, plan, "a drawing")
-        caption = domain_caption(family)
-        drawing = svg(domain_drawing(family, uplinks), "domain", caption)
-        yield Picture(name="domain", svg=drawing, caption=caption)
+        yield _picture("domain", domain_drawing(family, uplinks), domain_caption(family))
         if family.pods is not None:
-            caption = pod_caption(family, uplinks)
-            drawing = svg(pod_drawing(family, uplinks), "pod", caption)
-            yield Picture(name="pod", svg=drawing, caption=caption)
+            yield _picture("pod", pod_drawing(family, uplinks), pod_caption(family, uplinks))
     for number, hall in enumerate(site_halls(instance, plan)):
-        name, caption = f"hall-{number}", site_hall_caption(hall)
-        yield Picture(name=name, svg=svg(site_hall_drawing(hall), name, caption), caption=caption)
+        yield _picture(f"hall-{number}", site_hall_drawing(hall), site_hall_caption(hall))
+
+
+def _picture(name: str, drawing: Drawing, caption: str, place: str | None = None) -> Picture:
+    """A drawing with its caption; `place` is its id on the page, where that is not its name."""
+    return Picture(name=name, svg=svg(drawing, place or name, caption), caption=caption)
 
 
 def traffic_maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
@@ -247,17 +222,8 @@ def traffic_maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
     ):
         if traffic.classes:
             cells = cells_of(demand, most_gpus=MOST_CELLS, most_cells=MOST_CELLS)
-            yield TrafficMap(
-                name=traffic.name,
-                headline=traffic_headline(traffic),
-                tables=(classes_table(traffic), gpus_table(traffic)),
-                bytes_png=_encoded(picture(bytes_figure(cells), ".png")),
-                classes_png=_encoded(picture(classes_figure(cells), ".png")),
-            )
-
-
-def _encoded(png: bytes) -> str:
-    return b64encode(png).decode("ascii")
+            tables = classes_table(traffic), gpus_table(traffic)
+            yield TrafficMap(traffic.name, traffic_headline(traffic), tables, *narrow_pngs(cells))
 
 
 def site_hall_drawing(hall: SiteHall) -> Drawing:
@@ -281,31 +247,24 @@ def site_hall_caption(hall: SiteHall) -> str:
     """Who stands in which rows, and what racks draw; of a core its switches and its longest
     cables.
     """
-    return " ".join(
-        (*_hall_told(hall), OWN_RACKS if all(block.counted for block in hall.blocks) else AMID)
-    )
-
-
-def _hall_told(hall: SiteHall) -> Iterator[str]:
-    site, when_text = (
-        "" if hall.site is None else f" at {hall.site}",
-        " in the end" if hall.grows else "",
-    )
+    site = "" if hall.site is None else f" at {hall.site}"
+    when_text = " in the end" if hall.grows else ""
     blocks = words.both(f"{block.name} from row {block.first_row:,}" for block in hall.blocks)
     racks = words.counted(sum(block.racks for block in hall.blocks), "rack")
     domains_w = max(block.rack_w for block in hall.blocks)
     switches_w = max(block.switch_rack_w for block in hall.blocks)
     of_switches = f", one of switches up to {words.power(switches_w)}" if switches_w else ""
-    yield (
+    sentences = [
         f"The hall{site}{when_text}: {racks}, {blocks}, of which the first rows are drawn. A rack"
         f" of HB domains draws up to {words.power(domains_w)}{of_switches}."
-    )
+    ]
     if isinstance(hall, CoreHall):
         core = hall.coupling.core
         boxes, longest = words.times(core.switches, core.switch.name), max(hall.cables)
-        fill = (
-            words.counted(hall.switch_racks, "rack")
-            if hall.switch_racks
-            else "racks that nobody has counted"
+        filled = words.counted(hall.switch_racks, "rack") if hall.switch_racks else UNCOUNTED
+        sentences.append(
+            f"{boxes} of the core fill {filled}, and cables into it take up to {longest:,} m."
         )
-        yield f"{boxes} of the core fill {fill}, and cables into it take up to {longest:,} m."
+    return " ".join(
+        [*sentences, OWN_RACKS if all(block.counted for block in hall.blocks) else AMID]
+    )
