@@ -57,10 +57,6 @@ def test_distinct_rows_bring_every_row_back(rows: list[tuple[int, int, int]], un
         assert [*zip(*found, strict=True)] == sorted({*zip(*used, strict=True)})
 
 
-def test_no_rows_are_fine() -> None:
-    assert len(undominated(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))) == 0
-
-
 FLAT = Slopes(least_usd=np.array([5.0, 7.0]), most_usd=np.array([5.0, 7.0]))
 ALL_UNITS = Slopes(least_usd=np.array([0.0, 7.0]), most_usd=np.array([5.0, 7.0]))
 APART = np.array([[True, False], [False, True]])
@@ -99,17 +95,6 @@ def test_every_dropped_option_has_a_kept_one_that_dominates_it(slopes: Slopes) -
         dearer = usd[found] - usd[b] + more @ slopes.most_usd - less @ slopes.least_usd
         fits = (uses[found] <= uses[b]).all(axis=1) & ~(joins[found] & ~joins[b]).any(axis=1)
         assert (fits & (dearer <= 0)).any()
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 4))
-def test_a_mapping_is_dropped_only_for_one_that_is_kept_and_no_worse(seed: int, rows: int, classes: int) -> None:
-    rng = np.random.default_rng(seed)
-    pieces = rng.integers(-1, 4, size=(2, 5, rows)).astype(np.float64)
-    of = rng.integers(classes, size=rows)
-    keep = undominated(pieces.reshape(-1, rows).T, of, rounds=12)
-    for row in np.flatnonzero(~keep):
-        same = keep & (of == of[row])
-        assert (pieces[:, :, same] <= pieces[:, :, [row]]).all(axis=(0, 1)).any()
 
 
 def test_sites_are_those_of_the_space_of_designs() -> None:

@@ -215,16 +215,6 @@ def test_a_list_of_sizes_that_alone_is_to_blame_is_named() -> None:
     assert any("workload['first'].gpus = [63, " in sentence for sentence in found.sentences)
 
 
-def test_a_dearer_plan_is_told_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = asked("phased")
-    plan = coopt.solve(instance)
-    value = plan.objective.value
-    dearer = plan.model_copy(update={"objective": plan.objective.model_copy(update={"value": value * 2})})
-    found = coopt.explain(instance, dearer)
-    assert found.status == "feasible"
-    assert found.sentences[1] == f"It is not the cheapest: another costs ${value:,.0f} less (-50.00%)."
-
-
 def test_the_plan_of_another_question_is_refused() -> None:
     with pytest.raises(InstanceError, match="the plan is of another instance"):
         coopt.explain(asked("sites"), coopt.solve(asked("phased")))

@@ -314,12 +314,6 @@ def test_an_explanation_survives_json_and_is_the_same_again() -> None:
         assert explain(one) == found
 
 
-def test_a_time_limit_is_said() -> None:
-    found = explain(ask(solver={"time_limit_s": 1e-9}))
-    assert found.status == "unknown"
-    assert "Stopped early (time limit)" in found.sentences[0]
-
-
 def test_optics_that_do_not_reach_are_named() -> None:
     reach_m = (50.0, 700.0, 700.0)
     instance = ask(cluster__gpus=128, network__link_reach_m=reach_m, network__fabrics="clos")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise, product
 from pathlib import Path
@@ -40,7 +41,7 @@ from tests.formulations.small import two_families
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.oracle import instances
 from tests.solving.sites.test_sites import apart
-from tests.solving.test_partitions import teams as two
+from tests.solving.test_partitions import teams
 from tests.solving.test_phased_questions import growing
 
 SETTINGS = options(gap=0.0, threads=1)
@@ -383,7 +384,7 @@ def test_a_run_cancelled_at_any_stage_ends_as_interrupted(stage: str, solver: st
 
 KINDS = {
     "shared": ask,
-    "partition": two,
+    "partition": teams,
     "phased": growing,
     "sites": lambda: Instance.model_validate(apart()),
     "direct": lambda: Instance.model_validate(linked()),
@@ -402,6 +403,17 @@ def test_a_search_of_any_kind_is_cancelled_where_it_stands(kind: str) -> None:
 
     plan = coopt.solve(KINDS[kind](), cancel=cancel, on_progress=press)
     assert (plan.status, plan.stop_reason) == ("unknown", "interrupted")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search_of_any_kind_without_time_or_interrupted_at_once_claims_nothing(kind: str) -> None:
+    def press(_: object) -> None:
+        raise KeyboardInterrupt
+
+    late = coopt.solve(KINDS[kind](), time_limit_s=1e-9)
+    assert (late.status, late.stop_reason, late.parts, late.objective.bound) == ("unknown", "time limit", (), None)
+    pressed = coopt.solve(KINDS[kind](), on_progress=press)
+    assert (pressed.status, pressed.stop_reason) == ("unknown", "interrupted")
 
 
 def test_an_event_that_is_never_set_changes_nothing() -> None:
@@ -462,12 +474,14 @@ interfaces = pytest.mark.parametrize("name", ["appsi_highs", "highs"])
 
 
 @interfaces
-def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str) -> None:
-    instance = ask()
-    expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)
-    assert (plan.status, plan.design, plan.cost) == (expected.status, expected.design, expected.cost)
+@pytest.mark.parametrize("question", [ask, teams])
+def test_a_solver_of_pyomo_answers_as_the_built_in_one(question: Callable[..., Instance], name: str) -> None:
+    expected, plan = coopt.solve(question()), coopt.solve(question(), solver=name)
+    assert (plan.status, plan.parts, plan.cost) == (expected.status, expected.parts, expected.cost)
     assert (plan.solver.name, plan.solver.version) == (name, highs.version())
-    assert coopt.verify(instance, plan).accepted
+    assert coopt.verify(question(), plan).accepted
+    assert coopt.solve(question(limits={"power_mw": 0.001}), solver=name).status == "infeasible"
+    assert coopt.solve(question(solver={"name": name})).solver.name == name
 
 
 @settings(max_examples=example_count(25))
@@ -475,11 +489,6 @@ def test_a_solver_of_pyomo_answers_as_the_built_in_one(name: str) -> None:
 def test_solvers_agree_on_random_instances(instance: Instance, name: str) -> None:
     expected, plan = coopt.solve(instance), coopt.solve(instance, solver=name)
     assert (plan.status, plan.design, plan.objective) == (expected.status, expected.design, expected.objective)
-
-
-@interfaces
-def test_the_instance_may_name_its_solver(name: str) -> None:
-    assert coopt.solve(ask(solver={"name": name})).solver.name == name
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,9 @@ def test_variables_have_the_names_of_the_mathematics(tmp_path: Path) -> None:
     assert plan.design.hb_domain.name in line
 
 
-def test_cuts_of_the_search_are_part_of_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_wrong_coefficients_are_cut_off_and_cuts_are_part_of_the_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from coopt.solving import arrays
 
     honest = arrays.NetworkData
@@ -149,9 +151,11 @@ def test_cuts_of_the_search_are_part_of_the_program(monkeypatch: pytest.MonkeyPa
     def lying(**fields: Any) -> Any:
         return honest(**fields | {"need": (fields["need"] - 2).clip(1)})
 
-    monkeypatch.setattr(arrays, "NetworkData", lying)
     instance = ask(**QUESTIONS["tight"])
+    expected = coopt.solve(instance)
+    monkeypatch.setattr(arrays, "NetworkData", lying)
     plan = coopt.solve(instance)
+    assert plan.objective.value == expected.objective.value
     assert plan.solver.cuts > 0
     assert "cuts_1" in model_lp(instance, plan)
     check(instance, plan, "lp", tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -32,34 +33,19 @@ def least(data: ChoiceData, formulation: Literal["choice", "shares"] = "choice")
     return found.value
 
 
+@pytest.mark.parametrize("drawn", [problems, growing_problems, doubtful_problems])
 @settings(max_examples=example_count(120))
-@given(problems())
-def test_the_optimum_agrees_with_enumeration_to_the_dollar(data: ChoiceData) -> None:
-    assert least(data) == enumerated(data)
-
-
-@settings(max_examples=example_count(80))
-@given(growing_problems())
-def test_the_optimum_of_phases_agrees_with_enumeration_to_the_dollar(data: ChoiceData) -> None:
-    assert least(data) == enumerated(data)
-
-
-@settings(max_examples=example_count(80))
-@given(doubtful_problems())
-def test_the_least_regret_agrees_with_enumeration_to_the_dollar(data: ChoiceData) -> None:
-    assert least(data) == enumerated(data)
-
-
-@settings(max_examples=example_count(40))
-@given(problems())
-def test_shares_have_the_same_optimum(data: ChoiceData) -> None:
-    assert least(data, "shares") == enumerated(data)
-
-
-@settings(max_examples=example_count(120))
-@given(st.one_of(problems(), growing_problems(), doubtful_problems()))
-def test_the_filter_keeps_an_optimum(data: ChoiceData) -> None:
-    assert enumerated(subset(data, useful(data))) == enumerated(data)
+@given(data=st.data())
+def test_the_optimum_agrees_with_enumeration_to_the_dollar(drawn: Callable[[], Any], data: st.DataObject) -> None:
+    """The filter, brackets left out and sets of products cost no optimum, and no bound of a set is above its own."""
+    problem = data.draw(drawn())
+    expected = enumerated(problem)
+    assert least(problem) == expected == enumerated(subset(problem, useful(problem)))
+    if drawn is problems:
+        parts = [part_of(problem, rows) for rows in product_sets(problem)]
+        assert least(problem, "shares") == expected == enumerated(narrowed(problem))
+        assert min((enumerated(part) for part in parts), default=math.inf) == expected
+        assert all(lower_bound(part) <= enumerated(part) for part in parts)
 
 
 def test_a_choice_is_worth_what_its_parts_are() -> None:
@@ -106,27 +92,6 @@ def test_scale_does_not_matter(formulation: Literal["choice", "shares"]) -> None
     )
     cores = tuple(replace(core, opex=5e6) for core in data.cores)
     assert least(replace(million, cores=cores), formulation) == 1e6 * least(data)
-
-
-@settings(max_examples=example_count(80))
-@given(problems())
-def test_brackets_left_out_change_no_choice(data: ChoiceData) -> None:
-    assert enumerated(narrowed(data)) == enumerated(data)
-
-
-@settings(max_examples=example_count(80))
-@given(problems())
-def test_every_choice_lies_in_a_set_of_products(data: ChoiceData) -> None:
-    parts = [part_of(data, rows) for rows in product_sets(data)]
-    assert min((enumerated(part) for part in parts), default=math.inf) == enumerated(data)
-
-
-@settings(max_examples=example_count(80))
-@given(problems())
-def test_the_bound_of_a_part_is_never_above_its_optimum(data: ChoiceData) -> None:
-    for rows in product_sets(data):
-        part = part_of(data, rows)
-        assert lower_bound(part) <= enumerated(part)
 
 
 @pytest.mark.parametrize("seed", [1242, 3865, *range(example_count(150))])

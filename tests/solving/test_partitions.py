@@ -133,15 +133,6 @@ def test_a_core_may_name_its_optic() -> None:
         teams(network__optics=HOT_OR_COOL, sharing={**sharing, "core": {**core, "optic": "cold"}})
 
 
-@pytest.mark.parametrize("solver", ["appsi_highs", "highs"])
-def test_a_solver_of_pyomo_answers_as_the_built_in_one(solver: str) -> None:
-    expected, plan = coopt.solve(teams()), coopt.solve(teams(), solver=solver)
-    assert (plan.status, plan.parts, plan.cost) == (expected.status, expected.parts, expected.cost)
-    assert plan.solver.name == solver
-    assert coopt.verify(teams(), plan).accepted
-    assert coopt.solve(teams(limits={"power_mw": 0.001}), solver=solver).status == "infeasible"
-
-
 def test_each_workload_gets_an_island_of_its_own() -> None:
     instance = teams()
     plan = coopt.solve(instance)
@@ -150,14 +141,6 @@ def test_each_workload_gets_an_island_of_its_own() -> None:
     assert sum(item.usd for item in plan.cost.items) == plan.cost.capex_usd == plan.objective.value
     assert [run.gpus for run in plan.runs] == [part.design.gpus for part in plan.parts]
     assert all(run.iteration_time_s <= run.bound_s for run in plan.runs)
-
-
-def test_workloads_that_differ_in_name_only_get_islands_that_cost_the_same() -> None:
-    first = teams().workload[0]
-    twins = teams().model_copy(update={"workload": (first, first.model_copy(update={"name": "twin"}))})
-    plan = coopt.solve(twins)
-    assert plan.status == "optimal"
-    assert coopt.verify(twins, plan).accepted
 
 
 def test_a_threshold_is_bought_where_that_is_cheaper_and_the_spares_are_named() -> None:
@@ -173,36 +156,6 @@ def test_a_threshold_is_bought_where_that_is_cheaper_and_the_spares_are_named() 
     assert {item.unit_usd for item in gpus} == {21_000}
     assert gpus[-1].w == 0.0
     assert coopt.verify(instance, plan).accepted
-
-
-@pytest.mark.parametrize("core", [None, {"switch": "16-port", "gbit_s_per_gpu": 25.0}])
-def test_a_limit_on_power_is_kept_to_the_last_watt(core: dict[str, Any] | None) -> None:
-    shared = {"mode": "partition"} | ({} if core is None else {"core": core})
-    changes: dict[str, Any] = {"sharing": shared, "network__switches": [switch(16, 11000)]}
-    least = coopt.solve(
-        teams(**changes, objective={"minimize": "power", "include": ["hb", "nic", "switch", "optics", "gpu"]})
-    )
-    power_mw = least.cost.power_w / 1e6
-    met = coopt.solve(teams(**changes, limits={"power_mw": power_mw}))
-    assert met.cost.power_w <= least.cost.power_w
-    missed = coopt.solve(teams(**changes, limits={"power_mw": power_mw * (1 - 1e-5)}))
-    assert missed.status == "infeasible"
-    assert missed.explanation[0].startswith("limits.power_mw")
-
-
-def test_an_island_keeps_to_the_sizes_of_its_workload() -> None:
-    free = coopt.solve(teams())
-    taken = free.runs[1].gpus
-    other = 8 if taken != 8 else 4
-    small = teams().workload[1].model_copy(update={"gpus": (other,)})
-    plan = coopt.solve(teams().model_copy(update={"workload": (teams().workload[0], small)}))
-    assert plan.runs[1].gpus == other
-    assert plan.objective.value >= free.objective.value
-
-
-def test_no_time_is_no_plan_and_no_claim() -> None:
-    plan = coopt.solve(teams(), time_limit_s=1e-9)
-    assert (plan.status, plan.stop_reason, plan.parts) == ("unknown", "time limit", ())
 
 
 @pytest.mark.parametrize(
@@ -321,13 +274,6 @@ def small_domains(core: dict[str, Any] | None, **changes: Any) -> Instance:
     return cored(core=core, network__hb_domains=[domain], network__fabrics=["rail-only"], **changes)
 
 
-def test_without_a_core_it_costs_less() -> None:
-    free = coopt.solve(small_domains(None))
-    _, _, value = solved(small_domains({"gbit_s_per_gpu": 50.0}))
-    assert not free.couplings.cores
-    assert value > free.objective.value
-
-
 def test_ports_for_the_core_leave_fewer_for_nics_and_take_further_leaves() -> None:
     """Eight planes of four domains: four planes fill a leaf of 16 ports, three leave room for links."""
     only = {"network__switches": [switch(16, 11000)]}
@@ -338,26 +284,17 @@ def test_ports_for_the_core_leave_fewer_for_nics_and_take_further_leaves() -> No
     assert [(one.links, one.per_leaf) for one in core.islands] == [(6, 2), (6, 2)]
 
 
-def test_a_limit_counts_core_switches_and_names_the_least_that_holds_them() -> None:
+def test_limits_count_core_switches_and_name_the_least_that_holds_them() -> None:
     core = {"gbit_s_per_gpu": 100.0}
-    plan, _, _ = solved(cored(core=core))
+    plan, _, value = solved(cored(core=core))
     mw = plan.cost.power_w / 1e6
     assert coopt.solve(cored(core=core, limits={"power_mw": mw})).status == "optimal"
-    poor = coopt.solve(cored(core=core, limits={"power_mw": mw - 80e-6}))
-    assert poor.status == "infeasible"
-    (sentence,) = poor.explanation
-    least = float(sentence.split("needs at least ")[1].split(" (")[0].replace(",", ""))
-    assert mw <= least < mw + 1e-5
-
-
-def test_a_budget_counts_core_switches_and_names_the_least_that_holds_them() -> None:
-    core = {"gbit_s_per_gpu": 100.0}
-    *_, value = solved(cored(core=core, objective={"include": list(LIST), "minimize": "capex"}))
-    poor = coopt.solve(cored(core=core, limits={"capex_usd": value - 1.0}))
-    assert poor.status == "infeasible"
-    assert poor.explanation[0].startswith("limits.capex_usd = ")
-    least = float(poor.explanation[0].split("needs at least ")[1].split(" (")[0].replace(",", ""))
-    assert value <= least < value * 1.001
+    for limit, used, less, rounding in (("power_mw", mw, 80e-6, 1e-5), ("capex_usd", value, 1.0, 1e-3 * value)):
+        poor = coopt.solve(cored(core=core, limits={limit: used - less}))
+        assert poor.status == "infeasible"
+        (sentence,) = poor.explanation
+        assert sentence.startswith(f"limits.{limit} = ")
+        assert used <= float(sentence.split("needs at least ")[1].split(" (")[0].replace(",", "")) < used + rounding
 
 
 def test_the_switch_of_the_core_is_one_of_the_products_that_count() -> None:
@@ -450,15 +387,11 @@ def test_a_network_that_serves_all_phases_alike_never_changes() -> None:
     assert coopt.verify(instance, plan).accepted
 
 
-def test_limits_that_nothing_keeps_are_named_where_regret_is_minimised() -> None:
-    doubt = {"prices": {"gpu": [0.5, 1.5]}, "aim": "regret"}
-    plan = coopt.solve(two(robust=doubt, limits={"power_mw": 0.001}))
-    assert plan.status == "infeasible"
-    assert plan.explanation[0].startswith("limits.power_mw = 0.001")
-
-
-def test_a_limit_that_holds_in_every_phase_is_to_blame_alone() -> None:
+def test_a_limit_is_to_blame_alone_where_regret_is_minimised_and_in_every_phase() -> None:
     """The least power of a site with which the other one may stay as it is, in the phase that takes most."""
+    doubt = {"prices": {"gpu": [0.5, 1.5]}, "aim": "regret"}
+    (said, *_) = coopt.solve(two(robust=doubt, limits={"power_mw": 0.001})).explanation
+    assert said.startswith("limits.power_mw = 0.001")
     plan = coopt.solve(growing_at(1e-4, 1e-4))
     named = [
         re.fullmatch(r"power_mw of site (\w+) = 0\.0001: needs at least ([\d.]+) .*", text) for text in plan.explanation

@@ -153,11 +153,6 @@ def test_uplinks_that_stand_count_against_the_limit_of_a_later_phase() -> None:
     assert least == pytest.approx(watts[-1] / 1e6)
 
 
-def test_a_search_without_time_says_so_and_proves_nothing_wrong() -> None:
-    plan = solve(growing(), time_limit_s=1e-9)
-    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "time limit", None)
-
-
 def test_an_interrupt_keeps_what_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -100,12 +100,15 @@ def test_a_longer_list_begins_as_a_shorter_one(instance: Instance) -> None:
     assert [one.design for one in many[:3]] == [one.design for one in few]
 
 
-def test_each_is_proven_to_be_the_best_of_those_not_listed_before() -> None:
-    plan = coopt.solve(ask(), top=5)
+def test_each_runner_up_is_proven_by_other_solvers_too_and_none_is_there_unasked() -> None:
+    plan, theirs, alone = coopt.solve(ask(), top=5), coopt.solve(ask(), top=4, solver="appsi_highs"), coopt.solve(ask())
+    assert [one.design for one in plan.alternatives[:3]] == [one.design for one in theirs.alternatives]
     assert len(plan.alternatives) == 4
     for one in plan.alternatives:
         assert one.objective.gap == pytest.approx(0.0, abs=1e-9)
         assert one.objective.value == one.cost.of("capex")
+    assert (alone.alternatives, alone.alternatives_stop) == ((), None)
+    assert coopt.solve(ask(), top=3, time_limit_s=1e-9).alternatives_stop is None
 
 
 def test_one_design_is_taken_out_under_every_name() -> None:
@@ -118,11 +121,6 @@ def test_one_design_is_taken_out_under_every_name() -> None:
     flat = next(family for family in every if family.tiers == 1)
     left = {built(design_of(f, u)) for f in without(every, flat, 0) for u in f.uplink_choices}
     assert set(before) - left == {built(design_of(flat, 0))}
-
-
-def test_without_top_there_are_no_runners_up() -> None:
-    plan = coopt.solve(ask())
-    assert (plan.alternatives, plan.alternatives_stop) == ((), None)
 
 
 def test_an_interrupt_keeps_the_runners_up_so_far() -> None:
@@ -146,19 +144,10 @@ def test_a_time_limit_keeps_the_runners_up_so_far(monkeypatch: pytest.MonkeyPatc
     assert (plan.status, len(plan.alternatives), plan.alternatives_stop) == ("optimal", 2, "time limit")
 
 
-def test_a_time_limit_before_the_search_lists_nothing() -> None:
-    assert coopt.solve(ask(), top=3, time_limit_s=1e-9).alternatives_stop is None
-
-
 @pytest.mark.parametrize("top", [0, -1, 1001])
 def test_a_number_out_of_range_is_refused(top: int) -> None:
     with pytest.raises(InstanceError, match=f"top = {top}"):
         coopt.solve(ask(), top=top)
-
-
-def test_runners_up_come_from_other_solvers_as_well() -> None:
-    ours, theirs = coopt.solve(ask(), top=4), coopt.solve(ask(), top=4, solver="appsi_highs")
-    assert [one.design for one in theirs.alternatives] == [one.design for one in ours.alternatives]
 
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -278,18 +267,13 @@ def test_what_is_said_of_tp_is_checked() -> None:
     assert failed(decided, coopt.solve(decided).model_copy(update={"tp_across": True})) == {"tp-open"}
     nothing = coopt.solve(left_open(ask(workload__0__max_iteration_time_s=1e-4), [None]))
     assert (nothing.status, nothing.tp_across) == ("infeasible", True)
+    none = coopt.solve(left_open(instance, [False]))  # that nothing is feasible is claimed of TP anywhere
+    assert failed(instance, none.model_copy(update={"instance": plan.instance})) == {"tp-open"}
 
 
 def failed(instance: Instance, plan: Plan) -> set[str]:
     """The names of the checks that a plan does not pass."""
     return {check.name for check in coopt.verify(instance, plan).failures}
-
-
-def test_that_nothing_is_feasible_is_claimed_of_tp_anywhere() -> None:
-    instance, plan = hard()
-    none = coopt.solve(left_open(instance, [False]))
-    forged = none.model_copy(update={"instance": plan.instance})
-    assert failed(instance, forged) == {"tp-open"}
 
 
 def test_a_certificate_proves_both_claims() -> None:
