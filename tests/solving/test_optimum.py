@@ -22,7 +22,6 @@ from coopt.network.space import families
 from coopt.plan.parts import MappingChoice
 from coopt.plan.schema import Plan
 from coopt.plan.store import Evaluation, plan_json
-from coopt.solving import fastest
 from coopt.solving.answer import solve
 from coopt.solving.driver import claim_of, infeasible
 from coopt.solving.fastest import fastest_design
@@ -384,12 +383,6 @@ def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_bel
     pace = max(run.iteration_time_s / run.bound_s for run in found.workloads)
     assert solve(bounded(instance, pace * (1 + 1e-9))).status == "optimal"
     assert solve(bounded(instance, pace * (1 - 1e-9)), reasons=False).status == "infeasible"
-
-
-def test_rows_that_are_not_timed_first_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = fastest_design(ask())
-    monkeypatch.setattr(fastest, "FIRST_ROWS", 1)
-    assert fastest_design(ask()) == whole
 
 
 def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:

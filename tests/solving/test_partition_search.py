@@ -203,8 +203,8 @@ def test_what_a_solver_overlooks_is_found(data: ChoiceData) -> None:
     wrong = Overlooking(name="overlooking", version="1", settings=honest.settings)
     found = search_partition(data, backend=wrong)
     least = enumerated(data)
-    if found.worth is None:
+    if found.found is None:
         assert math.isinf(least)
     else:
-        assert np.isclose(found.worth.objective, least, rtol=1e-12, atol=1e-9)
+        assert np.isclose(found.value, least, rtol=1e-12, atol=1e-9)
         assert found.bound <= least * (1 + 1e-12) + 1e-9

@@ -37,7 +37,7 @@ WORTH_A_CUT = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Branch:
+class CaseBranch:
     """A cut, and what has become of its sides: choices that do not use a product, then those that
     may.
 
@@ -51,7 +51,7 @@ class Branch:
     sides: tuple[Node, Node]
 
 
-Node = CaseProof | Branch
+Node = CaseProof | CaseBranch
 """A case that is left whole, or both sides of a cut."""
 CountedProducts = frozenset[int]
 Frontier = list[tuple[float, float]]
@@ -84,7 +84,7 @@ class _Place:
         if self.cut is None:
             return self.proof
         first, second = self.sides
-        return Branch(**self.cut, sides=(first.node(), second.node()))
+        return CaseBranch(**self.cut, sides=(first.node(), second.node()))
 
 
 class Prover:
@@ -174,7 +174,7 @@ class Prover:
         up_to = self._ranged(
             replace(case, max_units=_at(case.max_units, p, max_units)), counted_products, further
         )
-        return Branch(product=p, max_units=max_units, sides=(up_to, proof))
+        return CaseBranch(product=p, max_units=max_units, sides=(up_to, proof))
 
     def _node(self, case: ProofCase, counted_products: CountedProducts) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
