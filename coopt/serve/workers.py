@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from coopt.serve.questions import OwnCatalog
@@ -31,6 +32,12 @@ FREED_S = 0.2
 """How long a task waits at most for a worker that is being interrupted, rather than take one that
 knows less.
 """
+
+GROWN_BYTES = 96 << 20
+"""Memory that a worker may keep beyond what it began with, as what it knows of a small question."""
+
+LINGER_S = 20.0
+"""How long a worker that has grown beyond that stays: a large question is often asked again."""
 
 DIED = ("died", "")
 STARTED = ("started", "{}")
@@ -54,6 +61,19 @@ class Worker:
         self.process.start()
         worker_end.close()
         threading.Thread(target=self._listen, args=(loop,), daemon=True).start()
+        self._begun_bytes = 0
+        self.retires = False
+        """Whether another worker takes its place after its task."""
+
+    async def begin(self) -> None:
+        """Wait until it is ready, or died."""
+        await self.heard.get()
+        self._begun_bytes = _resident_bytes(self.process.pid)
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether it keeps more memory than it may."""
+        return _resident_bytes(self.process.pid) > self._begun_bytes + GROWN_BYTES
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -84,6 +104,15 @@ class Worker:
         self.process.kill()
         self.process.join()
         self.pipe.close()
+
+
+def _resident_bytes(process: int | None) -> int:
+    """How much memory a process has; 0 where the system does not say, as only Linux does."""
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _process(pipe: Connection, catalog: OwnCatalog) -> BaseProcess:
@@ -181,25 +210,44 @@ class Workers:
             raise
 
     def _give_back(self, worker: Worker, finished: bool) -> None:
-        if finished:
+        loop = asyncio.get_running_loop()
+        if finished and not worker.retires:
             self._lend(worker)
+            if worker.has_grown:
+                loop.call_later(LINGER_S, self._retire, worker)
             return
-        ending = asyncio.get_running_loop().create_task(self._end(worker))
+        ending = loop.create_task(self._replaced(worker) if finished else self._end(worker))
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
 
+    def _retire(self, worker: Worker) -> None:
+        """Put another in the place of a worker that has grown, now or after its task."""
+        if worker in self._idle:
+            self._idle.remove(worker)
+            worker.retires = True
+            self._give_back(worker, finished=True)
+        elif worker in self._all:
+            worker.retires = True
+
     async def _end(self, worker: Worker) -> None:
         """Make a worker free whose task nobody waits for, or put another in its place."""
-        if not await worker.interrupted() and not self._closed:
-            self._all.discard(worker)
-            await asyncio.to_thread(worker.kill)
-            worker = await self._new()
-        self._lend(worker)
+        if await worker.interrupted() and not worker.retires:
+            self._lend(worker)
+        else:
+            await self._replaced(worker)
+
+    async def _replaced(self, worker: Worker) -> None:
+        """Put another in the place of a worker, unless all of them end."""
+        if self._closed:
+            return
+        self._all.discard(worker)
+        await asyncio.to_thread(worker.kill)
+        self._lend(await self._new())
 
     async def _new(self) -> Worker:
         worker = await asyncio.to_thread(Worker, self._catalog, asyncio.get_running_loop())
         self._all.add(worker)
-        await worker.heard.get()  # that it is ready, or died
+        await worker.begin()
         return worker
 
     def _lend(self, worker: Worker) -> None:

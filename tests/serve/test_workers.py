@@ -14,7 +14,7 @@ import pytest
 
 from coopt.serve.questions import OwnCatalog
 from coopt.serve.tasks import PRELOADED
-from coopt.serve.workers import WorkerDiedError, Workers
+from coopt.serve.workers import WorkerDiedError, Workers, _resident_bytes
 from tests.serve.conftest import INSTANCES, TINY
 
 TEXT = (INSTANCES / "nextgen-100b.toml").read_text("utf-8").replace('leaf_fill = "ratio"', 'leaf_fill = "any"')
@@ -61,6 +61,30 @@ def test_a_cancelled_worker_is_the_one_that_serves_the_next():
         task.cancel()
         assert (await names_of(workers, QUICK))[-2:] == ["plan", "verdict"]
         assert workers.processes == [before]
+
+    with_workers(action)
+
+
+def test_memory_of_a_large_question_returns(monkeypatch):
+    """A worker that has grown by a large question makes room for another; one that has not stays."""
+    monkeypatch.setattr("coopt.serve.workers.LINGER_S", 0.5)
+
+    async def action(workers: Workers) -> None:
+        for _ in range(3):
+            await names_of(workers, QUICK)
+        (before,) = workers.processes
+        small = _resident_bytes(before)
+        monkeypatch.setattr("coopt.serve.workers.GROWN_BYTES", 0)
+        await names_of(workers, QUICK)
+        assert workers.processes == [before]  # it stays a while, as who asks often asks again
+        async with asyncio.timeout(60):
+            while before in workers.processes or not workers.idle:
+                await asyncio.sleep(0.05)
+        monkeypatch.undo()
+        for _ in range(3):
+            await names_of(workers, QUICK)
+        (after,) = workers.processes
+        assert _resident_bytes(after) < 1.1 * small
 
     with_workers(action)
 
