@@ -156,9 +156,27 @@ def solve(
 
 
 def _keeps_front(folder: str, front: Front) -> bool:
-    """Whether a folder holds files of a front that one without a point must not replace."""
-    ended_early = not front.points and front.stop_reason != "infeasible"
-    return ended_early and (Path(folder) / "front.json").is_file()
+    """Whether a folder holds files of a front that an interrupted one must not replace.
+
+    That is any front if this one has no point, and one of the same question that is complete or has
+    more points.
+    """
+    from coopt.plan.front import Front
+
+    file = Path(folder) / "front.json"
+    if front.complete or front.stop_reason == "infeasible" or not file.is_file():
+        return False
+    try:
+        kept = Front.model_validate_json(file.read_bytes())
+    except (OSError, ValueError):  # perhaps of another version
+        return not front.points
+    is_same = (kept.instance.sha256, kept.kind, kept.over) == (
+        front.instance.sha256,
+        front.kind,
+        front.over,
+    )
+    is_more = kept.complete or len(kept.points) > len(front.points)
+    return not front.points or (is_same and is_more)
 
 
 @click.command()
@@ -225,7 +243,7 @@ def pareto(
         front = pareto(question, on_progress=on_progress, **options)
     try:
         if output is not None and _keeps_front(output, front):
-            note(f"{output} keeps its front, as the search ended early without a point")
+            note(f"{output} keeps its front, as the search ended early without a better one")
         elif output is not None:
             write_front(front, question, output)
             note(f"front written to {output}")

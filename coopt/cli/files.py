@@ -357,10 +357,7 @@ def new(file: str) -> None:
         write_new_text(file, text)
         note(f"{schema} is no schema of coopt and stays as it is; `coopt schema` prints one")
     else:
-        write_new_text(file, f"#:schema ./{schema.name}\n{text}")
-        try:
+        if not Path(file).exists():  # what a file names is there before it
             write_text(schema, schema_json("instance") + "\n")
-        except InstanceError:
-            Path(file).unlink()
-            raise
+        write_new_text(file, f"#:schema ./{schema.name}\n{text}")
     note(f"instance written to {file}; next: coopt solve {file}")

@@ -334,38 +334,52 @@ def write_text(path: str | Path, text: str) -> None:
 
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a binary file like `write_text`."""
+    _write(path, content, os.replace)
+
+
+def write_new_text(path: str | Path, text: str) -> None:
+    """Write a file atomically if it does not exist yet."""
+    try:
+        _write(path, text.encode("utf-8"), _give_new_name)
+    except FileExistsError:
+        raise InstanceError(f"{path}: already exists, needs the name of a new file") from None
+
+
+def _give_new_name(temporary: Path, file: Path) -> None:
+    """Give a file a name that no other has; replacing would overwrite what others write."""
+    try:
+        os.link(temporary, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: the name is taken first
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        os.replace(temporary, file)
+
+
+def _write(path: str | Path, content: bytes, place: Callable[[Path, Path], None]) -> None:
+    """Write a file beside its name, which `place` then gives it.
+
+    Raises
+    ------
+    FileExistsError
+        When `place` finds a file of that name.
+    """
     file = Path(os.path.realpath(path))
-    # in the same folder, since replacing a file is atomic only within a file system
+    # in the same folder, since a file gets its name at once only within a file system
     temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
-        os.replace(temporary, file)
+        place(temporary, file)
+    except FileExistsError:
+        raise
     except OSError as error:
         raise InstanceError(
             f"{path}: cannot be written ({error.strerror}), needs a place for a file"
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def write_new_text(path: str | Path, text: str) -> None:
-    """Write a file atomically if it does not exist yet."""
-    # an empty file takes the name first: replacing alone would overwrite a file that somebody else
-    # writes meanwhile
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    except FileExistsError:
-        raise InstanceError(f"{path}: already exists, needs the name of a new file") from None
-    except OSError as error:
-        need = "a folder one may write to"
-        raise InstanceError(f"{path}: cannot be written ({error.strerror}), needs {need}") from None
-    try:
-        write_text(path, text)
-    except BaseException:
-        Path(path).unlink(missing_ok=True)
-        raise
 
 
 Row = Mapping[str, Any]

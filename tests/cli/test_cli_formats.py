@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import resource
 import signal
 import tomllib
@@ -99,7 +101,20 @@ def test_new_overwrites_nothing(coopt, tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
-@pytest.mark.parametrize(("most_bytes", "name"), [(100, "mine.toml"), (9_000, "instance.schema.json")])
+def test_new_takes_a_name_where_files_have_no_second_ones(coopt, tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    file = tmp_path / "mine.toml"
+    assert coopt("new", file).exit_code == 0
+    text = file.read_text("utf-8")
+    assert coopt("new", file).exit_code == 1
+    assert file.read_text("utf-8") == text
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["instance.schema.json", "mine.toml"]
+
+
+@pytest.mark.parametrize(("most_bytes", "name"), [(100, "instance.schema.json"), (9_000, "instance.schema.json")])
 def test_new_leaves_nothing_behind_where_the_disk_is_full(coopt, tmp_path, most_bytes, name):
     room = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

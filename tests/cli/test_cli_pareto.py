@@ -57,6 +57,22 @@ def test_an_interrupt_exits_4_and_writes_what_is_proven(coopt, written, tmp_path
     assert len(json.loads((tmp_path / "front.json").read_text("utf-8"))["points"]) == 1
 
 
+def test_an_interrupted_front_replaces_no_whole_one_of_the_same_question(coopt, written, tmp_path, monkeypatch):
+    def interrupted(run, stage, message, **standing):
+        if message == "1 of 2 points proven":
+            raise KeyboardInterrupt
+
+    folder, other = tmp_path / "front", ('name = "tiny"', 'name = "other"')
+    assert coopt("pareto", written(TWO_SIZES), "-o", folder).exit_code == 0
+    whole = {name: (folder / name).read_bytes() for name in NAMES}
+    monkeypatch.setattr(Run, "tell", interrupted)
+    done = coopt("pareto", written(TWO_SIZES), "-o", folder)
+    assert (done.exit_code, "keeps its front" in done.stderr) == (4, True)
+    assert {name: (folder / name).read_bytes() for name in NAMES} == whole
+    assert coopt("pareto", written(TWO_SIZES, other), "-o", folder).exit_code == 4
+    assert len(json.loads((folder / "front.json").read_text("utf-8"))["points"]) == 1
+
+
 def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):
     instance = written(("\n[network]", PHASES), TWO_SIZES, ('["rail-only", "clos"]', '"rail-only"'))
     done = coopt("pareto", instance, "--points", 3, "-o", tmp_path / "front", "--over", "training")
