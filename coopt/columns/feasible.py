@@ -30,10 +30,10 @@ left out: there is none where stages or replicas share a domain.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from coopt.columns.grid import (
     mappings,
     whole_mappings,
 )
+from coopt.instance.base import recalled
 from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import REORDERED
 from coopt.instance.workload import BOUNDS, Workload
@@ -81,6 +82,16 @@ process.
 SHORT = 1e-9  # relative reduction of lower bounds, so that sums in another order stay above them
 
 
+class OfWorkload(Protocol):
+    """What is worked out for a workload, and holds for those that differ from it in no time."""
+
+    def of(self, workload: Workload) -> Self:
+        """Return the same for such a workload."""
+
+
+A = TypeVar("A", bound=OfWorkload)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FeasibleMappings:
     """Mappings of a workload on N GPUs that fit into memory (`fit`), with a lower bound on their
@@ -113,12 +124,13 @@ class FeasibleMappings:
         """Return the lower bound on the time of each feasible mapping (s), given the bandwidths
         inside domains and between them; cached per pair of bandwidths.
         """
-        wires = (hb_gbyte_s, byte_s)
-        if wires not in self._least_s:
-            self._least_s[wires] = least_time_s(
+        return recalled(
+            self._least_s,
+            (hb_gbyte_s, byte_s),
+            lambda: least_time_s(
                 self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s
-            )
-        return self._least_s[wires]
+            ),
+        )
 
     def counts_on(self, site: DomainSet) -> tuple[Counter[str], Ints]:
         """Count placements on a site: of infeasible mappings by cause, and of each feasible
@@ -137,14 +149,21 @@ class FeasibleMappings:
             )
         return self._counts[site]
 
-    def keep(self, key: Hashable, answer: tuple[Any, Counter[str]]) -> None:
-        """Cache a pool for questions that differ only in prices and limits, evicting the oldest of
-        many.
+    def recall(
+        self, key: Hashable, make: Callable[[], tuple[A, Counter[str]]]
+    ) -> tuple[A, Counter[str]]:
+        """Return an answer for this workload with the number of dropped rows by cause, made where
+        none is kept for questions that differ only in prices and limits; the oldest of many is
+        evicted.
         """
-        if len(self.pools) >= KEPT:
-            oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile
-            self.pools.pop(oldest, None)
-        self.pools[key] = answer
+        if key not in self.pools:
+            answer = make()
+            if len(self.pools) >= KEPT:
+                oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile
+                self.pools.pop(oldest, None)
+            self.pools[key] = answer
+        kept, gated = self.pools[key]
+        return kept.of(self.workload), gated.copy()
 
 
 def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappings:

@@ -59,6 +59,7 @@ from coopt.columns.feasible import FeasibleMappings, possibly_in_time
 from coopt.columns.flows import Groups, NicLayout, stacked
 from coopt.columns.grid import Context, DomainSet, degrees, groups_of, placed_on
 from coopt.columns.loads import Crossings, crossings
+from coopt.instance.base import recalled
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
@@ -255,13 +256,21 @@ class Rows:
         """Whether rows meet their bound where each GPU has this bandwidth to itself (bytes/s); a
         network never offers more.
         """
-        if byte_s not in self._in_time_alone:
-            r = Reciprocals.everywhere(np.full(len(self.site), 1.0 / byte_s))
-            self._in_time_alone[byte_s] = self.times_s(np.arange(len(self.site)), r) <= self.bound_s
-        return self._in_time_alone[byte_s]
+        return self.alone_s(byte_s) <= self.bound_s
+
+    def alone_s(self, byte_s: float) -> Floats:
+        """Iteration time of every row (s) where all traffic between domains has this rate; shape
+        (n,), cached per rate.
+        """
+        rates = np.full(len(self.site), 1.0 / byte_s)
+        return recalled(
+            self._alone_s,
+            byte_s,
+            lambda: self.pieces.at(self.algorithms.charged(Reciprocals.everywhere(rates))),
+        )
 
     @cached_property
-    def _in_time_alone(self) -> dict[float, Bools]:
+    def _alone_s(self) -> dict[float, Floats]:
         return {}
 
     @cached_property
@@ -492,10 +501,13 @@ class Pool:
         """Iteration time of every row (s) where all traffic between domains has this rate; shape
         (n,), cached per rate.
         """
-        if byte_s not in self._contention_free_s:
-            r = self.charged(Reciprocals.everywhere(np.full(len(self), 1.0 / byte_s)))
-            self._contention_free_s[byte_s] = self.pieces.at(r)
-        return self._contention_free_s[byte_s]
+        return self.rows.alone_s(byte_s)
+
+    def of(self, workload: Workload) -> Pool:
+        """Return the pool of a workload with an equal bound; the same one, with all that was worked
+        out on it, where it is the same workload.
+        """
+        return self if workload == self.workload else replace(self, workload=workload)
 
     def take(self, rows: Ints) -> Pool:
         """Select rows."""
@@ -592,10 +604,6 @@ class Pool:
         """Cache of the minimum number of uplinks of networks; None where no row meets its bound."""
         return {}
 
-    @cached_property
-    def _contention_free_s(self) -> dict[float, Floats]:
-        return {}
-
     def charged(self, r: Reciprocals) -> Reciprocals:
         """Return the seconds per byte charged to pieces where the network offers r."""
         return self.iteration.algorithms.charged(r)
@@ -633,17 +641,15 @@ def pool(
     pool, gated
         The remaining rows, and the number of dropped rows by cause.
     """
-    key = source.workload.bound_s, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
-    if (answer := source.pools.get(key)) is None:
+
+    def make() -> tuple[Pool, Counter[str]]:
         timely_rows, gated = in_time(source, gpu, hb, site, best_case)
         survivors, dominated = undominated_rows(timely_rows, best_case.discipline)
         gated["dominated"] += dominated
-        answer = survivors, gated
-        source.keep(key, answer)
-    is_same = (
-        answer[0].workload == source.workload
-    )  # the pool itself knows what was worked out on it
-    return answer[0] if is_same else replace(answer[0], workload=source.workload), answer[1].copy()
+        return survivors, gated
+
+    key = source.workload.bound_s, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
+    return source.recall(key, make)
 
 
 def undominated_rows(rows: Pool, discipline: Discipline) -> tuple[Pool, int]:

@@ -21,6 +21,7 @@ from coopt.columns.feasible import FeasibleMappings
 from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool, in_orders, in_time, undominated, undominated_rows
 from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
+from coopt.instance.base import recalled
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
@@ -85,13 +86,7 @@ def fastest_rows(
         hb.gbyte_s,
         tuple((c, u.tobytes()) for c, u in choices.items()),
     )
-    if (answer := source.pools.get(key)) is None:
-        answer = _fastest_rows(source, gpu, hb, choices)
-        source.keep(key, answer)
-    is_same = (
-        answer[0].workload == source.workload
-    )  # the pool itself knows what was worked out on it
-    return answer[0] if is_same else replace(answer[0], workload=source.workload), answer[1].copy()
+    return source.recall(key, lambda: _fastest_rows(source, gpu, hb, choices))
 
 
 def _fastest_rows(
@@ -292,16 +287,12 @@ def delay_tolerance(
         best_case.byte_s,
         best_case.discipline,
     )
-    if (answer := source.pools.get(key)) is None:
-        pool, gated = _delay_pool(source, gpu, hb, site, best_case)
-        answer = DelayTolerance(undelayed=pool, delayed=waiting(pool, 1.0)), gated
-        source.keep(key, answer)
-    return answer[0].of(source.workload), answer[1].copy()
+    return source.recall(key, lambda: _delay_tolerance(source, gpu, hb, site, best_case))
 
 
-def _delay_pool(
+def _delay_tolerance(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context
-) -> tuple[Pool, Counter[str]]:
+) -> tuple[DelayTolerance, Counter[str]]:
     quick, gated = in_time(source, gpu, hb, site, best_case)
     ends = [
         waiting(quick, wait_s).coefficients()
@@ -309,7 +300,8 @@ def _delay_pool(
     ]
     survivors = quick.take(np.flatnonzero(undominated(np.hstack(ends), *quick.groups)))
     gated["dominated"] = len(quick) - len(survivors)
-    return in_orders(survivors, best_case.discipline), gated
+    pool = in_orders(survivors, best_case.discipline)
+    return DelayTolerance(undelayed=pool, delayed=waiting(pool, 1.0)), gated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -340,9 +332,11 @@ class DelayTolerance:
 
         It is -inf where no row meets its bound even without a delay.
         """
-        if not self.knows(context, uplinks):
-            self.waits_s[context, uplinks.tobytes()] = self._longest_s(context, uplinks)
-        return self.waits_s[context, uplinks.tobytes()]
+        return recalled(
+            self.waits_s,
+            (context, uplinks.tobytes()),
+            lambda: self._longest_s(context, uplinks),
+        )
 
     def knows(self, context: Context, uplinks: Ints) -> bool:
         """Whether the result is cached, so that link loads are not needed for it."""

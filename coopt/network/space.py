@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coopt.instance.base import recalled
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.numerics import EQUAL
@@ -597,9 +598,7 @@ class Space:
         rates = ((box.protocol, box.lane_gbit_s) for box in mating)
         boxes = ((box.radix, box.cage_gbit_s) for box in chain) if self.own_ends else ()
         key = (nic_option.nic.name, nic_option.nic_planes, *rates, *boxes)
-        if key not in self._optics:
-            self._optics[key] = self._listed_optics(nic_option, chain, mating)
-        return self._optics[key]
+        return recalled(self._optics, key, lambda: self._listed_optics(nic_option, chain, mating))
 
     def _listed_optics(
         self, nic_option: NicOption, chain: tuple[Switch, ...], mating: tuple[Switch, ...]

@@ -135,10 +135,6 @@ class Coupling:
             self.undominated(usage), np.argsort(usd, kind="stable")[: int(len(usd) * BATCH)]
         )
 
-    def needed_islands(self, islands: Islands) -> Islands:
-        """Return islands that include an optimum if there is one."""
-        return islands.take(self.undominated(self.of_islands(islands)))
-
     def wholly_beaten(self, sites: Sites, rivals: Usage) -> Bools:
         """Whether kept options dominate every network on each site, with any NIC option (n,)."""
         return np.asarray(self.beaten(sites, rivals).all(axis=0))

@@ -330,9 +330,8 @@ def _networks(
         uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
         undecided = undecided[uplinks[undecided] == UNKNOWN]
         served = np.flatnonzero(uplinks >= 0)
-        survivors = coupling.needed_islands(
-            rivals.followed_by(market.islands(builds.take(served), uplinks[served]))
-        )
+        standing = rivals.followed_by(market.islands(builds.take(served), uplinks[served]))
+        survivors = standing.take(coupling.undominated(coupling.of_islands(standing)))
     late_builds = int((uplinks == NEVER).sum())
     gated["communication"] += late_builds
     gated["dominated"] += len(rivals) + len(builds) - late_builds - len(survivors)
