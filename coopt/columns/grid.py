@@ -79,8 +79,13 @@ def site_of(family: Family) -> DomainSet:
 
 def domains_filled(gpus: int, hb: HbDomain, domains: int, gpus_per_nic: int) -> DomainSet:
     """Return `domains` domains of a kind that train N GPUs."""
-    size = 0 if gpus % domains == 0 else hb.size
-    return DomainSet(gpus=gpus, hb=hb.name, domains=domains, gpus_per_nic=gpus_per_nic, size=size)
+    return DomainSet(
+        gpus=gpus,
+        hb=hb.name,
+        domains=domains,
+        gpus_per_nic=gpus_per_nic,
+        size=0 if gpus % domains == 0 else hb.size,
+    )
 
 
 def context_of(family: Family) -> Context:
@@ -100,8 +105,12 @@ def context_left(family: Family, site: DomainSet) -> Context:
     """Return the context of a job on some of a family's domains, whichever other domain is lost."""
     # no block of a job is larger than the job, so more room than that allows no further shift
     room = min(family.domains - site.domains, site.domains)
-    layout = layout_of(family, site, room)
-    return Context(site=site, byte_s=family.byte_s, layout=layout, discipline=family.discipline)
+    return Context(
+        site=site,
+        byte_s=family.byte_s,
+        layout=layout_of(family, site, room),
+        discipline=family.discipline,
+    )
 
 
 def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
@@ -177,9 +186,12 @@ def _common_of_pods(family: Family) -> float:
     switch.
     """
     assert family.pods is not None
-    at_random = family.discipline.routing == "ecmp"
     return (
-        float(common_links(family.pods.w, family.core_group, at_random=at_random))
+        float(
+            common_links(
+                family.pods.w, family.core_group, at_random=family.discipline.routing == "ecmp"
+            )
+        )
         / family.pods.each
     )
 
@@ -544,8 +556,10 @@ def _uneven(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> MappingCoun
         if count := uneven * math.prod(map(len, others)):
             counts |= {(*quadruple, x): count for x in expert_degrees}
     table = np.array(list(counts), dtype=np.int64).reshape(-1, 5).T
-    rows = Mappings.of(**dict(zip(("tp", "cp", "pp", "dp", "ep"), table, strict=True)))
-    return MappingCounts(rows=rows, counts=np.array(list(counts.values()), dtype=np.int64))
+    return MappingCounts(
+        rows=Mappings.of(**dict(zip(("tp", "cp", "pp", "dp", "ep"), table, strict=True))),
+        counts=np.array(list(counts.values()), dtype=np.int64),
+    )
 
 
 @lru_cache(maxsize=1 << 12)

@@ -360,12 +360,11 @@ def crossings(
         if kinds:  # none where no placement crosses domains
             _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         algorithm_loads = loads_by_algorithms(rows, groups, algorithms) if algorithms else None
-    peers = groups.experts - 1
     return Crossings(
         kinds=kinds,
         leaf=leaf,
         pod=pod,
-        peers=peers,
+        peers=groups.experts - 1,
         layout=layout,
         discipline=discipline,
         algorithms=algorithm_loads,

@@ -738,10 +738,15 @@ def in_orders(pool: Pool, discipline: Discipline) -> Pool:
     if len(stages_apart) == len(pool) and not len(stages_together):
         return pool
     both_orders = pool.take(np.concatenate([stages_apart, stages_together]))
-    outermost = np.repeat(
-        [STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)]
+    return replace(
+        both_orders,
+        mappings=replace(
+            both_orders.mappings,
+            outermost=np.repeat(
+                [STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)]
+            ),
+        ),
     )
-    return replace(both_orders, mappings=replace(both_orders.mappings, outermost=outermost))
 
 
 def timed(

@@ -460,8 +460,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
         cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
         yield f"{place}: {NEEDS[kind]}{LIKE if cataloged else ''}"
     elif kind == "value_error":
-        text = str(item["ctx"]["error"])
-        for line in text.splitlines():
+        for line in str(item["ctx"]["error"]).splitlines():
             if isinstance(value, str | int | float):
                 yield f"{place} = {value!r}: {line}"
             else:

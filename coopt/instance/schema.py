@@ -489,8 +489,11 @@ def typed(value: float, *, up: bool = True) -> float:
     """
     if value >= WHOLE and value.is_integer():
         return value
-    rounding = ROUND_CEILING if up else ROUND_FLOOR
-    return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))
+    return float(
+        Context(
+            prec=DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR
+        ).create_decimal_from_float(value)
+    )
 
 
 def text_of(value: Any) -> str:

@@ -111,8 +111,7 @@ def _check_mates(design: PublishedDesign, origin: str) -> None:
     for tier, form in enumerate(design.tiers):
         products = (lower, form.optic_below, form.optic, form.switch)
         parts = [part for part in products if part is not None]
-        ends = form.optic, form.optic_below
-        if not mate(*parts) or not _meet(*ends):
+        if not mate(*parts) or not _meet(*(form.optic, form.optic_below)):
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
                 f"{origin}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one"

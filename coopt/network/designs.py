@@ -151,10 +151,9 @@ def tier_ports(design: PublishedDesign, origin: str) -> tuple[TierPorts, ...]:
         ports_down = (
             free_ports if number == len(design.tiers) - 1 else min(free_ports, tier.ports // 2)
         )
-        down = ports_down * down_split if tier.down is None else tier.down
         ports = TierPorts(
             ports=tier.ports,
-            down=down,
+            down=ports_down * down_split if tier.down is None else tier.down,
             up=tier.up,
             down_split=down_split,
             up_split=up_split,

@@ -164,8 +164,7 @@ def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
     """The shape under which the domains are listed row by row (graph attribute `grid`, such as
     `4x4`), if it fits.
     """
-    text = str(graph.graph.get("grid", ""))
-    parts = text.split("x")
+    parts = str(graph.graph.get("grid", "")).split("x")
     if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
         return None
     shape = tuple(map(int, parts))
@@ -213,8 +212,7 @@ def edge_name(tail: object, head: object) -> str:
 
 
 def _nodes(graph: nx.Graph) -> Iterator[str]:
-    names = {str(node) for node in graph}
-    is_unnamed = len(names) < len(graph)
+    is_unnamed = len({str(node) for node in graph}) < len(graph)
     yield from broken((is_unnamed, "two nodes have one name, needs names that differ as text"))
     for node, data in graph.nodes(data=True):
         kind, ports = data.get("kind", DOMAIN), data.get("ports")

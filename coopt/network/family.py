@@ -140,8 +140,7 @@ class TierChain:
         if not self.cores:
             return leaf, spine
         links, group = self.core_links, self.cores // self.core_groups
-        bundles = links // self.core_groups // self.core_step
-        down = -(-bundles // group) * self.core_step
+        down = -(-(links // self.core_groups // self.core_step) // group) * self.core_step
         return leaf, spine, TierLevel(n * self.cores, down, 0, n * links)
 
     @property
@@ -187,11 +186,10 @@ class TierChain:
     def one_slice(self) -> TierChain:
         """A chain with the leaves, one spine of each pod and the cores of one group."""
         groups = self.core_groups
-        pods = tuple(pod._replace(spines=pod.spines // groups) for pod in self.pods)
         return replace(
             self,
             uplinks=self.uplinks // groups,
-            pods=pods,
+            pods=tuple(pod._replace(spines=pod.spines // groups) for pod in self.pods),
             cores=self.cores // groups,
             core_groups=1,
         )

@@ -139,8 +139,7 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     """One plane of a network of at least one tier."""
     assert family.tiers > 0, "one HB domain needs no network"
     graph = nx.Graph()
-    ends = nics_by_leaf(family)
-    for leaf, count in enumerate(ends.tolist()):
+    for leaf, count in enumerate(nics_by_leaf(family).tolist()):
         graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.all_planes, ends=count)
     # Slices are equal, so that one of them stands for all, with as many copies.
     slices = family.slices(uplinks)

@@ -136,8 +136,9 @@ class Placing:
                 lengths[1][end.sold_m(leaves[leaf], spine)] += chain.uplinks * chain.networks
             if chain.cores:
                 spine = end.spot(1, pod_of[becomes[of_pod[0]]])
-                up = pod.spines * pod.up * chain.networks
-                lengths[2][end.sold_m(spine, end.spot(2, 0))] += up
+                lengths[2][end.sold_m(spine, end.spot(2, 0))] += (
+                    pod.spines * pod.up * chain.networks
+                )
         return tuple(lengths)
 
 
@@ -239,9 +240,11 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
     for rack, places in enumerate(filled):
         for place, count in places.items():
             racks_of_places.setdefault(place, Counter())[rack] += count
-    after = tuple(median_rack(_by_rack(places)) for places in filled)
-    holding = {place: median_rack(count) for place, count in racks_of_places.items()}
-    return SwitchRacks(after=after, holding=holding, most_w=max(racks_w, default=0.0))
+    return SwitchRacks(
+        after=tuple(median_rack(_by_rack(places)) for places in filled),
+        holding={place: median_rack(count) for place, count in racks_of_places.items()},
+        most_w=max(racks_w, default=0.0),
+    )
 
 
 def _room(switches: Switches, units: float, watts: float) -> int:
@@ -587,9 +590,11 @@ def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
         if site in cores:
             yield cores[site]
         elif end_halls:
-            grows = any(part.phase is not None for part in at_site)
             yield SiteHall(
-                site=site, grows=grows, rows=instance.network.hall, blocks=tuple(_blocks(end_halls))
+                site=site,
+                grows=any(part.phase is not None for part in at_site),
+                rows=instance.network.hall,
+                blocks=tuple(_blocks(end_halls)),
             )
 
 
@@ -642,8 +647,7 @@ def _core_hall(
     )
     blocks = tuple(_blocks(end_halls, last_racks))
     core = next(block for block in blocks if block.is_core)
-    middle_rack = next(iter(last_racks.holding.values()), 0)
-    to = core.first_row * rows.racks_per_row + middle_rack
+    to = core.first_row * rows.racks_per_row + next(iter(last_racks.holding.values()), 0)
     origins = {
         block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core
     }
@@ -688,8 +692,12 @@ def _core_racks(instance: Instance, coupling: SharedCore) -> SwitchRacks:
     modules = sum(-(-island.links // in_module) for island in core.islands)
     if not box.rack_units:
         return switch_racks((), instance.network.hall)
-    w = box.w + modules * optic.w / core.switches
-    switches = Switches(place=(0, 0), count=core.switches, units=box.rack_units, w=w)
+    switches = Switches(
+        place=(0, 0),
+        count=core.switches,
+        units=box.rack_units,
+        w=box.w + modules * optic.w / core.switches,
+    )
     return switch_racks((switches,), instance.network.hall)
 
 

@@ -209,8 +209,7 @@ class PricedProduct:
         bills the one with fewer spare units counts.
         """
         if not self.all_units:
-            ends = (*self.begins[1:], units)
-            steps = zip(self.begins, ends, self.usd, strict=True)
+            steps = zip(self.begins, (*self.begins[1:], units), self.usd, strict=True)
             return [
                 (min(end, units) - begin, usd)
                 for begin, end, usd in steps
@@ -515,21 +514,24 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
         if family.tiers == 2:
             spine["switch", family.switches[1].name] = family.all_planes
         more_spines = family.spines(max_uplinks) - family.spines(min_uplinks)
-        more_units = counted_units(family, max_uplinks)
-        for key, units in more_units.items():
+        for key, units in counted_units(family, max_uplinks).items():
             if key in items:
                 added = units - items[key].units - spine[key] * more_spines
                 uplink[key] = _share_of(added, max_uplinks - min_uplinks)
     # What is left of the bill at the fewest uplinks is constant.
     spines = family.spines(min_uplinks)
-    fixed = Shares(
-        int,
-        {
-            key: item.units - uplink[key] * min_uplinks - spine[key] * spines
-            for key, item in items.items()
-        },
+    return Quantities(
+        units=items,
+        fixed=Shares(
+            int,
+            {
+                key: item.units - uplink[key] * min_uplinks - spine[key] * spines
+                for key, item in items.items()
+            },
+        ),
+        uplink=uplink,
+        spine=spine,
     )
-    return Quantities(units=items, fixed=fixed, uplink=uplink, spine=spine)
 
 
 def _share_of(units: float, of: float) -> float:

@@ -402,8 +402,7 @@ def _earlier(
     question: Instance, goal_family: Family, design: Design, goal: Design
 ) -> Family | None:
     """What a family has been before it is its goal, where it is written out as a design."""
-    counts = design.gpus, goal.gpus
-    if not grows(goal_family, counts) or design.gpus % goal_family.active:
+    if not grows(goal_family, (design.gpus, goal.gpus)) or design.gpus % goal_family.active:
         return None
     ratio, links = question.network.largest_ratio, links_to_core(question, design.gpus)
     return _written_as(question, grown(goal_family, design.gpus, ratio, links), design)
@@ -456,10 +455,13 @@ def _written_as(question: Instance, family: Family, design: Design) -> Family | 
         or not set(chain(*names)) <= set(optic_of)
     ):
         return None
-    optics = tuple(
-        LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
+    candidate = replace(
+        family,
+        optics=tuple(
+            LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
+        ),
+        spare_domains=design.spare_domains,
     )
-    candidate = replace(family, optics=optics, spare_domains=design.spare_domains)
     uplinks, fit = (
         uplinks_of(design),
         all(map(all, candidate.per_module)),

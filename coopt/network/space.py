@@ -647,8 +647,13 @@ class Space:
                     "fabric": fabric,
                     "upper": upper_switches,
                 }
-                outages = outages_of(self.instance, nic_option.nic_planes)
-                parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
+                parts = Parts(
+                    gpus=gpus,
+                    hb=hb,
+                    domains=domains,
+                    outages=outages_of(self.instance, nic_option.nic_planes),
+                    **fields,
+                )
                 levels = _by_module(
                     self.optics(nic_option, upper_switches), nic_option, parts.switches
                 )

@@ -326,9 +326,10 @@ def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
         return volume
     if way == ONE_RING:
         ring_share = 1 - 1 / (x * y)
-        across_bytes = volume.across_bytes * ring_share * y / (y - 1)
         return replace(
-            volume, inside_bytes=volume.inside_bytes * ring_share, across_bytes=across_bytes
+            volume,
+            inside_bytes=volume.inside_bytes * ring_share,
+            across_bytes=volume.across_bytes * ring_share * y / (y - 1),
         )
     if way == SWITCHES:
         return replace(volume, across_bytes=volume.across_bytes * y / (y - 1) / 2)

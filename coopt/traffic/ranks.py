@@ -108,7 +108,6 @@ def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
     inside = {name: parts[0] for name, parts in workload_plan.placement.items()}
     across = {name: parts[1] for name, parts in workload_plan.placement.items()}
     names = TURNED if workload_plan.mapping.outermost == "dp" else GRID
-    extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names)
     mapping = Mappings.of_choice(workload_plan.mapping.model_dump())
     joint_replicas = replicas_together(mapping, expert_tp=workload.options.expert_tp)
     _, fewest = uneven_replicas(workload_plan.mapping.dp, int(joint_replicas[0]), count)
@@ -124,7 +123,7 @@ def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
             dp_min=None if is_even else _row(fewest),
         ),
         names=names,
-        extents=extents,
+        extents=tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names),
     )
 
 

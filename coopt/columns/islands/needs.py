@@ -225,11 +225,13 @@ def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limi
     pairs = pairs[stages_apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
     if not len(pairs):
         return uplinks
-    groups = rows.groups._replace(
-        step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages
-    )
     stages_together = Trials.of(
-        replace(rows, groups=groups),
+        replace(
+            rows,
+            groups=rows.groups._replace(
+                step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages
+            ),
+        ),
         stages_apart.row[pairs],
         stages_apart.view[pairs],
         layout=layout,

@@ -195,13 +195,15 @@ def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
     """
     out = np.flatnonzero(cores >= 0)
     shape = clos.links.shape
-    up = np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
-        shape
+    return Loads(
+        links=clos.links,
+        up=np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
+            shape
+        ),
+        down=np.bincount(
+            flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size
+        ).reshape(shape),
     )
-    down = np.bincount(flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
-        shape
-    )
-    return Loads(links=clos.links, up=up, down=down)
 
 
 PAIRS = 1 << 16  # pairs of leaves that are spread at once, so that tables stay small
@@ -290,8 +292,10 @@ def hops(clos: TwoLayer, flows: Flows, cores: Ints) -> Hops:
     """Routes as bundles: leaf·cores + core on the way up, and as many further for the way down."""
     inside = cores < 0
     up, down = (np.where(inside, -1, ends * clos.cores + cores) for ends in (flows.src, flows.dst))
-    bundles = np.stack([up, np.where(inside, -1, down + clos.links.size)], axis=1)
-    return Hops(bundles=bundles, capacity=np.tile(clos.links.ravel(), 2))
+    return Hops(
+        bundles=np.stack([up, np.where(inside, -1, down + clos.links.size)], axis=1),
+        capacity=np.tile(clos.links.ravel(), 2),
+    )
 
 
 def flow_rates(routes: Hops) -> Floats:

@@ -194,8 +194,7 @@ def _moved(board: Board, group: GridGroup, offsets: Sequence[int], seed: int) ->
     hops: list[Hop] = []
     for branch in tree:
         start = group.add(places, branch.parent)
-        end = group.add(start, offsets[branch.link])
-        ends = zip(start.tolist(), end.tolist(), strict=True)
+        ends = zip(start.tolist(), group.add(start, offsets[branch.link]).tolist(), strict=True)
         hops += [Hop(branch.step, root, path) for root, path in enumerate(ends)]
     return schedule_of(board, "multitree", hops, found_by="one tree moved to every root")
 
@@ -216,8 +215,7 @@ def _routes(board: Board, order: Sequence[int], offsets: Sequence[int]) -> list[
     for offset in offsets:
         paths = []
         for at, start in enumerate(order):
-            end = order[(at + offset) % len(order)]
-            path = free_path(board, start, end.__eq__, links_left)
+            path = free_path(board, start, order[(at + offset) % len(order)].__eq__, links_left)
             if path is None:
                 return None
             take_links(links_left, path)

@@ -232,8 +232,7 @@ def _constructions(board: Board, seed: int, fewest: int) -> Iterator[Schedule]:
 
 def _tries(board: Board, steps: int) -> int:
     """Restarts that fit into the work allowed, at least 2."""
-    looks = len(board.links) * board.domains * steps
-    return max(2, min(MOST_TRIES, WORK // looks))
+    return max(2, min(MOST_TRIES, WORK // (len(board.links) * board.domains * steps)))
 
 
 def _roots(board: Board, steps: int) -> list[int]:
