@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from coopt.instance.base import InstanceError, alternatives, both, counted
+from coopt.instance.base import InstanceError, alternatives, both, broken, counted
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
@@ -111,7 +111,7 @@ def _check_mates(design: PublishedDesign, origin: str) -> None:
     for tier, form in enumerate(design.tiers):
         products = (lower, form.optic_below, form.optic, form.switch)
         parts = [part for part in products if part is not None]
-        if not mate(*parts) or not _meet(*(form.optic, form.optic_below)):
+        if not mate(*parts) or not _meet(form.optic, form.optic_below):
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
                 f"{origin}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one"
@@ -136,15 +136,12 @@ def _differences(parts: list[Nic | Optic | Switch]) -> str:
                 sorted(known_values, key=known_values.__getitem__), key=known_values.__getitem__
             )
             phrases = (
-                f"{alternatives(map(_short, value))} ({', '.join(names)})"
+                f"{alternatives(v if isinstance(v, str) else f'{v:g}' for v in value)}"
+                f" ({', '.join(names)})"
                 for value, names in by_value
             )
             differing.append(f"{key} is {both(phrases)}")
     return ", ".join(differing)
-
-
-def _short(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _meet(upper_optic: Optic | None, lower_optic: Optic | None) -> bool:
@@ -220,18 +217,17 @@ def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:
 
 def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
     """What has no product and so no price."""
-    if design.nic is None:
-        yield KINDS["nic"]
-    bare_tiers = {end.tier + 1 for end in ends if end.optic is None and not end.inside}
-    for noun, without in (
-        (
-            KINDS["switch"],
-            [number for number, tier in enumerate(design.tiers, start=1) if tier.switch is None],
+    bare: dict[ItemKind, Iterable[int]] = {
+        "switch": [number for number, tier in enumerate(design.tiers, 1) if tier.switch is None],
+        "optics": sorted({end.tier + 1 for end in ends if end.optic is None and not end.inside}),
+    }
+    return broken(
+        (design.nic is None, KINDS["nic"]),
+        *(
+            (tiers, f"{KINDS[kind]} of tier {', '.join(map(str, tiers))}")
+            for kind, tiers in bare.items()
         ),
-        (KINDS["optics"], sorted(bare_tiers)),
-    ):
-        if without:
-            yield f"{noun} of tier {', '.join(map(str, without))}"
+    )
 
 
 def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.network.family import Family, Ints, without_nics
-from coopt.network.space import leaf_numbers, rails_of
+from coopt.network.space import leaf_numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
         part = f"link from leaf to {above}"
         yield _fewer(family, part, uplinks * planes, uplinks, 1, nics)
     if family.tiers == 2:
-        rails = rails_of(family) // family.planes
+        rails = family.nics_of_domain // family.planes
         for bundle, count in _bundles(family.leaves, uplinks, family.spines(uplinks)):
             yield _fewer(family, "spine switch", count * planes, uplinks, bundle, rails)
     elif family.pods is not None:
@@ -116,7 +116,7 @@ def nics_on(family: Family, owner: Ints) -> Ints:
     """The most NICs of one domain on the leaves of each owner; `owner` has shape (leaves,), the
     answer (owners,).
     """
-    leaves, rows = leaf_numbers(family), rails_of(family) // family.planes
+    leaves, rows = leaf_numbers(family), family.nics_of_domain // family.planes
     owners = int(owner.max()) + 1
     if family.fabric == "rail-only":
         return np.ones(owners, dtype=np.int64)

@@ -11,9 +11,10 @@ from itertools import product
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from coopt.network.family import Family, TierChain
-from coopt.network.space import leaf_numbers, nics_by_leaf, rails_of
+from coopt.network.space import leaf_numbers
 
 Graph = Any  # networkx is untyped
 
@@ -35,7 +36,7 @@ def whole_graph(family: Family, uplinks: int) -> Graph:
         _add_switches(
             graph,
             family.chain(uplinks),
-            partial(_switch_name, plane),
+            partial("{1}/{0}/{2}".format, plane),
             switch={"plane": plane},
             link={"gbit_s": family.link_gbit_s},
         )
@@ -64,11 +65,11 @@ def _add_nics(graph: Graph, family: Family) -> None:
     its own.
     """
     leaves = leaf_numbers(family).tolist()
-    per_gpu, in_plane = family.nics_per_gpu, rails_of(family) // family.planes
+    per_gpu, in_plane = family.nics_per_gpu, family.nics_of_domain // family.planes
     planes_per_switch = family.planes_together
     # planes of all first ports, or their switches where planes share one
     of_port = -(-family.planes // planes_per_switch)
-    for rail, domain in product(range(rails_of(family)), range(family.domains)):
+    for rail, domain in product(range(family.nics_of_domain), range(family.domains)):
         rank, adapter = divmod(rail * family.gpus_per_nic, per_gpu)
         plane, row = divmod(rail, in_plane)
         nic = f"nic/{domain}/{rank}/{adapter}"
@@ -82,10 +83,6 @@ def _add_nics(graph: Graph, family: Family) -> None:
             leaf = f"leaf/{number}/{leaves[row][domain]}"
             graph.add_node(leaf, kind="leaf", level=1, plane=number)
             graph.add_edge(nic, leaf, level=1, links=1, gbit_s=family.link_gbit_s)
-
-
-def _switch_name(plane: int, kind: str, number: int) -> str:
-    return f"{kind}/{plane}/{number}"
 
 
 NAMES = {2: ("leaf", "spine"), 3: ("leaf", "aggregation", "core")}
@@ -139,7 +136,8 @@ def plane_graph(family: Family, uplinks: int) -> PlaneGraph:
     """One plane of a network of at least one tier."""
     assert family.tiers > 0, "one HB domain needs no network"
     graph = nx.Graph()
-    for leaf, count in enumerate(nics_by_leaf(family).tolist()):
+    ends = np.bincount(leaf_numbers(family).ravel(), minlength=family.leaves)
+    for leaf, count in enumerate(ends.tolist()):
         graph.add_node(("leaf", leaf), kind="leaf", level=1, copies=family.all_planes, ends=count)
     # Slices are equal, so that one of them stands for all, with as many copies.
     slices = family.slices(uplinks)

@@ -241,7 +241,12 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
         for place, count in places.items():
             racks_of_places.setdefault(place, Counter())[rack] += count
     return SwitchRacks(
-        after=tuple(median_rack(_by_rack(places)) for places in filled),
+        after=tuple(
+            median_rack(
+                sum((Counter({rack: n}) for (rack, _), n in places.items()), Counter[int]())
+            )
+            for places in filled
+        ),
         holding={place: median_rack(count) for place, count in racks_of_places.items()},
         most_w=max(racks_w, default=0.0),
     )
@@ -250,13 +255,6 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
 def _room(switches: Switches, units: float, watts: float) -> int:
     """How many of some switches so many units and watts are enough for."""
     return int(min(units / switches.units, watts / switches.w if switches.w else math.inf) + EQUAL)
-
-
-def _by_rack(places: Counter[Place]) -> Counter[int]:
-    counts = Counter[int]()
-    for (rack, _), count in places.items():
-        counts[rack] += count
-    return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -519,17 +517,14 @@ def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None
     last_part = next(
         other_part for other_part in reversed(plan.parts) if other_part.slot == part.slot
     )
-    if last_part is part:
-        hall = island_hall(network.question, network.family, network.uplinks)
-        return None if hall is None else PlacedPart(network=network, hall=hall, end_hall=hall)
-    end = part_network(instance, plan, "bom", last_part.name)
-    end_hall = island_hall(end.question, end.family, end.uplinks)
-    hall = island_hall(network.question, network.family, network.uplinks, (end.family, end.uplinks))
-    return (
-        None
-        if hall is None or end_hall is None
-        else PlacedPart(network=network, hall=hall, end_hall=end_hall)
-    )
+    end = network if last_part is part else part_network(instance, plan, "bom", last_part.name)
+    hall = end_hall = island_hall(end.question, end.family, end.uplinks)
+    if end is not network:
+        grown = end.family, end.uplinks
+        hall = island_hall(network.question, network.family, network.uplinks, grown)
+    if hall is None or end_hall is None:
+        return None
+    return PlacedPart(network=network, hall=hall, end_hall=end_hall)
 
 
 def placed_parts(instance: Instance, plan: Plan) -> PlacedParts:

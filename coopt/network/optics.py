@@ -602,18 +602,19 @@ def _core(
         ports=sum(family.core_links for family in islands.values()),
         optic=optic.name,
         power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
-        islands=tuple(_core_links(name, family, optic) for name, family in islands.items()),
-    )
-
-
-def _core_links(name: str, family: Family, optic: Optic) -> CoreLinks:
-    """The links of an island into a core with such an optic, as plans tell them."""
-    lower_optic = family.core_end or optic
-    return CoreLinks(
-        workload=name,
-        links=family.core_links,
-        per_leaf=family.core_ports if family.tiers else 0,
-        optic_below=None if lower_optic.name == optic.name else lower_optic.name,
+        islands=tuple(
+            CoreLinks(
+                workload=name,
+                links=family.core_links,
+                per_leaf=family.core_ports if family.tiers else 0,
+                optic_below=(
+                    family.core_end.name
+                    if family.core_end is not None and family.core_end.name != optic.name
+                    else None
+                ),
+            )
+            for name, family in islands.items()
+        ),
     )
 
 

@@ -128,7 +128,8 @@ def _module_notes(
         if way is None or any(optic is None or not optic.links_of(rate) for optic in optics):
             continue
         ports_used = [
-            _ports_in_use(tier, fabric.tiers) - tier.uplinks_per_switch,
+            # those of a single tier may serve several planes
+            tier.down_ports if fabric.tiers > 1 else -(-tier.links // tier.switches),
             tier.uplinks_per_switch,
         ]
         ports = [
@@ -199,10 +200,3 @@ def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
             hall = network_hall(instance, family, uplinks)
             if hall is not None:
                 yield hall, family.optics
-
-
-def _ports_in_use(tier: Tier, tiers: int) -> int:
-    """Ports of a switch in use; those of a single tier may serve several planes."""
-    return (
-        -(-tier.links // tier.switches) if tiers == 1 else tier.down_ports + tier.uplinks_per_switch
-    )

@@ -250,13 +250,11 @@ class Cap:
 
 def caps_of(instance: Instance) -> tuple[Cap, ...]:
     """The limits that are set on sums over products."""
-    products, caps = priced_products(instance), list[Cap]()
-    if (power_mw := instance.limits.power_mw) is not None:
-        watts = tuple(product.w for product in products)
-        caps.append(
-            Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts)
-        )
-    return tuple(caps)
+    power_mw = instance.limits.power_mw
+    if power_mw is None:
+        return ()
+    watts = tuple(product.w for product in priced_products(instance))
+    return (Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts),)
 
 
 def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
@@ -517,7 +515,9 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
         for key, units in counted_units(family, max_uplinks).items():
             if key in items:
                 added = units - items[key].units - spine[key] * more_spines
-                uplink[key] = _share_of(added, max_uplinks - min_uplinks)
+                # whole where it is
+                quotient, rest = divmod(added, max_uplinks - min_uplinks)
+                uplink[key] = added / (max_uplinks - min_uplinks) if rest else quotient
     # What is left of the bill at the fewest uplinks is constant.
     spines = family.spines(min_uplinks)
     return Quantities(
@@ -532,11 +532,6 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
         uplink=uplink,
         spine=spine,
     )
-
-
-def _share_of(units: float, of: float) -> float:
-    """The share of units in each of so many, whole where it is."""
-    return units // of if units % of == 0 else units / of
 
 
 @dataclass(frozen=True, kw_only=True)

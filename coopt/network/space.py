@@ -303,7 +303,8 @@ def _tiered(
     aggregation switch.
     """
     (radix, middle_radix, top_radix), (in_leaf, in_pod) = radices, cage_ports
-    leaves, span = _leaves(ends, down), _leaf_span(ends, down)
+    leaves = _leaves(ends, down)
+    span = down // ends.rails if ends.fabric == "clos" else min(down, ends.domains)
     chassis = ends.planes * leaves
     to_core = -(-ends.links // chassis)
     even = rules.bundles == "even"
@@ -337,12 +338,6 @@ def _bundles(l: int, w: int, bundle_links: int) -> bool:  # noqa: E741
     )
 
 
-def _leaf_span(ends: EndPoints, down: int) -> int:
-    if ends.fabric == "clos":
-        return down // ends.rails
-    return min(down, ends.domains)
-
-
 def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # noqa: E741
     """Domains whose traffic on one rail stays inside a pod of l leaves."""
     if leaf_span >= ends.domains:
@@ -355,14 +350,9 @@ def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # no
     return ends.domains if l % of_a_rail == 0 else leaf_span
 
 
-def rails_of(family: Family) -> int:
-    """NICs of a domain in all planes, those of idle GPUs included."""
-    return family.nics_of_domain
-
-
 def leaf_numbers(family: Family) -> Ints:
     """The leaf of every NIC of one plane; shape (rails of a domain in the plane, HB domains)."""
-    rails, domains = rails_of(family) // family.planes, family.domains
+    rails, domains = family.nics_of_domain // family.planes, family.domains
     rail, domain = np.indices((rails, domains))
     if family.fabric == "clos":
         return np.asarray((domain * rails + rail) // family.down, dtype=np.int64)
@@ -370,13 +360,6 @@ def leaf_numbers(family: Family) -> Ints:
     if domains <= family.down:
         return np.asarray(rail // (family.down // domains), dtype=np.int64)
     return np.asarray(rail * -(-domains // family.down) + domain // family.down, dtype=np.int64)
-
-
-def nics_by_leaf(family: Family) -> Ints:
-    """NICs on each leaf of one plane; shape (leaves,)."""
-    if family.planes * family.leaves * family.down == family.nic_count:
-        return np.full(family.leaves, family.down, dtype=np.int64)
-    return np.bincount(leaf_numbers(family).ravel(), minlength=family.leaves)
 
 
 def domain_counts(
@@ -453,7 +436,8 @@ class Parts(EquippedDomains):
             ):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
-            yield from _apart(wiring) if bundled else (wiring,)
+            runs = [(u,) for u in wiring.uplink_choices] if bundled else [wiring.uplink_choices]
+            yield from (replace(wiring, uplink_choices=run) for run in runs)
 
     def switches_in_cages(self, per_module: PerModule) -> tuple[Switch, ...]:
         """The switches of three tiers with ports for no more of these modules than they have
@@ -781,10 +765,6 @@ def _by_module(
             break
         levels.append(by_count)
     return levels
-
-
-def _apart(wiring: Wiring) -> Iterator[Wiring]:
-    return (replace(wiring, uplink_choices=(u,)) for u in wiring.uplink_choices)
 
 
 def _switches_above(network: Network, leaf: Switch) -> list[tuple[Switch, ...]]:

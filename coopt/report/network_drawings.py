@@ -15,7 +15,7 @@ import numpy as np
 
 from coopt.network.family import Family, Ints
 from coopt.network.graphs import plane_graph
-from coopt.network.space import leaf_numbers, rails_of
+from coopt.network.space import leaf_numbers
 
 Key = tuple[str, int]
 
@@ -247,12 +247,12 @@ def _nic_switches(family: Family) -> list[list[tuple[int, int]]]:
     """The plane (with one tier the chassis) and leaf of each NIC of the first HB domain, by
     rank.
     """
-    in_plane = rails_of(family) // family.planes
+    in_plane = family.nics_of_domain // family.planes
     planes_per_switch = family.planes_together
     leaves = leaf_numbers(family)[:, 0].tolist()
     ends = [
         (rail // in_plane // planes_per_switch, leaves[rail % in_plane])
-        for rail in range(rails_of(family))
+        for rail in range(family.nics_of_domain)
     ]
     per_gpu, gpus_per_nic = family.nics_per_gpu, family.gpus_per_nic
     return [ends[rank * per_gpu // gpus_per_nic :][:per_gpu] for rank in range(family.hb.size)]

@@ -19,7 +19,7 @@ from coopt.network.plan_networks import (
     question_of,
     require_workload,
 )
-from coopt.network.space import leaf_numbers, rails_of
+from coopt.network.space import leaf_numbers
 from coopt.perf.collectives import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.parts import WorkloadPlan
@@ -103,7 +103,7 @@ def _on_planes(
         if (candidate.src // per_domain != candidate.dst // per_domain).any()
     )
     per_gpu, leaves = family.nics_per_gpu, leaf_numbers(family)
-    rows = rails_of(family) // family.planes
+    rows = family.nics_of_domain // family.planes
     src, dst, group = (np.repeat(column, per_gpu) for column in table.T)
     # every NIC of a GPU carries an equal part, on the rail of its number
     adapter, sizes = (

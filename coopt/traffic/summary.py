@@ -12,7 +12,7 @@ import numpy as np
 from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.space import leaf_numbers, rails_of
+from coopt.network.space import leaf_numbers
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic
@@ -67,7 +67,7 @@ def tiers_crossed(family: Family, per_domain: int, stream: Stream, leaves: Ints)
     src_domain, dst_domain = stream.src // per_domain, stream.dst // per_domain
     if family.tiers == 0:
         return np.zeros(len(stream.src), dtype=np.int64)
-    rows = rails_of(family) // family.planes
+    rows = family.nics_of_domain // family.planes
     src = leaves[
         stream.src % per_domain * family.nics_per_gpu // family.gpus_per_nic % rows, src_domain
     ]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from coopt.network.failures import losses, slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.graphs import whole_graph
-from coopt.network.space import rails_of
 from tests.conftest import ask, example_count
 from tests.network.graphs.test_graphs import wired
 
@@ -87,7 +86,7 @@ def _nics(family: Family, graph: nx.Graph, broken: nx.Graph, usable: object) -> 
                 nic = f"nic/{domain}/{rank}/{adapter}"
                 leaves = [n for n in broken[nic] if n.startswith("leaf")] if nic in broken else []
                 works[rank] += bool(leaves and usable(leaves[0]))  # type: ignore[operator]
-        total, left = rails_of(family), sum(works.values())
+        total, left = family.nics_of_domain, sum(works.values())
         if left < total:
             most = family.active if family.alike else family.hb.size  # mappings may fill some domains
             spread = math.inf if not left else max(1.0, most * per / left) + hop

@@ -16,7 +16,7 @@ from coopt.network.failures import losses
 from coopt.network.family import without_nics
 from coopt.network.orders import order_notes_of_parts
 from coopt.network.plan_networks import baseline_of, design_of
-from coopt.network.space import families, rails_of
+from coopt.network.space import families
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.report import words
@@ -136,7 +136,7 @@ def test_what_a_lost_leaf_does_is_a_line_that_agrees_with_faults(case: str, kind
     assert ("training stops" in said) == any(math.isinf(loss.domain_slowdown) for loss in leaves)
     assert ("training restarts" in said) == all(loss.aborts and math.isfinite(loss.domain_slowdown) for loss in leaves)
     if others := re.search(r"the other (\d+)", said):
-        taken = rails_of(family) - int(others[1])
+        taken = family.nics_of_domain - int(others[1])
         assert max(loss.domain_slowdown for loss in leaves) == without_nics(family, taken)[0]
 
 

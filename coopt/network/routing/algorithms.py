@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from coopt.instance.base import InstanceError
 from coopt.network.routing.colouring import coloured_cores, working_cores
 from coopt.network.routing.layers import (
-    Floats,
     Flows,
     Ints,
     TwoLayer,
@@ -362,12 +361,11 @@ def best_cores(clos: TwoLayer, flows: Flows) -> Ints:
         return coloured
     either = coloured, sheltered_cores(clos, flows)
     return max(
-        either, key=lambda cores: fairness_key(group_rates(flows.group, _rates(clos, flows, cores)))
+        either,
+        key=lambda cores: fairness_key(
+            group_rates(flows.group, flow_rates(hops(clos, flows, cores)))
+        ),
     )
-
-
-def _rates(clos: TwoLayer, flows: Flows, cores: Ints) -> Floats:
-    return flow_rates(hops(clos, flows, cores))
 
 
 ALGORITHMS: dict[str, Assign] = {

@@ -56,7 +56,8 @@ def step_bound(board: Board) -> StepBound:
     n = board.domains
     ports = sum(board.ports(domain) for domain in range(n))
     bounds = [_link_bound(n * (n - 1), ports, ALL_LINKS)]
-    arcs = _arcs(board)
+    ends = np.array(list(board.links), dtype=np.int64)
+    arcs = ends[:, 0], ends[:, 1], np.array(list(board.links.values()), dtype=np.int64)
     # Sets of vertices as bits of one number: a ring of a breadth-first search is a few operations
     # on them.
     neighbours = [sum(1 << neighbour for neighbour in adjacent) for adjacent in board.neighbours]
@@ -127,12 +128,6 @@ def _reason(board: Board, centre: int, radius: int, wait: int) -> str:
         else f"the links into what lies within {radius} hops of {name}"
     )
     return f"{place}, of use to the furthest from step {wait + 1} on" if wait else place
-
-
-def _arcs(board: Board) -> Arcs:
-    """Tails, heads and link counts of all arcs."""
-    ends = np.array(list(board.links), dtype=np.int64)
-    return ends[:, 0], ends[:, 1], np.array(list(board.links.values()), dtype=np.int64)
 
 
 def _hops(centre: int, neighbours: Sequence[int]) -> Ints:
@@ -227,7 +222,7 @@ def free_path(
                 continue
             predecessor[neighbour] = vertex
             if neighbour < board.domains and is_target(neighbour):
-                return _walked(predecessor, neighbour)
+                return walked(predecessor, neighbour)
             # Domains relay only where they may: a path through switches takes none of their ports.
             if through or neighbour >= board.domains:
                 queue.append(neighbour)
@@ -240,7 +235,8 @@ def take_links(links_left: dict[Arc, int], path: Path) -> None:
         links_left[arc] -= 1
 
 
-def _walked(predecessor: dict[int, int], end: int) -> Path:
+def walked(predecessor: dict[int, int], end: int) -> Path:
+    """The way to a vertex from the one that precedes itself."""
     path = [end]
     while predecessor[path[-1]] != path[-1]:
         path.append(predecessor[path[-1]])

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.base import InstanceError
-from coopt.network.schedules.board import Board, Pair, Path, spread_paths
+from coopt.network.schedules.board import Board, Pair, Path, spread_paths, walked
 from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 
 Tree = dict[int, list[int]]
@@ -70,9 +70,7 @@ def _depth_first(board: Board) -> tuple[list[int], dict[int, int]]:
 
 
 def _through_tree(parent: dict[int, int], start: int, end: int) -> Path:
-    up = [start]
-    while parent[up[-1]] != up[-1]:
-        up.append(parent[up[-1]])
+    up = walked(parent, start)[::-1]
     down = [end]
     # Both climb towards the root: the first vertex that they share is where the path turns.
     while down[-1] not in up:
@@ -114,15 +112,12 @@ def ring2d_schedule(board: Board) -> Schedule:
     rows, columns = shape
     n = rows * columns
     paths = spread_paths(board, _grid_neighbours(rows, columns))
-    hops = []
-    for root in range(n):
-        place = divmod(root, columns)
-        hops += [
-            Hop(step, root, paths[pair]) for step, pair in _ring_tree(place, (rows, columns), 0)
-        ]
-        hops += [
-            Hop(step, n + root, paths[pair]) for step, pair in _ring_tree(place, (rows, columns), 1)
-        ]
+    hops = [
+        Hop(step, axis * n + root, paths[pair])
+        for root in range(n)
+        for axis in (0, 1)
+        for step, pair in _ring_tree(divmod(root, columns), (rows, columns), axis)
+    ]
     return schedule_of(board, "ring2d", hops, roots=[*range(n), *range(n)])
 
 
@@ -238,9 +233,8 @@ def two_trees(ranks: int) -> tuple[Tree, Tree]:
     The second is the mirror image of the first (an even number of ranks) or is moved by one (odd).
     """
     tree = in_order_tree(ranks)
-    return tree, _renamed(
-        tree, [(ranks - 1 - r) if ranks % 2 == 0 else (r + 1) % ranks for r in range(ranks)]
-    )
+    moved = range(ranks)[::-1] if ranks % 2 == 0 else [*range(1, ranks), 0]
+    return tree, {moved[at]: [moved[child] for child in tree[at]] for at in tree}
 
 
 def in_order_tree(ranks: int) -> Tree:
@@ -260,9 +254,3 @@ def in_order_tree(ranks: int) -> Tree:
         order += children[rank]
     assert len(order) == ranks
     return {rank: children[rank] for rank in order}
-
-
-def _renamed(tree: Tree, names: list[int]) -> Tree:
-    return {
-        names[parent]: [names[child] for child in children] for parent, children in tree.items()
-    }

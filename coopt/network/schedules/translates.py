@@ -148,21 +148,23 @@ def translates_schedule(board: Board, seed: int) -> Schedule | None:
     -1, 2, -2, ... further in an order that follows the switches, with p as large as can be routed
     without contention.
     """
+    n = board.domains
     if board.direct:
-        for shape in dict.fromkeys(shape for shape in (board.grid, (board.domains,)) if shape):
+        for shape in dict.fromkeys(shape for shape in (board.grid, (n,)) if shape):
             group = GridGroup(shape=shape)
             offsets = _offsets(board, group)
             if offsets is not None:
-                return _moved(board, group, offsets, seed)
+                ends = [group.add(np.arange(n), offset).tolist() for offset in offsets]
+                routes = [list(enumerate(ends_of_offset)) for ends_of_offset in ends]
+                return _moved(board, group, offsets, routes, range(n), seed)
         return None
-    group = GridGroup(shape=(board.domains,))
     order = ring_order(board)
     # From the most shifts down: more of them in a step make a shallower tree, if they can be
     # routed.
     for offsets in _shifts(board):
-        routes = _routes(board, order, offsets)
-        if routes is not None:
-            return _routed(board, group, offsets, routes, order, seed)
+        shifted = _routes(board, order, offsets)
+        if shifted is not None:
+            return _moved(board, GridGroup(shape=(n,)), offsets, shifted, order, seed)
     return None
 
 
@@ -186,17 +188,6 @@ def _offsets(board: Board, group: GridGroup) -> list[int] | None:
         if all(len(neighbours) == len(board.neighbours[0]) for neighbours in board.neighbours)
         else None
     )
-
-
-def _moved(board: Board, group: GridGroup, offsets: Sequence[int], seed: int) -> Schedule:
-    tree = base_tree(group, offsets, seed)
-    places = np.arange(board.domains)
-    hops: list[Hop] = []
-    for branch in tree:
-        start = group.add(places, branch.parent)
-        ends = zip(start.tolist(), group.add(start, offsets[branch.link]).tolist(), strict=True)
-        hops += [Hop(branch.step, root, path) for root, path in enumerate(ends)]
-    return schedule_of(board, "multitree", hops, found_by="one tree moved to every root")
 
 
 def _shifts(board: Board) -> Iterator[list[int]]:
@@ -224,18 +215,21 @@ def _routes(board: Board, order: Sequence[int], offsets: Sequence[int]) -> list[
     return routes
 
 
-def _routed(
+def _moved(
     board: Board,
     group: GridGroup,
     offsets: Sequence[int],
-    routes: list[list[Path]],
+    routes: Sequence[Sequence[Path]],
     order: Sequence[int],
     seed: int,
 ) -> Schedule:
-    n = board.domains
+    """One tree at every root, where the domain at a place of the group is `order[place]`, and its
+    way by each offset is in `routes`.
+    """
+    places = np.arange(board.domains)
     hops = [
-        Hop(branch.step, order[place], routes[branch.link][(place + branch.parent) % n])
+        Hop(branch.step, order[root], routes[branch.link][start])
         for branch in base_tree(group, offsets, seed)
-        for place in range(n)
+        for root, start in enumerate(group.add(places, branch.parent).tolist())
     ]
     return schedule_of(board, "multitree", hops, found_by="one tree moved to every root")

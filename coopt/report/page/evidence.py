@@ -13,7 +13,6 @@ from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
 from coopt.network.halls import CoreHall, SiteHall, site_halls
 from coopt.network.plan_networks import family_of_plan
-from coopt.network.space import rails_of
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.report import words
@@ -122,7 +121,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
     start = f"one of {several}, which are alike" if several else "all of it"
     nics = words.counted(
-        rails_of(family) // family.planes, "NIC" if family.nic_planes == 1 else "port"
+        family.nics_of_domain // family.planes, "NIC" if family.nic_planes == 1 else "port"
     )
     tiers, slices = levels(family, uplinks), family.slices(uplinks)
     *lower_texts, top_text = (

@@ -38,7 +38,7 @@ from coopt.instance.variants import after_a_loss, within
 from coopt.instance.workload import Workload
 from coopt.network.failures import nics_on
 from coopt.network.family import Family, without_nics
-from coopt.network.space import domain_counts, rails_of
+from coopt.network.space import domain_counts
 from coopt.plan.couplings import Survived
 from coopt.plan.parts import WorkloadPlan
 from coopt.solving.arrays import fastest_row, workload_plan
@@ -71,7 +71,7 @@ def _survived(
         return Survived(part=part, nics_lost=lost, slower=slower, slowdown=slowdown(family, part))
     runs = Jobs(after_a_loss(instance, slower)).runs(family, uplinks)
     assert runs is not None, "the uplinks are enough"
-    return Survived(part=part, nics_lost=rails_of(family), slower=slower, workloads=runs)
+    return Survived(part=part, nics_lost=family.nics_of_domain, slower=slower, workloads=runs)
 
 
 def runs_without(
@@ -113,7 +113,7 @@ def nics_lost(family: Family, part: Lost) -> int:
     if part == "nic":
         return 1
     if part == "plane":
-        return rails_of(family) // family.planes
+        return family.nics_of_domain // family.planes
     return min(family.planes_together, family.planes) * int(
         nics_on(family, np.arange(family.leaves)).max()
     )
