@@ -82,6 +82,13 @@ LIMITED = {
     "racks": ("racks", "racks"),
 }
 """What the limits are on, and their units."""
+
+
+def limit_check(key: str) -> str:
+    """The name of the check of a limit: `limit-power` of `power_mw`."""
+    return f"limit-{key.partition('_')[0]}"
+
+
 OF_SUM: dict[BillKind, tuple[str, float]] = {
     "capex": ("capex_usd", 1.0),
     "power": ("power_mw", 1e6),

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from coopt.instance.base import InstanceError
+from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.schema import (
     Chosen,
     Instance,
@@ -44,7 +45,7 @@ from coopt.verifier.checks.claims import (
 from coopt.verifier.checks.verdict import Check, Ledger, UnsoundError, Value, Verdict
 from coopt.verifier.couplings.growth import check_phased_bound
 from coopt.verifier.couplings.outlooks import value_and_objective
-from coopt.verifier.couplings.prices import CAPS, check_limits
+from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.ring import check_sites
 from coopt.verifier.fleets import check_fleet
 from coopt.verifier.parts.direct_links import check_direct
@@ -64,9 +65,7 @@ OF_ALL = {
 LIMITS = {
     "deadline": ("time", "s"),
     "memory-fits": ("memory", "GiB"),
-    "limit-capex": ("purchase", "USD"),
-    **{cap.check: (cap.words, cap.unit) for cap in CAPS},
-    "limit-racks": ("racks", "racks"),
+    **{limit_check(key): limited for key, limited in LIMITED.items()},
     "limit-gpus": ("GPUs", "GPUs"),
     "most-products": ("products of a kind", "products"),
     "survives": ("bounds after a loss", ""),

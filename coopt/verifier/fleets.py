@@ -394,20 +394,17 @@ def _check_limits(
     capex_usd: float,
 ) -> None:
     """Check everything that is limited, phase by phase."""
-    limits, units_by_place = fleet.question.limits, standing_units(fleet, islands)
+    units_by_place = standing_units(fleet, islands)
     for t in fleet.phases:
         ledger.turn_to(fleet.title(t))
         states = [state for island in islands if (state := island.phases[t]) is not None]
         check_gpus(ledger, trained_gpus(islands, t), fleet.gpus(t))
-        for cap, limit in fleet.caps:
-            check_limit(
-                ledger, cap.check, limit, fleet.sum_of_cap(cap, units_by_place, t), cap.unit
-            )
-        check_limit(
-            ledger, "limit-racks", limits.racks, sum(state.racks for state in states), "racks"
-        )
+        for cap, _ in fleet.caps:
+            taken = fleet.sum_of_cap(cap, units_by_place, t)
+            check_limit(ledger, fleet.question, cap.key, taken)
+        check_limit(ledger, fleet.question, "racks", sum(state.racks for state in states))
     ledger.turn_to()
-    check_limit(ledger, "limit-capex", limits.capex_usd, capex_usd, "USD")
+    check_limit(ledger, fleet.question, "capex_usd", capex_usd)
     check_products_in_use(ledger, fleet.question, products_in_use(fleet, islands))
     powers = [
         (fleet.year(t), site, drawn_w) for t, site, drawn_w in fleet.facility_powers(units_by_place)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from coopt.instance.base import frame, html
+from coopt.instance.couplings import LIMITED, limit_check
 from coopt.plan.parts import Record
 from coopt.plan.schema import ObjectiveClaim
 
@@ -420,9 +421,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("capex", "the capital cost is the sum of the bill"),
     ("power", "the power is the sum of the bill"),
     ("tco", "the total cost adds the electricity of all years"),
-    ("limit-capex", "the capital cost is within its limit"),
-    ("limit-power", "the power is within its limit"),
-    ("limit-racks", "the racks are within their limit"),
+    *((limit_check(key), f"the limit on {name} holds") for key, (name, _) in LIMITED.items()),
     ("workloads", "the plan runs the workloads of the instance, in order"),
     ("workload-gpus", "the workload runs on all GPUs that train"),
     ("mapping", "the mapping divides evenly and is one the instance allows"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.question import CostKind
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -29,18 +30,15 @@ ProductKey = tuple[CostKind, str]
 
 @dataclass(frozen=True)
 class LimitedSum:
-    """A limit on what all units that stand take together, by the names of its check and of its
-    price in a proof.
+    """A limit on what all units that stand take together, by its key in `limits` and the name of
+    its price in a proof.
 
     Units are counted in what goes `scale` times into the unit of the limit.
     """
 
-    check: str
+    key: str
     name: str
-    words: str
-    unit: str
     scale: int
-    limit_of: Callable[[Instance], float | None]
     of_unit: Callable[[ProductKey, UnitPrice], float]
 
     def of(self, prices: Mapping[ProductKey, UnitPrice], units: Mapping[ProductKey, int]) -> float:
@@ -50,23 +48,14 @@ class LimitedSum:
         )
 
 
-CAPS = (
-    LimitedSum(
-        "limit-power",
-        "power_w",
-        "power",
-        "MW",
-        1_000_000,
-        lambda instance: instance.limits.power_mw,
-        lambda _, unit: unit.w,
-    ),
-)
+CAPS = (LimitedSum("power_mw", "power_w", 1_000_000, lambda _, unit: unit.w),)
 """Every limit on a sum over products."""
 
 
 def caps_of(instance: Instance) -> list[tuple[LimitedSum, float]]:
     """The limits on sums over products that are set, and how much they allow."""
-    return [(cap, limit) for cap in CAPS if (limit := cap.limit_of(instance)) is not None]
+    given = instance.limits.given
+    return [(cap, given[cap.key]) for cap in CAPS if cap.key in given]
 
 
 class UnitCounts(NamedTuple):
@@ -169,23 +158,21 @@ def product_counts(
 
 def check_limits(ledger: Ledger, instance: Instance, sums: BillTotal, racks: int | None) -> None:
     """Check purchase, power and racks of one bill against the limits that are set."""
-    limits = instance.limits
-    check_limit(ledger, "limit-capex", limits.capex_usd, sums.capex_usd, "USD")
-    check_limit(ledger, "limit-power", limits.power_mw, sums.power_w / 1e6, "MW")
-    check_limit(ledger, "limit-racks", limits.racks, racks, "racks")
+    check_limit(ledger, instance, "capex_usd", sums.capex_usd)
+    check_limit(ledger, instance, "power_mw", sums.power_w / 1e6)
+    check_limit(ledger, instance, "racks", racks)
 
 
-def check_limit(
-    ledger: Ledger, name: str, limit: float | None, value: float | None, unit: str
-) -> None:
+def check_limit(ledger: Ledger, instance: Instance, key: str, value: float | None) -> None:
     """Check that no more is taken than a limit that is set, which needs that one knows how much
     is.
     """
+    limit, unit = instance.limits.given.get(key), LIMITED[key][1]
     if limit is not None:
         holds = value is not None and value <= limit * (1 + TOLERANCE)
         value_text = "something unknown" if value is None else f"{value:,.10g}"
         ledger.holds(
-            name,
+            limit_check(key),
             holds,
             limit,
             value,
