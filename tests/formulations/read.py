@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pyomo.environ as pyo
 
@@ -27,3 +28,9 @@ def relaxed(model: pyo.ConcreteModel) -> float:
 def texts(model: pyo.ConcreteModel, *names: str) -> dict[str, str]:
     """Rows and objectives as text, by names such as `limits[power]`."""
     return {name: str(model.find_component(name).expr) for name in names}
+
+
+def without(formulation: tuple[Any, ...], equation: Any) -> tuple[Any, ...]:
+    """A formulation less one equation, which it has."""
+    assert equation in formulation
+    return tuple(add for add in formulation if add is not equation)

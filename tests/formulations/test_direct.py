@@ -75,11 +75,6 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("equation", READS, ids=lambda equation: equation.__name__)
-def test_an_equation_reads_as_written(equation: Any) -> None:
-    assert read.texts(links.build(three(), (equation,)), *READS[equation]) == READS[equation]
-
-
 def test_few_links_carry_what_is_sent() -> None:
     assert best(three()) == 3.0
 
@@ -133,10 +128,6 @@ def test_links_that_are_given_are_used_as_fast_as_they_go() -> None:
     assert model.pace[0].value == pytest.approx(4 / 3)
 
 
-def test_every_equation_of_links_is_tried_here() -> None:
-    assert {*links.LINKS, links.add_pace} == READS.keys()
-
-
 def test_a_permutation_that_changes_ports_is_no_symmetry() -> None:
     problem = ring(4, 9, 2.5)
     assert keeps(turned(4)[1], problem["ports"], problem["demand"])
@@ -184,7 +175,7 @@ def random_problem(seed: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(5))
 def test_the_optimum_is_that_of_enumeration_to_the_dollar(block: int) -> None:
     solved = 0
     for seed in range(block * 24, block * 24 + 24):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import csv
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import coopt
 import formulations
@@ -23,11 +18,7 @@ from benchmarks.lp_cases import CHANGED, INSTANCES, LARGE, claim_of, instance_of
 from coopt.instance.schema import Instance
 from coopt.plan.store import read_plan
 from coopt.solving.export_files import formulations_of
-from coopt.solving.highs import options, solve
-from formulations import choice, links, network, ring, routing
-from tests.conftest import ask, example_count
-from tests.formulations import links as link_numbers
-from tests.formulations import partitions, small, test_direct, test_routing, test_sites
+from tests.conftest import ask
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "lp_bounds.csv"
 ROWS = {
@@ -98,63 +89,3 @@ def test_no_bound_where_nothing_is_in_time(kind: str) -> None:
 )
 def test_no_bound_where_no_design_is_left(instance: Instance) -> None:
     assert lp_bounds(instance) == {"network": None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """Random numbers of a problem, the model of one of its formulations, and the optimum by trying everything."""
-
-    numbers: st.SearchStrategy[Any]
-    build: Callable[[Any, Any], pyo.ConcreteModel]
-    formulations: Iterable[Any]
-    enumerated: Callable[[Any], float | None]
-
-
-KINDS = {
-    "shared": Kind(
-        numbers=small.problems(),
-        build=network.build,
-        formulations=network.FORMULATIONS.values(),
-        enumerated=small.enumerated,
-    ),
-    "partition": Kind(
-        numbers=partitions.problems(),
-        build=choice.build,
-        formulations=choice.FORMULATIONS.values(),
-        enumerated=partitions.enumerated,
-    ),
-    "sites": Kind(
-        numbers=test_sites.problems(),
-        build=ring.build,
-        formulations=ring.FORMULATIONS.values(),
-        enumerated=test_sites.enumerated,
-    ),
-    "direct": Kind(
-        numbers=st.integers(0, 239).map(test_direct.random_problem).filter(lambda problem: len(problem["ports"]) < 5),
-        build=lambda problem, equations: links.build(link_numbers.without_symmetry(problem), equations),
-        formulations=(links.LINKS, links.AVERAGES),
-        enumerated=link_numbers.enumerated,
-    ),
-    "routing": Kind(
-        numbers=test_routing.problems(),
-        build=routing.build,
-        formulations=(routing.ROUTES,),
-        enumerated=test_routing.enumerated,
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=example_count(25))
-@given(draw=st.data())
-def test_the_relaxation_is_never_above_the_optimum(kind: str, draw: st.DataObject) -> None:
-    of = KINDS[kind]
-    numbers = draw.draw(of.numbers)
-    best = of.enumerated(numbers)
-    for equations in of.formulations:
-        model = of.build(numbers, equations)
-        pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
-        answer = solve(model, time_limit_s=60, settings=options(gap=0.0, threads=1))
-        assert answer.outcome in ("optimal", "infeasible")
-        if best is not None and best < math.inf:
-            assert answer.value <= best + 1e-6 * max(1.0, abs(best))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import replace
 
 import numpy as np
-import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 
@@ -17,17 +15,10 @@ from formulations.choice_data import ChoiceData, CoreLayer, PriceOutlook
 from tests.conftest import example_count
 from tests.formulations import read
 from tests.formulations.partitions import best, enumerated, problems, relaxed, two_workloads
+from tests.formulations.read import without
 
 OPTIMUM = 1 + 3 + 5 * 6  # both on product 0, its five units at the lower price
 A, B = two_workloads().products
-
-
-def without(
-    equation: choice.Equation, formulation: tuple[choice.Equation, ...] = choice.TOTALS
-) -> tuple[choice.Equation, ...]:
-    """The formulation less one equation."""
-    assert equation in formulation
-    return tuple(add for add in formulation if add is not equation)
 
 
 def apart(**changes: object) -> ChoiceData:
@@ -114,15 +105,10 @@ READS: list[tuple[choice.Equation, ChoiceData, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("equation", "data", "rows"), READS, ids=[equation.__name__ for equation, *_ in READS])
-def test_an_equation_reads_as_written(equation: choice.Equation, data: ChoiceData, rows: dict[str, str]) -> None:
-    assert read.texts(choice.build(data, (equation,)), *rows) == rows
-
-
 BARRED = two_workloads(usd=np.array([1.0, 99.0, 99.0, 4.0]), budget=None)
 FEW = replace(two_workloads(), limits=(replace(two_workloads().limits[0], cap=9.0, core=(0.0,)),))
 SHRINKS = growing(cores=(growing().cores[0], replace(growing().cores[1], up=np.array([0.0, 0.0]))))
-BINDS = [
+BINDS: list[tuple[choice.Equation, ChoiceData]] = [
     (choice.add_one_option, two_workloads()),
     (choice.add_products_used, BARRED),
     (choice.add_distinct_products, BARRED),
@@ -135,23 +121,18 @@ BINDS = [
 ]
 
 
-@pytest.mark.parametrize(("equation", "data"), BINDS, ids=[equation.__name__ for equation, _ in BINDS])
-def test_an_equation_binds(equation: choice.Equation, data: ChoiceData) -> None:
-    assert best(data, without(equation)) < best(data)
-
-
 def test_what_is_left_without_an_equation_costs_what_it_should() -> None:
     assert best(two_workloads()) == OPTIMUM == enumerated(two_workloads())
     assert best(two_workloads(budget=float(OPTIMUM))) == pytest.approx(OPTIMUM)
     assert best(two_workloads(budget=OPTIMUM - 1.0)) == math.inf
-    assert best(two_workloads(), without(choice.add_one_option)) == 0
+    assert best(two_workloads(), without(choice.TOTALS, choice.add_one_option)) == 0
     assert (
-        best(two_workloads(), without(choice.add_purchases))
-        == best(two_workloads(), without(choice.add_shares, choice.SHARES))
+        best(two_workloads(), without(choice.TOTALS, choice.add_purchases))
+        == best(two_workloads(), without(choice.SHARES, choice.add_shares))
         == 1 + 3
     )
     joins = apart(usd=np.array([99.0, 2.0, 99.0, 4.0]))
-    assert best(joins) - best(joins, without(choice.add_core_ports)) == 2 * (9 + 5)
+    assert best(joins) - best(joins, without(choice.TOTALS, choice.add_core_ports)) == 2 * (9 + 5)
     for data in (BARRED, FEW, growing()):
         assert best(data) == enumerated(data) < math.inf
 
@@ -186,32 +167,6 @@ def test_a_choice_cut_reads_as_written_and_binds_and_none_is_there_before() -> N
     choice.add_choice_cut(m, [0, 2])
     assert read.texts(m, "cuts[1]") == {"cuts[1]": "z[0] + z[2]  <=  1"}
     assert OPTIMUM < read.optimum(m) < math.inf
-
-
-def test_every_equation_is_in_a_formulation_and_tested_here() -> None:
-    found = {f for name, f in inspect.getmembers(choice) if name.startswith("add_")}
-    assert found == {*choice.TOTALS, *choice.SHARES, *choice.REGRET, choice.add_choice_cut}
-    apart_here = {choice.add_choice_cut, choice.add_cut_list}
-    assert {equation for equation, *_ in READS} == found - apart_here
-    assert {equation for equation, _ in BINDS} == found - apart_here - {
-        choice.add_cost,
-        choice.add_shares,
-        choice.add_least_regret,
-    }
-
-
-def test_variables_say_their_unit() -> None:
-    units = {v.name: v.doc for v in choice.build(two_workloads(), choice.SHARES).component_objects(pyo.Var)}
-    assert units.pop("share") == units.pop("x") == "[units]"
-    assert units.pop("n") == "[switches]"
-    assert set(units) == {"z", "y", "v"}
-
-
-@pytest.mark.parametrize("formulation", [*choice.FORMULATIONS.values(), NAIVE], ids=[*choice.FORMULATIONS, "naive"])
-@settings(max_examples=example_count(60))
-@given(data=problems())
-def test_the_optimum_agrees_with_enumeration(formulation: tuple[choice.Equation, ...], data: ChoiceData) -> None:
-    assert best(data, formulation) == pytest.approx(enumerated(data), abs=1e-5)
 
 
 @settings(max_examples=example_count(60))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from coopt.solving.highs import solve
 from formulations import network
 from tests.conftest import example_count
 from tests.formulations import read
+from tests.formulations.read import without
 from tests.formulations.small import best, enumerated, problems, two_families
 
 POWER = network.Resource(
@@ -51,23 +51,6 @@ BINDS = {  # data, the optimum, and the one that is left without the equation
 }
 
 
-def without(formulation: tuple[network.Equation, ...], equation: network.Equation) -> tuple[network.Equation, ...]:
-    assert equation in formulation
-    return tuple(add for add in formulation if add is not equation)
-
-
-@pytest.mark.parametrize("equation", READS, ids=lambda equation: equation.__name__)
-def test_an_equation_reads_as_written(equation: network.Equation) -> None:
-    data, rows = READS[equation]
-    assert read.texts(network.build(data, (equation,)), *rows) == rows
-
-
-@pytest.mark.parametrize("equation", BINDS, ids=lambda equation: equation.__name__)
-def test_an_equation_binds(equation: network.Equation) -> None:
-    data, value, relaxed = BINDS[equation]
-    assert (best(data, network.NETWORK), best(data, without(network.NETWORK, equation))) == (value, relaxed)
-
-
 def test_limits_leave_nothing_where_they_are_tight() -> None:
     assert best(two_families(resources=(POWER,)), network.NETWORK) == 22
     assert best(two_families(resources=(TIGHT,)), network.NETWORK) == math.inf
@@ -86,22 +69,6 @@ def test_cuts_read_as_written_and_bind(formulation: tuple[network.Equation, ...]
     network.add_limit_cut(m, 0, 6)
     assert [str(row.expr) for row in m.cuts.values()] == ["7*z[0]  <=  u[0]", "u[0]  <=  6*y[0]"]
     assert read.optimum(m) == 30
-
-
-@settings(max_examples=example_count(250))
-@given(problems())
-def test_all_formulations_agree_with_enumeration(data: network.NetworkData) -> None:
-    expected = enumerated(data)
-    for name, formulation in network.FORMULATIONS.items():
-        assert best(data, formulation) == pytest.approx(expected, abs=1e-6), name
-
-
-def test_every_equation_is_tested() -> None:
-    equations = {getattr(network, name) for name in vars(network) if name.startswith("add_")}
-    assert READS.keys() == equations - {network.add_cut_list, network.add_uplink_cut, network.add_limit_cut}
-    assert BINDS.keys() == READS.keys() - {network.add_cost, network.add_least_spines}
-    assert network.add_cut_list in network.NETWORK
-    assert all(inspect.getdoc(equation) for equation in equations)
 
 
 def test_the_cheapest_of_two_families_is_found() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -59,11 +60,9 @@ def test_lists_are_read_and_written_out_again() -> None:
     alone = left_open(cluster__gpu=["h100-sxm"], workload__0__global_batch=[64])
     assert (alone.beyond_one_network, alone.cluster.generations, alone.workload[0].batches) == ([], (), ())
     assert ask(cluster__gpus={"least": 16, "most": 70, "step": 16}).cluster.gpus == (16, 32, 48, 64)
-
-
-def test_each_choice_has_the_domains_that_are_sold_with_its_gpu() -> None:
-    instance = left_open()
-    for gpu, domain in zip(GENERATIONS, DOMAINS, strict=True):
+    options = {"dp_mode": ["sync", "overlap"], "allowed": {"transport": ["rdma", "ipoib"]}}
+    assert len(list(choices_of(ask(workload__0__options=options)))) == 4
+    for gpu, domain in zip(GENERATIONS, DOMAINS, strict=True):  # that is sold with it
         question = at_choice(instance, Chosen(gpu=gpu, global_batch={"w": 128}))
         assert question == left_open(cluster__gpu=gpu, network__hb_domains=[domain], workload__0__global_batch=128)
 
@@ -129,6 +128,53 @@ def test_more_choices_never_cost_more_and_a_smaller_critical_batch_never_less() 
     assert tighter[-1] > tighter[0]
 
 
+TOO_MANY = {"least": 1, "most": 2000, "step": 1}
+TWO: dict[str, Any] = {"workload__0__global_batch": [64, 128], "robust": {"aim": "regret", "efficiency": [0.9, 1.1]}}
+REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (left_open, {"cluster__gpu": ["h100-sxm", "mi300x"]}, "no HB domain of network.hb_domains is sold with 'mi300x'"),
+    (left_open, {"cluster__gpu": ["h100-sxm", "h100-sxm"]}, "two of the list have one name"),
+    (left_open, {"cluster__gpu": ["h100-sxm", "gb2000"]}, "no gpu of this name"),
+    (left_open, {"workload__0__global_batch": TOO_MANY}, "needs at most 1,000"),
+    (left_open, {"workload__0__global_batch": {"least": 9, "most": 1, "step": 1}}, "needs a most that is at least"),
+    (ask, {"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: begins with another value"),
+    (ask, {"workload__0__batches": [96, 64]}, "batches: begins with another value"),
+    (
+        ask,
+        {"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}},
+        "allowed.dp_mode: begins with another value",
+    ),
+    (
+        ask,
+        {"workload__0__options": {"tp_sync_fraction": [1.0, 0.5]}, "workload__0__mapping": {"sequence_parallel": True}},
+        r"with tp_sync_fraction = 0.5 of w: .*sequence_parallel",
+    ),
+    (
+        lambda **changes: Instance.model_validate(apart(**changes)),
+        {"workload__0__global_batch": [64, 63]},
+        r"with 63 sequences of w: cluster\.shares = 4: does not divide",
+    ),
+    (ask, TWO, r"robust\.aim = 'regret'.*needs 'worst-case', or one value each"),
+    (
+        ask,
+        TWO | {"workload__0__max_iteration_time_s": None},
+        r"(?s)workload\[0\]: no bound given.*robust\.aim = 'regret'",
+    ),
+    (
+        lambda: coopt.pareto(left_open(**NO_BOUND, workload__0__global_batch=[32, 64]), points=3),
+        {},
+        r"pareto compares bills, needs 'capex', 'power' or 'tco'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "changes", "words"), REFUSED)
+def test_lists_that_go_with_nothing_are_refused(build: Callable[..., Any], changes: dict[str, Any], words: str) -> None:
+    """Each choice has its own best plans to measure regret from, so that none would lose anything at any price."""
+    with pytest.raises((InstanceError, ValueError), match=words):
+        build(**changes)
+    assert ask(**TWO | {"robust": {"aim": "worst-case", "efficiency": [0.9, 1.1]}}).open_keys
+
+
 def test_another_choice_or_a_bound_above_that_of_another_is_rejected() -> None:
     instance = left_open()
     plan = coopt.solve(instance)
@@ -148,6 +194,7 @@ def test_a_front_moves_tokens_per_second_alike_for_every_batch() -> None:
     alone = [coopt.pareto(at_choice(instance, one), points=3).points[0].pace for one in choices_of(instance)]
     assert min(alone) < alone[0] * 0.99
     assert front.points[0].pace == pytest.approx(min(alone), rel=2 * SEARCHED)
+    assert all(point.plan.chosen.text in built_from(instance, point) for point in front.points)
 
 
 def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> None:
@@ -216,31 +263,6 @@ def test_islands_with_open_batches_are_proven_for_the_choice_of_the_plan() -> No
     assert (unproven.ok, unproven.by) == (False, "")
     assert unproven.missing.startswith("no proof is given")
     assert unproven.missing.endswith(", in 2 choices")
-
-
-def test_points_of_a_front_name_what_they_choose() -> None:
-    instance = left_open()
-    front = coopt.pareto(instance, points=3)
-    for point in front.points:
-        assert point.plan.chosen.text in built_from(instance, point)
-
-
-def test_every_batch_of_a_list_is_checked_as_the_question_is_read() -> None:
-    with pytest.raises(ValueError, match=r"with 63 sequences of w: cluster\.shares = 4: does not divide"):
-        Instance.model_validate(apart(workload__0__global_batch=[64, 63]))
-
-
-@pytest.mark.parametrize("aim", ["regret", "worst-case"])
-def test_regrets_of_several_choices_are_not_compared(aim: str) -> None:
-    """Each choice has its own best plans to measure regret from, so that none would lose anything at any price."""
-    asked = {"robust": {"aim": aim, "efficiency": [0.9, 1.1]}, "workload__0__global_batch": [64, 128]}
-    if aim == "worst-case":
-        assert ask(**asked).open_keys
-        return
-    with pytest.raises(ValueError, match=r"robust\.aim = 'regret'.*needs 'worst-case', or one value each"):
-        ask(**asked)
-    with pytest.raises(ValueError, match=r"(?s)workload\[0\]: no bound given.*robust\.aim = 'regret'"):
-        ask(**asked, workload__0__max_iteration_time_s=None)
 
 
 def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
@@ -345,29 +367,6 @@ def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices(margin:
     assert front_headline(front, instance).startswith(f"Going from {words.seconds(seconds[0])} to ")
 
 
-def test_seconds_of_batches_of_several_sizes_do_not_make_a_front() -> None:
-    with pytest.raises(InstanceError, match=r"pareto compares bills, needs 'capex', 'power' or 'tco'"):
-        coopt.pareto(left_open(**NO_BOUND, workload__0__global_batch=[32, 64]), points=3)
-
-
-def test_knobs_may_be_listed_in_their_own_place_and_among_those_allowed() -> None:
-    options = {"dp_mode": ["sync", "overlap"], "allowed": {"transport": ["rdma", "ipoib"]}}
-    assert len(list(choices_of(ask(workload__0__options=options)))) == 4
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: begins with another value"),
-        ({"workload__0__batches": [96, 64], "workload__0__global_batch": 64}, "batches: begins with another value"),
-        ({"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}}, "allowed.dp_mode: begins with another value"),
-    ],
-)
-def test_a_list_beside_a_value_that_it_does_not_begin_with_is_refused(changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        ask(**changes)
-
-
 def knobs(**options: Any) -> Instance:
     """A bound that ordinary training meets on a dearer network alone."""
     return ask(workload__0__options=options, network__oversubscription=8.0)
@@ -390,26 +389,3 @@ def test_knobs_are_taken_where_they_are_allowed_and_told_with_what_is_known_of_t
     assert "declared risk" in told
     assert "arXiv 2506.19645" in told
     assert "declared risk" not in rendered(plan_screen(knobs(), coopt.solve(knobs())))
-
-
-def test_knobs_that_no_mapping_allows_are_refused_with_the_choice() -> None:
-    with pytest.raises((InstanceError, ValueError), match=r"with tp_sync_fraction = 0.5 of w: .*sequence_parallel"):
-        ask(
-            workload__0__options={"tp_sync_fraction": [1.0, 0.5]},
-            workload__0__mapping={"sequence_parallel": True},
-        )
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"cluster__gpu": ["h100-sxm", "mi300x"]}, "no HB domain of network.hb_domains is sold with 'mi300x'"),
-        ({"cluster__gpu": ["h100-sxm", "h100-sxm"]}, "two of the list have one name"),
-        ({"workload__0__global_batch": {"least": 1, "most": 2000, "step": 1}}, "needs at most 1,000"),
-        ({"workload__0__global_batch": {"least": 9, "most": 1, "step": 1}}, "needs a most that is at least"),
-        ({"cluster__gpu": ["h100-sxm", "gb2000"]}, "no gpu of this name"),
-    ],
-)
-def test_lists_that_go_with_nothing_are_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises((InstanceError, ValueError), match=words):
-        left_open(**changes)

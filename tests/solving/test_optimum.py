@@ -18,6 +18,7 @@ import coopt
 from coopt.instance.base import InstanceError
 from coopt.instance.catalog import find
 from coopt.instance.schema import Instance, Limits, load
+from coopt.instance.variants import with_scaled_bounds
 from coopt.network.space import families
 from coopt.plan.parts import MappingChoice
 from coopt.plan.schema import Plan
@@ -355,34 +356,23 @@ def test_that_there_is_no_plan_stays_proven_where_time_runs_out_for_the_reasons(
     assert "time limit" in plan.explanation[0]
 
 
-def bounded(instance: Instance, factor: float) -> Instance:
-    """All time bounds scaled alike."""
-    asked = [
-        workload.model_copy(
-            update={
-                "max_iteration_time_s": workload.bound_s * factor,
-                "min_tokens_per_s": None,
-                "train_days": None,
-                "train_tokens": None,
-            }
-        )
-        for workload in instance.workload
-    ]
-    return instance.model_copy(update={"workload": tuple(asked)})
-
-
 @settings(max_examples=example_count(40))
 @given(instances())
 def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_below(instance: Instance) -> None:
     found = fastest_design(instance)
     if not isinstance(found, Evaluation):
         assert found
-        assert solve(bounded(instance, 1e6), reasons=False).status == "infeasible"
+        assert solve(with_scaled_bounds(instance, 1e6), reasons=False).status == "infeasible"
         return
     assert all(check.ok for check in found.limits if not check.name.startswith("time"))
     pace = max(run.iteration_time_s / run.bound_s for run in found.workloads)
+<<<<<<< HEAD
     assert solve(bounded(instance, pace * (1 + 1e-9))).status == "optimal"
     assert solve(bounded(instance, pace * (1 - 1e-9)), reasons=False).status == "infeasible"
+=======
+    assert solve(with_scaled_bounds(instance, pace * (1 + 1e-9))).status == "optimal"
+    assert solve(with_scaled_bounds(instance, pace * (1 - 1e-9)), reasons=False).status == "infeasible"
+>>>>>>> f5dce4a7 (tests: one frame for the equations of all programs)
 
 
 def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:

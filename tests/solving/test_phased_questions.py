@@ -86,26 +86,24 @@ def told(instance: Instance) -> str:
     return " ".join(plan.explanation)
 
 
-def test_a_bound_nobody_meets_is_named_with_its_phase() -> None:
-    hopeless = FIRST | {"workloads": {"name": "w", "max_iteration_time_s": 0.001}}
-    assert told(growing(hopeless, LAST)).startswith("phase of 2026: workload 'w': the fastest design takes")
+def _domain(size: int, gbyte_s: float = 450) -> dict[str, Any]:
+    return {"name": f"hb{size}", "size": size, "gbyte_s": gbyte_s, "usd_per_gpu": 1, "w_per_gpu": 1}
 
 
-def test_a_limit_nobody_keeps_is_named_with_what_it_needs() -> None:
-    text = told(growing(limits={"power_mw": 0.002}))
-    assert text.startswith("limits.power_mw = 0.002: needs at least")
+HOPELESS = FIRST | {"workloads": {"name": "w", "max_iteration_time_s": 0.001}}
+WHY: dict[str, tuple[Instance, str]] = {
+    "a bound": (growing(HOPELESS, LAST), "phase of 2026: workload 'w': the fastest design takes"),
+    "a limit": (growing(limits={"power_mw": 0.002}), "limits.power_mw = 0.002: needs at least"),
+    "no common domain, though each phase alone has one": (
+        growing(FIRST | {"gpus": 36}, LAST, network__hb_domains=[_domain(9), _domain(8)]),
+        "no HB domain holds the same number of active GPUs in every phase (36, 64 GPUs)",
+    ),
+}
 
 
-def test_gpu_counts_without_a_common_domain_are_named() -> None:
-    text = told(growing(FIRST | {"gpus": 56}, LAST, network__hb_domains="h100-hb16"))
-    assert text.startswith("phase of 2026: 56 GPUs do not spread evenly") or "holds the same number" in text
-
-
-def test_what_every_phase_alone_can_do_and_no_network_can_do_in_all_is_said() -> None:
-    instance = growing(FIRST | {"gpus": 48}, LAST, network__hb_domains=["hgx-h100-8", "h100-hb16"])
-    assert solve(instance).status == "optimal"
-    text = told(growing(FIRST | {"gpus": 36}, LAST, network__hb_domains=[_domain(9), _domain(8)]))
-    assert "no HB domain holds the same number of active GPUs in every phase (36, 64 GPUs)" in text
+@pytest.mark.parametrize(("instance", "says"), WHY.values(), ids=WHY)
+def test_why_nothing_grows_is_said(instance: Instance, says: str) -> None:
+    assert says in told(instance)
 
 
 def test_uplinks_that_even_bundles_rule_out_in_an_earlier_phase_are_said() -> None:
@@ -117,10 +115,6 @@ def test_uplinks_that_even_bundles_rule_out_in_an_earlier_phase_are_said() -> No
     assert text.startswith("no network that joins 160 GPUs has uplinks in every phase that spread over the spines")
     assert "network.bundles = 'any'" in text
     assert any(lines(growing(*phases, cluster__gpus=160, **network, network__bundles="any")))
-
-
-def _domain(size: int, gbyte_s: float = 450) -> dict[str, Any]:
-    return {"name": f"hb{size}", "size": size, "gbyte_s": gbyte_s, "usd_per_gpu": 1, "w_per_gpu": 1}
 
 
 def test_bounds_that_ask_for_two_networks_are_told_from_a_bound_nobody_meets() -> None:

@@ -56,25 +56,21 @@ def test_a_nic_slows_what_crosses_domains_and_nothing_else() -> None:
     assert nic.forwarded
 
 
-def test_a_leaf_of_whole_domains_takes_them_with_it() -> None:
-    found = faults(cluster("clos"))
-    assert {fault.effect for fault in found["leaf switch"]} == {"stops"}
-    assert {fault.effect for fault in found["spine switch"]} == {"slower"}
-
-
-def test_a_rail_only_leaf_is_survived_after_a_restart() -> None:
-    found = faults(cluster("rail-only"))
-    assert {(fault.effect, fault.restarts) for fault in found["leaf switch"]} == {("slower", True)}
-
-
-def test_what_cuts_a_nic_off_costs_a_restart_and_what_flows_avoid_does_not() -> None:
-    found = faults(cluster("clos"))
+def test_what_is_lost_stops_training_slows_it_or_costs_a_restart_alone() -> None:
+    """A Clos leaf takes whole domains with it, one of a rail does not; a domain without a spare is never survived."""
+    clos, tight = faults(cluster("clos")), cluster("rail-only")
+    rails, report = faults(tight), plan_faults(tight, solve(tight))
+    effects = {part: {fault.effect for fault in each} for part, each in clos.items()}
+    assert (effects["leaf switch"], effects["spine switch"]) == ({"stops"}, {"slower"})
+    assert {(fault.effect, fault.restarts) for fault in rails["leaf switch"]} == {("slower", True)}
     apart = {"GPU", "NIC", "link from NIC to leaf", "leaf switch", "HB domain"}
-    assert {part for part, each in found.items() if all(fault.restarts for fault in each)} == apart
-    assert {part for part, each in found.items() if not any(fault.restarts for fault in each)} == {
-        "link from leaf to spine",
-        "spine switch",
-    }
+    assert {part for part, each in clos.items() if all(fault.restarts for fault in each)} == apart
+    assert {part for part, each in clos.items() if not any(fault.restarts for fault in each)} == {*clos} - apart
+    assert {*clos} - apart == {"link from leaf to spine", "spine switch"}
+    assert (report.spares.survives_gpu, report.spares.same_rank_gpus) == (False, 8)
+    assert {fault.effect for fault in rails["GPU"]} == {"stops"}
+    (domain,) = rails["HB domain"]
+    assert (domain.effect, domain.count, domain.workloads[0].iteration_time_s) == ("stops", 16, None)
 
 
 def test_a_lost_uplink_slows_by_the_load_of_those_that_are_left() -> None:
@@ -87,13 +83,6 @@ def test_a_lost_uplink_slows_by_the_load_of_those_that_are_left() -> None:
     before, after = (route_plan(instance, plan).collectives, link.slowdown)
     loads = max(one.charged for one in before if one.kind == "pp")
     assert 1.0 <= after <= max(1.0, loads * up / (up - 1)) + 1e-9
-
-
-def test_a_gpu_needs_a_spare_unless_domains_have_idle_ones() -> None:
-    tight = cluster("rail-only")
-    report = plan_faults(tight, solve(tight))
-    assert (report.spares.survives_gpu, report.spares.same_rank_gpus) == (False, 8)
-    assert {fault.effect for fault in faults(tight)["GPU"]} == {"stops"}
 
 
 HB = {"name": "hb", "size": 8, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu": 1}
@@ -117,11 +106,6 @@ def test_an_idle_gpu_takes_over() -> None:
         pytest.approx(plan.workloads[0].iteration_time_s),
     )
     assert "in every domain" in gpu.remedy
-
-
-def test_a_domain_is_never_survived() -> None:
-    (domain,) = faults(cluster("rail-only"))["HB domain"]
-    assert (domain.effect, domain.count, domain.workloads[0].iteration_time_s) == ("stops", 16, None)
 
 
 def test_counts_cover_every_part_of_the_plan() -> None:
