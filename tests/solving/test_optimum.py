@@ -366,13 +366,8 @@ def test_a_plan_within_memory_and_limits_exists_at_the_fastest_pace_and_none_bel
         return
     assert all(check.ok for check in found.limits if not check.name.startswith("time"))
     pace = max(run.iteration_time_s / run.bound_s for run in found.workloads)
-<<<<<<< HEAD
-    assert solve(bounded(instance, pace * (1 + 1e-9))).status == "optimal"
-    assert solve(bounded(instance, pace * (1 - 1e-9)), reasons=False).status == "infeasible"
-=======
     assert solve(with_scaled_bounds(instance, pace * (1 + 1e-9))).status == "optimal"
     assert solve(with_scaled_bounds(instance, pace * (1 - 1e-9)), reasons=False).status == "infeasible"
->>>>>>> f5dce4a7 (tests: one frame for the equations of all programs)
 
 
 def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
