@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
 
@@ -22,48 +23,33 @@ from coopt.validation.settings import (
 )
 
 FACTS = published_facts()
-SOURCED = [
-    *FACTS.correction,
-    *FACTS.release,
-    *FACTS.device,
-    *FACTS.stack,
-    *FACTS.shape,
-    *FACTS.interleave,
-    *FACTS.convention,
-    *FACTS.peer,
-]
+KINDS = ("correction", "release", "device", "stack", "shape", "interleave", "convention", "peer")
+SOURCED = [fact for kind in KINDS for fact in getattr(FACTS, kind)]
 GENERATIONS = sorted({gpu.generation for gpu in entries("gpu").values()})
 
 
-@pytest.mark.parametrize("fact", SOURCED, ids=lambda fact: fact.source[:40])
-def test_every_fact_has_a_source_and_a_pattern_that_compiles(fact):
-    assert len(fact.source) >= 6
-    re.compile(fact.where)
-    assert fact.tag != "M" or "recalled" in fact.source
+def test_every_fact_has_a_source_and_a_pattern_that_compiles():
+    for fact in SOURCED:
+        assert len(fact.source) >= 6
+        re.compile(fact.where)
+        assert fact.tag != "M" or "recalled" in fact.source
 
 
-@pytest.mark.parametrize("rule", [*FACTS.correction, *FACTS.release], ids=lambda rule: rule.source[:40])
-def test_rules_on_rows_name_columns_and_need_what_they_correct_to_be_printed(rule):
-    assert set(rule.printed) <= set(COLUMNS)
-    if rule in FACTS.correction:
-        assert set(rule.columns) <= set(COLUMNS)
-        assert set(rule.printed) <= set(rule.columns)
+def test_rules_on_rows_name_columns_and_need_what_they_correct_to_be_printed():
+    for rule in [*FACTS.correction, *FACTS.release]:
+        assert set(rule.printed) <= set(COLUMNS)
+    for rule in FACTS.correction:
+        assert set(rule.printed) <= set(rule.columns) <= set(COLUMNS)
         assert all(rule.columns[name] != value for name, value in rule.printed.items())
 
 
-def test_devices_and_software_are_in_the_catalog():
+def test_devices_software_and_counts_are_known_and_the_last_stack_takes_every_row():
     assert {device.gpu for device in FACTS.device} <= set(entries("gpu"))
     assert {device.hb_domain for device in FACTS.device} <= set(entries("hb_domain"))
     assert all(software_of(stack, {}).name == stack.software for stack in FACTS.stack)
-
-
-def test_the_last_stack_takes_every_row():
+    assert {convention.counts for convention in FACTS.convention} <= set(COUNTS)
     last = FACTS.stack[-1]
     assert (last.where, last.generation, last.precision) == ("", "", "")
-
-
-def test_counts_are_known():
-    assert {convention.counts for convention in FACTS.convention} <= set(COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -75,15 +61,10 @@ def test_a_fit_has_few_parameters_that_there_are(asked):
     assert set(asked.parameters) <= set(OF_SOFTWARE if asked.software else fittable_parameters(asked.precision))
 
 
-@pytest.mark.parametrize("precision", ["16-bit", "fp8", "fp4"])
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_at_most_four_parameters_are_fitted_for_a_generation_and_precision(generation, precision):
-    assert len(fitted_of_hardware(generation, precision)) <= MAX_PARAMETERS
-
-
-@pytest.mark.parametrize("name", entries("software"))
-def test_at_most_one_parameter_is_fitted_for_a_framework(name):
-    assert len(fitted_of_software(name)) <= 1
+def test_at_most_four_parameters_are_fitted_for_a_generation_and_precision_and_one_for_a_framework():
+    for generation, precision in product(GENERATIONS, ("16-bit", "fp8", "fp4")):
+        assert len(fitted_of_hardware(generation, precision)) <= MAX_PARAMETERS
+    assert all(len(fitted_of_software(name)) <= 1 for name in entries("software"))
 
 
 @pytest.mark.parametrize("name", entries("gpu"))

@@ -9,13 +9,12 @@ from coopt.validation.runs import MeasuredRun, outcome_of
 from coopt.validation.shapes import transformer_of
 
 
-def test_time_is_taken_as_published(run):
+def test_time_is_taken_as_published_or_from_tokens_per_second(run, row):
     assert run(iter_time_s=20.0, tokens_per_s_per_gpu=1.0).measured_s == 20.0
-
-
-def test_tokens_per_second_give_the_time(run):
     made = run(iter_time_s=None, tokens_per_s_per_gpu=1024.0)
     assert made.measured_s == pytest.approx(128 * 8192 / (1024.0 * 64))
+    counts = {name: convention_of(row(id=name)) for name in ("moezoo-new", "nemotron4-15b")}
+    assert counts == {"moezoo-new": "model-causalattn", "nemotron4-15b": "model-fullattn"}
 
 
 def test_flops_give_the_time_where_their_count_is_noted(run, row):
@@ -36,11 +35,6 @@ def test_utilisation_gives_the_time_as_a_share_of_the_peak_of_the_precision(run,
 def test_no_published_row_is_faster_than_its_hardware(published):
     whys = [outcome.why for row in published if not isinstance(outcome := outcome_of(row), MeasuredRun)]
     assert not [why for why in whys if "the peak" in why or "model chunks" in why or "dense" in why]
-
-
-def test_the_count_of_a_group_holds_for_its_rows(row):
-    assert convention_of(row(id="moezoo-new")) == "model-causalattn"
-    assert convention_of(row(id="nemotron4-15b")) == "model-fullattn"
 
 
 def test_counts_are_the_published_formulas(row):

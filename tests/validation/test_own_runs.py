@@ -26,30 +26,27 @@ def read(tmp_path):
     return of
 
 
-def test_a_log_of_megatron_tells_everything_but_the_gpu(read):
-    row = read(megatron(), gpu="H100")
+def test_a_log_of_megatron_tells_everything_but_the_gpu(read, tmp_path):
+    row, file = read(megatron(), gpu="H100"), tmp_path / "rows.csv"
     assert (row.id, row.gpu, row.gpus, row.precision, row.recompute, row.zero) == (
         "mine-64", "H100", 64, "bf16", "none", 1,
     )  # fmt: skip
     assert (row.layers, row.hidden, row.ffn, row.heads, row.kv_heads, row.head_dim) == (80, 8192, 28672, 64, 8, 128)
     assert (row.vocab, row.seq, row.experts, row.topk) == (128256, 8192, None, None)
     assert (row.tp, row.pp, row.cp, row.interleave, row.micro_batch, row.global_batch) == (4, 4, 1, 5, 1, 128)
-    assert row.iter_time_s == 20.0  # the first two warm up
-    assert run_of(row).measured_s == 20.0
+    assert row.iter_time_s == run_of(row).measured_s == 20.0  # the first two warm up
+    file.write_text(table_of([row]), "utf-8")
+    assert read_measurements(file) == [row]
 
 
-def test_a_rank_before_every_line_does_no_harm(read):
+def test_whatever_a_log_begins_with_its_iterations_count(read):
+    """A rank before every line, a batch that grows, few iterations, a vocabulary that a sentence tells."""
     assert read(megatron(rank="[default63]:")) == read(megatron())
-
-
-def test_iterations_of_a_growing_batch_do_not_count(read):
     row = read(megatron(seconds=(9.0, 9.0, 20.0, 20.2, 20.4), batches=(64, 64, 128, 128, 128)))
     assert (row.global_batch, row.iter_time_s) == (128, 20.2)
-
-
-def test_two_iterations_and_one_still_say_something(read):
-    assert read(megatron(seconds=(60.0, 20.0))).iter_time_s == 20.0
-    assert read(megatron(seconds=(60.0,))).iter_time_s == 60.0
+    assert [read(megatron(seconds=seconds)).iter_time_s for seconds in ((60.0, 20.0), (60.0,))] == [20.0, 60.0]
+    row = read(megatron(padded_vocab_size=None))
+    assert (row.vocab, row.gpus) == (128256, 64)
 
 
 def test_switches_of_megatron_become_columns(read):
@@ -96,11 +93,6 @@ def test_a_share_that_is_none_is_refused(read):
         read(megatron(**switches))
 
 
-def test_sentences_before_the_first_iteration_fill_gaps(read):
-    row = read(megatron(padded_vocab_size=None))
-    assert (row.vocab, row.gpus) == (128256, 64)
-
-
 def test_a_log_of_nemo_tells_the_same(read):
     row, other = read(nemo()), read(megatron())
     for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "seq", "tp", "pp", "interleave", "micro_batch"):
@@ -109,11 +101,6 @@ def test_a_log_of_nemo_tells_the_same(read):
     assert row.iter_time_s == 20.0
     bar = "Epoch 0: : 4%|4| 4/100 [01:00<00:00, global_step=3.00, train_step_timing in s=20.00]"
     assert read(nemo().split(NEMO_STEP[:20])[0] + bar).iter_time_s == 20.0
-
-
-def test_layers_that_a_table_would_take_for_others_are_refused(read):
-    with pytest.raises(InstanceError, match=r"mine-64.log: swiglu = False with ffn_hidden_size = 28672"):
-        read(megatron(swiglu=False))
 
 
 def test_a_trace_tells_time_gpu_and_count(read):
@@ -176,21 +163,13 @@ def test_wild_files_are_refused_in_a_sentence_or_read(read, text):
         assert row.iter_time_s > 0
 
 
-def test_a_log_goes_before_what_is_stated(read):
+def test_statements_are_checked_and_a_log_goes_before_them(read, table, dense):
     assert read(megatron(), tp="8", gpu="H100").tp == 4
-
-
-def test_statements_are_checked(read, table, dense):
+    with pytest.raises(InstanceError, match=r"mine-64.log: swiglu = False with ffn_hidden_size = 28672"):
+        read(megatron(swiglu=False))  # a table would take such layers for others
     with pytest.raises(InstanceError, match="--set: gpu_name: no such column"):
         read(megatron(), gpu_name="H100")
     with pytest.raises(InstanceError, match=r"mine-64.log: row mine-64: gpus_per_node = 'many': needs a number"):
         read(megatron(), gpus_per_node="many")
     with pytest.raises(InstanceError, match="needs a log"):
         measurements_of([str(table(dense))], {"gpu": "H100"})
-
-
-def test_what_was_read_can_be_written_as_a_table_and_read_again(read, tmp_path):
-    row = read(megatron(), gpu="H100")
-    file = tmp_path / "rows.csv"
-    file.write_text(table_of([row]), "utf-8")
-    assert read_measurements(file) == [row]

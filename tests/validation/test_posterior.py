@@ -55,10 +55,11 @@ def test_slower_products_are_found_and_lie_in_their_interval(runs):
     assert posterior.fitted.mean_abs_error < 0.5 * posterior.before.mean_abs_error
 
 
-def test_more_runs_say_more(runs):
+def test_more_runs_say_more_and_one_far_off_is_called_surprising(runs):
     few, many = (posterior_of(slowed(some, Settings(), 1.1), HOPPER)[0] for some in (runs[:2], runs))
     assert few.fitted.mean_abs_error > many.fitted.mean_abs_error
     assert few.parameters[0].high / few.parameters[0].low > many.parameters[0].high / many.parameters[0].low
+    assert posterior_of(slowed(runs[:1], Settings(), 1.5), HOPPER)[0].surprising
 
 
 def test_the_posterior_of_one_parameter_is_that_of_a_grid(runs):
@@ -102,20 +103,13 @@ def test_the_share_of_errors_that_runs_of_one_source_share_is_as_published(publi
     assert common / (common + within) == pytest.approx(COMMON, abs=0.1)
 
 
-def test_runs_far_off_are_called_surprising(runs):
-    assert posterior_of(slowed(runs[:1], Settings(), 1.5), HOPPER)[0].surprising
-
-
-def test_a_parameter_that_is_zero_or_does_not_act_is_refused(run, runs):
+def test_a_parameter_that_is_zero_or_does_not_act_is_refused_as_rows_without_a_run_are(run, row, runs):
     a100 = run(gpu="A100-80G", precision="bf16")
     with pytest.raises(InstanceError, match=r"kernel_s .* 16-bit is 0"):
         posterior_of([a100], FitSet(generation="ampere", parameters=("kernel_s",)))
     alone = [one for one in runs if one.split.pp == 1]
     with pytest.raises(InstanceError, match=r"send_s .* mine-8-1"):
         posterior_of(alone, FitSet(generation="hopper", parameters=("send_s",)))
-
-
-def test_rows_without_a_run_are_refused_with_the_reasons(row):
     with pytest.raises(InstanceError, match="mine: GPU not published"):
         own_calibration_of([row(id="mine", gpu="")], [HOPPER])
 

@@ -273,13 +273,9 @@ def test_what_is_assumed_is_listed(run, changes, words):
     assert listed(run(**changes), *words)
 
 
-def test_a_row_that_says_everything_rests_on_the_kind_of_software_only(run):
-    assert run().assumptions == ("software as megatron-core",)
-
-
-@pytest.mark.parametrize(
-    ("degrees", "size", "inside"),
-    [
+def test_ranks_fill_a_domain_in_order_as_far_as_they_divide(run):
+    """A tray of a rack keeps its ranks in the domain of the rack."""
+    for degrees, size, inside in (
         ((8, 1, 4, 2), 8, (8, 1, 1, 1)),
         ((2, 2, 16, 2), 8, (2, 2, 2, 1)),
         ((16, 1, 4, 1), 8, (8, 1, 1, 1)),
@@ -288,15 +284,11 @@ def test_a_row_that_says_everything_rests_on_the_kind_of_software_only(run):
         ((1, 1, 8, 1), 72, (1, 1, 8, 1)),
         ((4, 2, 1, 16), 72, (4, 2, 1, 8)),
         ((6, 1, 12, 1), 8, (6, 1, 1, 1)),
-    ],
-)
-def test_ranks_fill_a_domain_in_order_as_far_as_they_divide(degrees, size, inside):
-    assert ranks_inside(degrees, size) == inside
-
-
-def test_a_tray_of_a_rack_keeps_its_ranks_in_the_domain_of_the_rack(run):
+    ):
+        assert ranks_inside(degrees, size) == inside
     tray = run(gpu="GB200", gpus_per_node=4)
     assert (tray.hb_size, tray.split.inside[2]) == (72, 4)
+    assert run().assumptions == ("software as megatron-core",)
 
 
 def test_degrees_and_micro_batches_that_do_not_fit_are_not_taken(run, row):
