@@ -109,12 +109,9 @@ def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, 
     assert ours == theirs
 
 
-def test_links_are_rounded_up_in_decimals() -> None:
+def test_links_are_rounded_up_in_decimals_and_core_switches_are_whole() -> None:
     instance = shared({"switch": "8-port", "gbit_s_per_gpu": 0.1})
     assert [links_to_core(instance, gpus) for gpus in (1, 4000, 4001, 12_000)] == [1, 1, 2, 3]
-
-
-def test_core_switches_are_whole() -> None:
     assert [core_switches(shared(CORE), links) for links in (1, 8, 9, 16, 17)] == [1, 1, 2, 2, 3]
     assert core_switches(ask(), 17) == 0
 

@@ -118,14 +118,8 @@ def test_the_worst_pair_of_leaves_has_what_the_graph_gives(leaves: int, ports: i
 
 
 def test_uneven_bundles_are_fewer_spines_with_less_bandwidth() -> None:
-    table = {
-        "id": "3su",
-        "fabric": "rail-optimized",
-        "domains": 96,
-        "gpus_per_domain": 8,
-        "unit_domains": 32,
-        "tiers": [{"ports": 64}, {"ports": 64}],
-    }
+    units = {"id": "3su", "fabric": "rail-optimized", "domains": 96, "gpus_per_domain": 8, "unit_domains": 32}
+    table = units | {"tiers": [{"ports": 64}, {"ports": 64}]}
     even, uneven = (design_bill(PublishedDesign.model_validate(table | {"bundles": kind})) for kind in ("even", "any"))
     assert [bill.tier[1].switches for bill in (even, uneven)] == [16, 12]
     assert (even.pair_share, uneven.pair_share) == (1.0, 0.875)

@@ -51,30 +51,49 @@ def test_a_published_design_comes_out(design) -> None:
     assert design.tag
 
 
-def test_a_last_pod_is_sized_for_the_leaves_that_it_has(written) -> None:
-    """9,216 end points on 128 ports: 360 switches, where three full pods take 464."""
-    tiers = ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 128 }, { ports = 128 }, { ports = 128 }]")
-    file = written(("domains = 64", "domains = 1152"), ('"rail-optimized"', '"clos"'), tiers)
-    (design,) = read_designs(file)
-    assert [tier.switches for tier in chain_of(design).levels] == [144, 144, 72]
+TWO, LAST = "[{ ports = 64 }, { ports = 64 }]", "{ ports = 64 }]"
+COUNTED = {  # lines that become others; switches, ports down, uplinks and links of each tier
+    "a last pod of the leaves that it has, 360 switches where three full pods take 464": (
+        (
+            ("= 64\ng", "= 1152\ng"),
+            ('"rail-optimized"', '"clos"'),
+            (TWO, TWO.replace("64", "128")[:-1] + ", { ports = 128 }]"),
+        ),
+        {"switches": [144, 144, 72]},
+    ),
+    "18 uplinks for 16 end points, so that two of 18 spines may fail": (
+        (("64\ngpus", "32\ngpus"), (TWO, "[{ ports = 64, down = 16, up = 18 }, { ports = 64 }]")),
+        {"switches": [16, 6], "down_ports": [16, 48], "uplinks": [18, 0], "links": [256, 288]},
+    ),
+    "fixed uplinks leave half of the ports for end points": (
+        ((TWO, "[{ ports = 64, up = 16 }, { ports = 64 }]"),),
+        {"down_ports": [32, 64], "uplinks": [16, 0]},
+    ),
+    "more than half of the ports up leave fewer for end points": (
+        ((TWO, "[{ ports = 64, up = 40 }, { ports = 64 }]"),),
+        {"down_ports": [24, 48], "uplinks": [40, 0]},
+    ),
+    "planes multiply everything": (
+        (('"rail-optimized"', '"rail-optimized"\nnic_ports = 4\nplanes = 4'),),
+        {"switches": [64, 32], "links": [2048, 2048]},
+    ),
+}
 
 
-def test_a_leaf_may_have_more_uplinks_than_end_points(written) -> None:
-    """18 for 16, so that two of 18 spines may fail."""
-    tiers = ("[{ ports = 64 }, { ports = 64 }]", "[{ ports = 64, down = 16, up = 18 }, { ports = 64 }]")
-    (design,) = read_designs(written(("64\ngpus", "32\ngpus"), tiers))
-    leaf, spine = chain_of(design).levels
-    assert (leaf.switches, leaf.down_ports, leaf.uplinks) == (16, 16, 18)
-    assert (spine.switches, chain_of(design).bundles[0], spine.links) == (6, 3, 288)
+@pytest.mark.parametrize("case", COUNTED)
+def test_tiers_of_a_design_are_counted(written, case: str) -> None:
+    changes, counts = COUNTED[case]
+    (design,) = read_designs(written(*changes))
+    tiers = chain_of(design).levels
+    assert {name: [getattr(tier, name) for tier in tiers] for name in counts} == counts
 
 
-def test_uplinks_that_are_fixed_leave_half_of_the_ports_for_end_points(written) -> None:
-    """More than half of the ports up leave fewer for end points; fewer leave ports free."""
-    for up, down in ((16, 32), (40, 24)):
-        tiers = ("[{ ports = 64 }, { ports = 64 }]", f"[{{ ports = 64, up = {up} }}, {{ ports = 64 }}]")
-        (design,) = read_designs(written(tiers))
-        leaf = chain_of(design).levels[0]
-        assert (leaf.down_ports, leaf.uplinks) == (down, up)
+def test_small_networks_of_rails_share_a_switch(written) -> None:
+    changes = ('"rail-optimized"', '"rail-only"'), ("domains = 64", "domains = 20"), ("}, { ports = 64 }]", "}]")
+    (design,) = read_designs(written(*changes))
+    chain = chain_of(design)
+    (tier,) = chain.levels
+    assert (tier.switches, tier.down_ports * chain.networks_together) == (3, 60)
 
 
 def test_ratios_and_products_differ_by_tier(written) -> None:
@@ -101,20 +120,6 @@ def test_ports_break_out_to_slower_cables(written, rates: str) -> None:
     assert (spine.switches, spine.links) == (4, 256)
 
 
-def test_planes_multiply_everything(written) -> None:
-    (design,) = read_designs(written(('"rail-optimized"', '"rail-optimized"\nnic_ports = 4\nplanes = 4')))
-    assert [(tier.switches, tier.links) for tier in chain_of(design).levels] == [(64, 2048), (32, 2048)]
-
-
-def test_small_networks_of_rails_share_a_switch(written) -> None:
-    changes = ('"rail-optimized"', '"rail-only"'), ("domains = 64", "domains = 20"), ("}, { ports = 64 }]", "}]")
-    (design,) = read_designs(written(*changes))
-    chain = chain_of(design)
-    (tier,) = chain.levels
-    assert (tier.switches, tier.down_ports * chain.networks_together) == (3, 60)
-
-
-TWO, LAST = "[{ ports = 64 }, { ports = 64 }]", "{ ports = 64 }]"
 REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     "a tier lacks ports for the leaves": (
         ("domains = 64", "domains = 512"),
@@ -185,19 +190,17 @@ def test_what_cannot_be_wired_or_read_names_file_design_key_and_ports(written, c
         _ = [chain_of(design, "ours.toml") for design in read_designs(written(change))]
 
 
-def test_an_id_stands_once(written) -> None:
-    file = written()
-    file.write_text(PLAIN + PLAIN.replace("schema = 1", ""), "utf-8")
-    with pytest.raises(InstanceError, match="design 'plain': id stands twice"):
-        read_designs(file)
-
-
-def test_a_row_that_is_off_says_which_tier(written) -> None:
-    found = coopt.reproduce(written(("[16, 8]", "[16, 12]"), ("[512, 512]", "[508, 512]")))
+@pytest.mark.parametrize(
+    ("changes", "numbers"),
+    [
+        ([("[16, 8]", "[16, 12]"), ("[512, 512]", "[508, 512]")], [["2", "8", "12"], ["1", "512", "508"]]),
+        ([("domains = 64", "domains = 4"), ("[512, 512]", "[32, 32]")], [["1", "8", "16"], ["2", "1", "8"]]),
+    ],
+)
+def test_a_row_that_is_off_says_which_tier(written, changes: list[tuple[str, str]], numbers: list[list[str]]) -> None:
+    found = coopt.reproduce(written(*changes))
     assert (found.exact, found.of) == (0, 1)
-    tier_2, tier_1 = found.rows[0].why.split("; ")
-    assert re.findall(r"\d+", tier_2) == ["2", "8", "12"]
-    assert re.findall(r"\d+", tier_1) == ["1", "512", "508"]
+    assert [re.findall(r"\d+", part) for part in found.rows[0].why.split("; ")] == numbers
 
 
 @pytest.mark.parametrize(
@@ -211,29 +214,22 @@ def test_a_tier_that_one_of_both_lacks_has_none(written, published: str, words: 
     assert all(word in row.why for word in words)
 
 
-def test_a_single_switch_is_one_switch(written) -> None:
-    (row,) = coopt.reproduce(written(("domains = 64", "domains = 4"), ("[512, 512]", "[32, 32]"))).rows
-    assert re.search("tier 2 .*1 switch .* 8 ", row.why)
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [(("domains = 64", "domains = 512"), "128 ports"), (("domains = 64", "domains = 64\nplanes = 2"), "nic_ports = 1")],
-)
-def test_a_row_that_cannot_be_wired_leaves_the_others(written, change: tuple[str, str], why: str) -> None:
-    file = written(change)
-    file.write_text(file.read_text("utf-8") + PLAIN.replace("schema = 1", "").replace('"plain"', '"second"'), "utf-8")
-    found = coopt.reproduce(file)
-    assert [row.ok for row in found.rows] == [False, True]
-    assert found.rows[0].counted is None
-    assert found.refused == (found.rows[0].why,)
-    assert why in found.rows[0].why
-
-
-def test_a_row_without_counts_is_refused(written) -> None:
-    file = written(("published = { switches = [16, 8], links = [512, 512] }", ""))
+def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
+    """A file without counts or with an id that stands twice is refused."""
+    for change, why in ((("= 64\ng", "= 512\ng"), "128 ports"), (("= 64\ng", "= 64\nplanes = 2\ng"), "nic_ports = 1")):
+        file = written(change)
+        second = PLAIN.replace("schema = 1", "").replace('"plain"', '"second"')
+        file.write_text(file.read_text("utf-8") + second, "utf-8")
+        found = coopt.reproduce(file)
+        assert [row.ok for row in found.rows] == [False, True]
+        assert found.rows[0].counted is None
+        assert found.refused == (found.rows[0].why,)
+        assert why in found.rows[0].why
+    file.write_text(PLAIN + PLAIN.replace("schema = 1", ""), "utf-8")
+    with pytest.raises(InstanceError, match="design 'plain': id stands twice"):
+        read_designs(file)
     with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is"):
-        coopt.reproduce(file)
+        coopt.reproduce(written(("published = { switches = [16, 8], links = [512, 512] }", "")))
 
 
 @pytest.mark.parametrize(

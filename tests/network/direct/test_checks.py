@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
@@ -31,26 +30,13 @@ def without(key: str) -> nx.Graph:
 
 def with_nodes(*nodes: str, **attributes: object) -> nx.Graph:
     graph = square()
-    for node in nodes:
-        graph.add_node(node, **attributes)
+    graph.add_nodes_from(nodes, **attributes)
     return graph
 
 
-def with_loop() -> nx.Graph:
-    graph = square()
-    graph.add_edge("c", "c", links=1, gbit_s=100.0)
-    return graph
-
-
-def one_domain() -> nx.Graph:
-    graph = square()
-    nx.set_node_attributes(graph, dict.fromkeys("bcd", "switch"), "kind")
-    return graph
-
-
-def unequal_parallels() -> nx.MultiGraph:
+def with_edge(a: str, b: str, gbit_s: float, links: int = 1) -> nx.MultiGraph:
     graph = nx.MultiGraph(square())
-    graph.add_edge("b", "a", links=1, gbit_s=200.0)
+    graph.add_edge(a, b, links=links, gbit_s=gbit_s)
     return graph
 
 
@@ -69,14 +55,14 @@ BAD = {
     "half-a-link": (square(links=1.5), EDGE + "links = 1.5, needs"),
     "nan-links": (square(links=float("nan")), EDGE + "links = nan, needs"),
     "many-links": (square(links=10**9), EDGE + "links = 1000000000, needs"),
-    "unequal-parallels": (unequal_parallels(), EDGE + "parallel edges of different gbit_s, needs one rate"),
-    "loop": (with_loop(), "node 'c': linked to itself, needs another end"),
+    "unequal-parallels": (with_edge("b", "a", 200.0), EDGE + "parallel edges of different gbit_s, needs one rate"),
+    "loop": (with_edge("c", "c", 100.0), "node 'c': linked to itself, needs another end"),
     "apart": (with_nodes("x", "y"), "falls into 3 parts (around 'a', 'x', 'y'), needs a path"),
     "kind": (with_nodes("x", kind="router"), "node 'x': kind = 'router', needs 'domain' or 'switch'"),
     "ports": (with_nodes("b", ports=1), "node 'b': links = 2, ports = 1: needs fewer links or more ports"),
     "ports-nan": (with_nodes("b", ports=float("nan")), "node 'b': ports = nan, needs a whole number from 1"),
     "ports-zero": (with_nodes("b", ports=0), "node 'b': ports = 0, needs"),
-    "one-domain": (one_domain(), "1 domain, needs at least 2"),
+    "one-domain": (with_nodes("b", "c", "d", kind="switch"), "1 domain, needs at least 2"),
     "nothing": (nx.Graph(), "0 domains, needs at least 2"),
     "directed": (nx.DiGraph(square()), "is directed, needs an undirected graph"),
     "names": (nx.relabel_nodes(square(), {"a": 1, "b": "1"}), "two nodes have one name"),
@@ -101,25 +87,14 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert len(refused.value.complaints) == 3
 
 
-def test_parallel_edges_are_summed() -> None:
-    graph = nx.MultiGraph(square())
-    graph.add_edge("b", "a", links=2, gbit_s=100.0)
-    assert checked_fabric(graph, "mine").edges["a", "b"] == {"links": 3, "gbit_s": 100.0}
-
-
-def test_what_is_left_out_is_one_link_between_domains_and_a_given_rate_holds_for_all() -> None:
+def test_a_good_graph_has_all_that_is_left_out() -> None:
+    """Parallel edges are summed, links are whole numbers, a port budget is kept, and a given rate holds for all."""
+    assert checked_fabric(with_edge("b", "a", 100.0, 2), "mine").edges["a", "b"] == {"links": 3, "gbit_s": 100.0}
+    assert repr(checked_fabric(square(links=2.0), "mine").edges["a", "b"]["links"]) == "2"
+    assert checked_fabric(with_nodes("b", ports=2), "mine").nodes["b"]["ports"] == 2
     graph = checked_fabric(nx.path_graph(3), "mine", gbit_s=50)
     assert dict(graph.nodes(data=True)) == {name: {"kind": "domain"} for name in "012"}
     assert graph.edges["0", "1"] == {"links": 1, "gbit_s": 50.0}
-
-
-def test_whole_numbers_may_be_written_as_fractions() -> None:
-    graph = checked_fabric(square(links=2.0), "mine")
-    assert repr(graph.edges["a", "b"]["links"]) == "2"
-
-
-def test_a_port_budget_that_is_kept_passes() -> None:
-    assert checked_fabric(with_nodes("b", ports=2), "mine").nodes["b"]["ports"] == 2
 
 
 GOOD = graphml_text(square())
@@ -153,7 +128,7 @@ def test_a_bad_file_is_refused_by_name(case: str, tmp_path: Path) -> None:
     assert says in str(refused.value)
 
 
-@pytest.mark.parametrize("place", [lambda folder: folder / "none.graphml", lambda folder: folder])
-def test_a_missing_file_and_a_folder_are_refused(place: Callable[[Path], Path], tmp_path: Path) -> None:
-    with pytest.raises(InstanceError, match="needs"):
-        fabric(str(place(tmp_path)))
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    for place in (tmp_path / "none.graphml", tmp_path):
+        with pytest.raises(InstanceError, match="needs"):
+            fabric(str(place))

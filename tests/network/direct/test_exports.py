@@ -52,40 +52,23 @@ def read_dot(text: str) -> nx.Graph:
     return graph
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_graphml_comes_back(shape: str, tmp_path: Path) -> None:
-    graph = fabric(shape)
-    file = tmp_path / "mine.graphml"
+@pytest.mark.parametrize("shape", [*SHAPES, "awkward"])
+def test_a_graph_comes_back_from_both_forms(shape: str, tmp_path: Path) -> None:
+    graph, file = awkward() if shape == "awkward" else fabric(shape), tmp_path / "mine.graphml"
     file.write_text(graph_text(graph, str(file)), "utf-8")
     assert same(fabric(str(file)), graph)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_dot_comes_back(shape: str) -> None:
-    graph = fabric(shape)
     graph.graph.pop("grid", None)  # DOT keeps nodes and edges
     assert same(read_dot(dot_text(graph)), graph)
 
 
-def test_awkward_names_come_back_from_both_forms(tmp_path: Path) -> None:
-    graph = awkward()
-    file = tmp_path / "mine.graphml"
-    file.write_text(graph_text(graph, str(file)), "utf-8")
-    assert same(fabric(str(file)), graph)
-    assert same(read_dot(dot_text(graph)), graph)
+def test_port_budgets_are_kept_and_other_endings_refused() -> None:
+    graph = fabric("ring:3")
+    nx.set_node_attributes(graph, 4, "ports")
+    assert all('[kind="domain", ports="4"]' in line for line in dot_text(graph).splitlines()[1:4])
+    for name in ("graph.png", "graph"):
+        with pytest.raises(InstanceError, match=r"needs \.graphml or \.dot"):
+            graph_text(graph, name)
 
 
 def test_a_dot_string_reads_as_written() -> None:
     assert dot_string('a "b" \\ c\nd') == '"a \\"b\\" \\\\ c\\nd"'
-
-
-def test_port_budgets_are_kept() -> None:
-    graph = fabric("ring:3")
-    nx.set_node_attributes(graph, 4, "ports")
-    assert all('[kind="domain", ports="4"]' in line for line in dot_text(graph).splitlines()[1:4])
-
-
-@pytest.mark.parametrize("name", ["graph.png", "graph"])
-def test_other_endings_are_refused(name: str) -> None:
-    with pytest.raises(InstanceError, match=r"needs \.graphml or \.dot"):
-        graph_text(fabric("ring:3"), name)

@@ -47,18 +47,26 @@ def opened(text: str) -> nx.Graph:
     return graph
 
 
-@pytest.mark.parametrize("one_plane", [False, True])
 @pytest.mark.parametrize(("fabric", "radix", "tiers"), FABRICS)
-def test_graphml_opens_in_networkx_as_the_same_graph(fabric: str, radix: int, tiers: int, one_plane: bool) -> None:
+def test_graphml_opens_in_networkx_as_the_same_graph_and_dot_holds_its_nodes_and_links(
+    fabric: str, radix: int, tiers: int
+) -> None:
     asked = solved(fabric, radix, tiers)
-    text = network_graphml(*asked, compressed=one_plane)
-    graph = network_graph(*asked, one_plane=one_plane)
-    assert nx.utils.graphs_equal(opened(text), graph)
-    assert all({"kind", "level"} <= set(data) for _, data in graph.nodes(data=True))
-    assert all({"level", "links", "gbit_s"} <= set(data) for *_, data in graph.edges(data=True))
-    assert {"name", "fabric", "planes", "tiers"} <= set(graph.graph)
-    if one_plane:
-        assert all(data["copies"] >= 1 for _, data in graph.nodes(data=True))
+    for one_plane in (False, True):
+        graph = network_graph(*asked, one_plane=one_plane)
+        assert nx.utils.graphs_equal(opened(network_graphml(*asked, compressed=one_plane)), graph)
+        assert all({"kind", "level"} <= set(data) for _, data in graph.nodes(data=True))
+        assert all({"level", "links", "gbit_s"} <= set(data) for *_, data in graph.edges(data=True))
+        assert {"name", "fabric", "planes", "tiers"} <= set(graph.graph)
+        assert not one_plane or all(data["copies"] >= 1 for _, data in graph.nodes(data=True))
+        head, about, *lines = network_dot(*asked, compressed=one_plane).splitlines()
+        assert about.startswith("  graph [planes=")
+        read = read_dot("\n".join([head, *lines]))
+        assert list(read) == list(graph)
+        assert {frozenset(edge) for edge in read.edges} == {frozenset(edge) for edge in graph.edges}
+        assert all(read.edges[edge]["links"] == data["links"] for *edge, data in graph.edges(data=True))
+        boxes = [line for line in lines if 'shape="box"' in line]
+        assert len(boxes) == sum(level > 0 for _, level in graph.nodes(data="level"))
 
 
 @settings(max_examples=example_count(300, 30))
@@ -67,21 +75,6 @@ def test_a_file_holds_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
     graph = whole_graph(family, uplinks)
     assert counted(nx.parse_graphml(graphml_text(graph))) == counted(graph)
-
-
-@pytest.mark.parametrize("one_plane", [False, True])
-@pytest.mark.parametrize(("fabric", "radix", "tiers"), FABRICS)
-def test_dot_holds_the_same_nodes_and_links(fabric: str, radix: int, tiers: int, one_plane: bool) -> None:
-    asked = solved(fabric, radix, tiers)
-    head, about, *lines = network_dot(*asked, compressed=one_plane).splitlines()
-    graph = network_graph(*asked, one_plane=one_plane)
-    assert about.startswith("  graph [planes=")
-    read = read_dot("\n".join([head, *lines]))
-    assert list(read) == list(graph)
-    assert {frozenset(edge) for edge in read.edges} == {frozenset(edge) for edge in graph.edges}
-    assert all(read.edges[edge]["links"] == data["links"] for *edge, data in graph.edges(data=True))
-    boxes = [line for line in lines if 'shape="box"' in line]
-    assert len(boxes) == sum(level > 0 for _, level in graph.nodes(data="level"))
 
 
 def test_names_that_xml_knows_otherwise_are_kept() -> None:

@@ -15,27 +15,16 @@ from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, link_loads
 from tests.network.routing.small import QUICK, between, complete, counted_alpha, enumerated_alpha, routable
 
 
-def test_the_fullest_leaf_goes_first() -> None:
-    flows = between((0, 3), (1, 2), (1, 3), (1, 4))
+def test_greed_goes_by_the_fullest_leaf_the_busier_bundle_the_links_and_what_works() -> None:
     # leaf 1 up (3 flows) takes cores 0, 1, 2 in turn, core 1 has leaf 3's flow, so flow 0 takes core 0
-    assert greedy_cores(complete(5, 3), flows).tolist() == [0, 0, 1, 2]
-
-
-def test_a_core_is_as_busy_as_the_busier_of_its_two_bundles() -> None:
-    flows = between((0, 1), (0, 1), (2, 1))
+    assert greedy_cores(complete(5, 3), between((0, 3), (1, 2), (1, 3), (1, 4))).tolist() == [0, 0, 1, 2]
     # down into leaf 1 decides: the third flow avoids cores 0 and 1 although its own way up is free
-    assert greedy_cores(complete(3, 3), flows).tolist() == [0, 1, 2]
-
-
-def test_links_share_what_their_bundle_carries() -> None:
-    clos = TwoLayer(links=np.array([[1, 3], [1, 3]]))
-    cores = greedy_cores(clos, between(*[(0, 1)] * 4))
-    assert np.bincount(cores).tolist() == [1, 3]
-
-
-def test_a_failed_link_is_not_used_in_either_direction() -> None:
-    clos = TwoLayer(links=np.array([[1, 1, 0], [1, 0, 1], [1, 1, 1]]))
-    assert greedy_cores(clos, between((0, 1), (1, 0), (0, 2), (2, 1))).tolist() == [0, 0, 1, 2]
+    assert greedy_cores(complete(3, 3), between((0, 1), (0, 1), (2, 1))).tolist() == [0, 1, 2]
+    bundles = TwoLayer(links=np.array([[1, 3], [1, 3]]))
+    assert np.bincount(greedy_cores(bundles, between(*[(0, 1)] * 4))).tolist() == [1, 3]
+    # a failed link is not used in either direction
+    failed = TwoLayer(links=np.array([[1, 1, 0], [1, 0, 1], [1, 1, 1]]))
+    assert greedy_cores(failed, between((0, 1), (1, 0), (0, 2), (2, 1))).tolist() == [0, 0, 1, 2]
 
 
 @settings(max_examples=60)
@@ -93,15 +82,9 @@ def test_flows_to_a_host_share_a_core() -> None:
     cores = annealed_cores(complete(4, 3), flows, 0, host=np.array([5, 5, 6, 7, 8]), cooling=QUICK)
     assert cores[0] == cores[1]
     assert cores[4] == -1
-
-
-def test_a_host_that_no_single_core_serves_is_refused() -> None:
     clos = TwoLayer(links=np.array([[1, 0], [0, 1], [1, 1]]))
     with pytest.raises(InstanceError, match="leaf 2: no core"):
         annealed_cores(clos, between((0, 2), (1, 2)), 0, host=np.array([0, 0]))
-
-
-def test_a_schedule_that_never_cools_is_refused() -> None:
     with pytest.raises(InstanceError, match="needs 0 < cold < hot"):
         Cooling(hot=0.1, cold=1.0)
 
@@ -120,19 +103,15 @@ def mean_alpha(name: str, hosts: int, failed: int = 0) -> tuple[float, float]:
     return float(alpha), float(bound)
 
 
-@pytest.mark.parametrize(("hosts", "alpha"), [(16, 4.4), (32, 6.0), (64, 8.6)])
-def test_hashing(hosts: int, alpha: float) -> None:
-    assert mean_alpha("ecmp", hosts)[0] == pytest.approx(alpha, abs=0.8)
-
-
-@pytest.mark.parametrize(("hosts", "alpha"), [(16, 1), (32, 2), (64, 3)])
-def test_greedy(hosts: int, alpha: int) -> None:
-    assert mean_alpha("greedy", hosts)[0] <= alpha
-
-
-@pytest.mark.parametrize(("hosts", "alpha"), [(16, 1), (32, 1), (64, 2)])
-def test_colouring_is_the_optimum(hosts: int, alpha: int) -> None:
-    assert mean_alpha("colouring", hosts) == (alpha, alpha)
+@pytest.mark.parametrize(
+    ("hosts", "hashed", "greedy", "best"), [(16, 4.4, 1, (1, 1)), (32, 6.0, 2, (1, 1)), (64, 8.6, 3, (2, 2))]
+)
+def test_alpha_of_hashing_of_greed_and_of_the_optimum(
+    hosts: int, hashed: float, greedy: int, best: tuple[float, float]
+) -> None:
+    assert mean_alpha("ecmp", hosts)[0] == pytest.approx(hashed, abs=0.8)
+    assert mean_alpha("greedy", hosts)[0] <= greedy
+    assert mean_alpha("colouring", hosts) == best
 
 
 @pytest.mark.parametrize("failed", [1, 4, 8])

@@ -75,22 +75,16 @@ def test_every_leaf_shares_its_own_flows_out(case: tuple[layers.TwoLayer, layers
         assert (table.max(axis=1) <= -(-table.sum(axis=1) // working)).all()
 
 
-def test_unequal_links_are_refused() -> None:
-    clos = layers.TwoLayer(links=np.array([[1, 2], [1, 1]]))
-    with pytest.raises(InstanceError, match="equally many"):
-        coloured_cores(clos, between((0, 1)))
-
-
-def test_leaves_without_flows_do_not_matter() -> None:
-    clos = layers.TwoLayer(links=np.array([[1, 1], [1, 1], [0, 3]]))
-    assert sorted(coloured_cores(clos, between((0, 1), (0, 1))).tolist()) == [0, 1]
-
-
 def test_the_best_is_the_colouring_or_else_the_greedy_routing() -> None:
+    """A colouring needs equal links, but for leaves without flows."""
     flows = between((0, 1), (0, 1), (1, 0))
     equal, unequal = complete(2, 3), layers.TwoLayer(links=np.array([[1, 2], [1, 1]]))
     assert (best_cores(equal, flows) == coloured_cores(equal, flows)).all()
     assert (best_cores(unequal, flows) == greedy_cores(unequal, flows)).all()
+    with pytest.raises(InstanceError, match="equally many"):
+        coloured_cores(unequal, between((0, 1)))
+    third = layers.TwoLayer(links=np.array([[1, 1], [1, 1], [0, 3]]))
+    assert sorted(coloured_cores(third, between((0, 1), (0, 1))).tolist()) == [0, 1]
 
 
 @settings(max_examples=50)

@@ -88,31 +88,21 @@ def test_the_slowest_flow_has_one_over_alpha_of_a_link(case: tuple[TwoLayer, Flo
     assert slowest == pytest.approx(1 / max(1, link_loads(*case, cores).alpha))
 
 
-def test_flows_of_a_link_share_it_equally() -> None:
-    flows = between((0, 1), (0, 1), (0, 2), (3, 2), (3, 3))
-    rates = flow_rates(hops(complete(4, 2), flows, np.array([0, 0, 0, 1, -1])))
+def test_flows_of_a_link_share_it_equally_and_others_take_what_is_left() -> None:
+    shared = between((0, 1), (0, 1), (0, 2), (3, 2), (3, 3))
+    rates = flow_rates(hops(complete(4, 2), shared, np.array([0, 0, 0, 1, -1])))
     assert rates.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
-
-
-def test_what_a_slow_flow_leaves_others_take() -> None:
-    flows = between((0, 1), (0, 2), (3, 2), (0, 1))
     # three share leaf 0's link; leaf 2's link then has two thirds left for flow 2
-    assert flow_rates(hops(complete(4, 1), flows, np.zeros(4, dtype=int))) == pytest.approx(
-        [1 / 3, 1 / 3, 2 / 3, 1 / 3]
-    )
-
-
-def test_a_flow_is_no_faster_than_its_nic() -> None:
+    rates = flow_rates(hops(complete(4, 1), between((0, 1), (0, 2), (3, 2), (0, 1)), np.zeros(4, dtype=int)))
+    assert rates.tolist() == pytest.approx([1 / 3, 1 / 3, 2 / 3, 1 / 3])
+    # no flow is faster than its NIC
     assert flow_rates(hops(complete(2, 1, links=5), between((0, 1)), np.array([0]))).tolist() == [1]
 
 
-def test_a_group_is_as_fast_as_its_slowest_flow() -> None:
+def test_a_group_is_as_fast_as_its_slowest_flow_and_the_worst_is_compared_first() -> None:
     slowest = group_rates(np.array([7, 3, 7]), np.array([0.5, 1.0, 0.25]))
     assert slowest.tolist() == [1.0, 0.25]
     assert efficiency(slowest) == 0.625
     assert efficiency(group_rates(np.zeros(0, dtype=int), np.zeros(0))) == 1
-
-
-def test_the_worst_group_is_compared_first() -> None:
     assert fairness_key(np.array([1.0, 0.4, 0.4])) > fairness_key(np.array([0.3, 1.0, 1.0]))
     assert fairness_key(np.array([0.4, 1.0])) > fairness_key(np.array([0.5, 0.4]))

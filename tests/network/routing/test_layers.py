@@ -15,29 +15,18 @@ from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, link_loads
 from tests.network.routing.small import between, complete, counted_alpha, enumerated_alpha, routable
 
 
-def test_uplinks_go_round_the_spines() -> None:
+def test_uplinks_go_round_the_spines_and_failed_cores_have_no_links() -> None:
     assert striped_clos(3, 4, 3).links.tolist() == [[2, 1, 1], [1, 2, 1], [1, 1, 2]]
     assert (striped_clos(5, 4, 4).links == 1).all()
-
-
-def test_one_leaf_needs_no_spine() -> None:
     assert striped_clos(1, 0, 0).links.shape == (1, 0)
+    failed, again = (fail_cores(complete(4, 8), 3, seed=1).links for _ in "ab")
+    assert sorted(failed.sum(axis=0).tolist()) == [0, 0, 0, 4, 4, 4, 4, 4]
+    assert (failed == again).all()
 
 
-def test_failed_cores_have_no_links() -> None:
-    clos = fail_cores(complete(4, 8), 3, seed=1)
-    assert sorted(clos.links.sum(axis=0).tolist()) == [0, 0, 0, 4, 4, 4, 4, 4]
-    assert (clos.links == fail_cores(complete(4, 8), 3, seed=1).links).all()
-
-
-def test_jobs_keep_their_groups_apart() -> None:
+def test_jobs_keep_their_groups_apart_and_rings_pass_every_host_once() -> None:
     all_flows = joint([between((0, 1), (1, 0), group=7), between((2, 3), group=7)])
-    assert all_flows.group.tolist() == [0, 0, 1]
-    assert all_flows.dst.tolist() == [1, 0, 3]
-    assert len(joint([])) == 0
-
-
-def test_rings_pass_every_host_once() -> None:
+    assert (all_flows.group.tolist(), all_flows.dst.tolist(), len(joint([]))) == ([0, 0, 1], [1, 0, 3], 0)
     flows = random_rings(6, 5, 4, seed=3)
     assert len(flows) == 30
     assert np.bincount(flows.src).tolist() == np.bincount(flows.dst).tolist() == [5] * 6

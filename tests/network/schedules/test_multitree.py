@@ -53,13 +53,9 @@ def test_steps_meet_the_lower_bound_and_the_schedule_replays(drawn, text):
     graph, board = drawn(text)
     found = multitree(board)
     assert found.steps == BEST[text] == step_bound(board).steps
+    assert found.steps <= PUBLISHED.get(text, found.steps)
     assert found.contention_free
     assert replay(graph, found) == ()
-
-
-@pytest.mark.parametrize("text", PUBLISHED)
-def test_no_step_count_is_worse_than_published(text):
-    assert BEST[text] <= PUBLISHED[text]
 
 
 @pytest.mark.parametrize(
