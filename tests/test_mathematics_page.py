@@ -6,10 +6,7 @@ import inspect
 import re
 import runpy
 from pathlib import Path
-from types import ModuleType
 from typing import Any
-
-import pytest
 
 from formulations import choice, links, network, ring, routing
 
@@ -17,7 +14,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 TEXT = (DOCS / "mathematics.md").read_text("utf-8")
 MAKER: dict[str, Any] = runpy.run_path(str(DOCS / "mathematics.py"))
 EQUATIONS = [
-    (module, name, function)
+    (name, function)
     for module in (network, routing, choice, ring, links)
     for name, function in vars(module).items()
     if name.startswith("add_") and callable(function)
@@ -28,18 +25,14 @@ def test_the_page_is_up_to_date() -> None:
     assert MAKER["page"]() == TEXT, "`make docs` writes it"
 
 
-@pytest.mark.parametrize(("module", "name", "function"), EQUATIONS, ids=[name for _, name, _ in EQUATIONS])
-def test_every_equation_stands_on_the_page(module: ModuleType, name: str, function: Any) -> None:
-    label = MAKER["label"](function)
-    assert len(re.findall(rf"^\*\*{label}\*\* `{name}` \[[^;\]]+; [^\]]+\]\. ", TEXT, re.MULTILINE)) == 1
-    written = re.findall(r"\.\. math:: (.+?)(?:\n\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
-    assert all("```math\n" + " ".join(one.split()) + "\n```" in TEXT for one in written)
-    assert written or name == "add_cut_list"
-
-
-def test_labels_are_used_once() -> None:
-    labels = [MAKER["label"](function) for _, _, function in EQUATIONS]
+def test_every_equation_stands_on_the_page_under_a_label_of_its_own() -> None:
+    labels = [MAKER["label"](function) for _, function in EQUATIONS]
     assert len(set(labels)) == len(labels)
+    for label, (name, function) in zip(labels, EQUATIONS, strict=True):
+        assert len(re.findall(rf"^\*\*{label}\*\* `{name}` \[[^;\]]+; [^\]]+\]\. ", TEXT, re.MULTILINE)) == 1
+        written = re.findall(r"\.\. math:: (.+?)(?:\n\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
+        assert all("```math\n" + " ".join(one.split()) + "\n```" in TEXT for one in written)
+        assert written or name == "add_cut_list"
 
 
 def test_every_symbol_has_its_line() -> None:

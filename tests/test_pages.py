@@ -22,26 +22,16 @@ DOCS = ROOT / "docs"
 TEXT = (ROOT / "README.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT))
-def test_a_link_leads_to_a_file(path: str) -> None:
-    assert (ROOT / path).exists()
-
-
-def test_the_citation_is_of_this_version() -> None:
+def test_links_lead_to_files_commands_are_listed_and_the_citation_is_of_this_version() -> None:
+    for path in re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT):
+        assert (ROOT / path).exists(), path
+    assert all(f"`coopt {name}" in TEXT for name in main.list_commands(None))  # type: ignore[arg-type]
     assert f"\nversion: {coopt.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
-
-
-def test_every_command_is_listed() -> None:
-    for name in main.list_commands(None):  # type: ignore[arg-type]
-        assert f"`coopt {name}" in TEXT
 
 
 def test_the_readme_is_short_and_leads_with_an_answer() -> None:
     assert len(TEXT.split()) <= 700
     assert TEXT.index("$ coopt solve") < TEXT.index("![")
-
-
-def test_both_commands_stand_before_what_is_answered() -> None:
     start = TEXT[: TEXT.index("## What it answers")]
     for target in ("demo", "test"):
         assert f"make {target}" in start
@@ -78,15 +68,11 @@ def test_a_picture_shows_its_graph(name: str) -> None:
 
 
 def test_the_page_shows_every_picture_and_no_other() -> None:
+    """They say nothing of when or where they were drawn."""
     shown = re.findall(r"!\[[^]]+\]\(pictures/([\w-]+)\.svg\)", (DOCS / "network.md").read_text("utf-8"))
-    assert sorted(shown) == sorted(DRAWINGS) == sorted(file.stem for file in (DOCS / "pictures").iterdir())
-
-
-def test_pictures_say_nothing_of_when_or_where_they_were_drawn() -> None:
-    for file in (DOCS / "pictures").iterdir():
-        text = file.read_text("utf-8")
-        assert "<dc:date>" not in text
-        assert "Matplotlib v" not in text
+    files = {file.stem: file.read_text("utf-8") for file in (DOCS / "pictures").iterdir()}
+    assert sorted(shown) == sorted(DRAWINGS) == sorted(files)
+    assert not [name for name, text in files.items() if "<dc:date>" in text or "Matplotlib v" in text]
 
 
 @pytest.mark.parametrize("name", ["clos-3", "dragonfly"])
@@ -112,9 +98,8 @@ def block(start: str) -> str:
     return found
 
 
-@pytest.mark.parametrize("name", [*COLUMNS, *(f"flop_conv={counts}" for counts in COUNTS)])
-def test_every_column_and_count_is_described(name: str) -> None:
-    assert f"`{name}`" in MEASUREMENTS
+def test_every_column_and_count_is_described() -> None:
+    assert all(f"`{name}`" in MEASUREMENTS for name in (*COLUMNS, *(f"flop_conv={counts}" for counts in COUNTS)))
 
 
 def test_the_small_file_is_read_and_predicted(tmp_path: Path) -> None:

@@ -46,14 +46,8 @@ def test_an_entry_that_extends_another_keeps_what_it_does_not_change() -> None:
     (ours,) = priced(network__switches={"extends": "qm9700", "usd": 30_000}).network.switches
     base = entries("switch")["qm9700"]
     assert ours == base.model_copy(update={"usd": 30_000, "sources": ours.sources})
-    assert [source.fields for source in ours.sources] == [
-        ("rack_units",),
-        ("cages",),
-        ("radix", "port_gbit_s"),
-        ("w",),
-        ("reduces",),
-        ("protocol", "lane_gbit_s"),
-    ]
+    named = [" ".join(source.fields) for source in ours.sources]
+    assert named == ["rack_units", "cages", "radix port_gbit_s", "w", "reduces", "protocol lane_gbit_s"]
 
 
 def test_tables_inside_change_key_by_key_and_lose_that_source() -> None:
@@ -80,18 +74,27 @@ def test_an_entry_that_extends_nothing_or_wrongly_is_refused(table: dict[str, An
 
 
 def test_files_come_before_the_catalog(tmp_path: Path) -> None:
-    (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
-    (tmp_path / "quotes.csv").write_text(
-        'kind,name,extends,usd,w,source\nswitch,ours-2,ours,"29,000.5",,June\noptic,400g-199,,150,,\n', "utf-8"
-    )
-    files = {"catalog": {"files": [str(tmp_path / "quotes.toml"), str(tmp_path / "quotes.csv")]}}
-    instance = priced(**files, network__switches=["qm9700", "ours", "ours-2"])
-    assert [switch.usd for switch in instance.network.switches] == [36_000, 30_000, 29_000.5]
-    assert instance.network.nics[0].usd == 1_000
+    """A line changes the price of a product of one's own; one name may stand for a NIC and for a switch."""
+    texts = {
+        "quotes.toml": QUOTES,
+        "quotes.csv": "kind,name,extends,usd,w,source\n"
+        'switch,ours-2,ours,"29,000.5",,June\noptic,400g-199,,150,,\nnic,x,cx7-400g,3,,\nswitch,x,qm9700,4,,\n',
+        "prices.csv": "kind,name,usd\nswitch,ours,27000\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    files = {"catalog": {"files": [str(tmp_path / name) for name in texts]}}
+    instance = priced(**files, network__switches=["qm9700", "ours", "ours-2", "x"], network__nics=["cx7-400g", "x"])
+    assert [switch.usd for switch in instance.network.switches] == [36_000, 27_000, 29_000.5, 4]
+    assert [nic.usd for nic in instance.network.nics] == [1_000, 3]
     assert instance.network.optics[0].usd == 150
     assert instance.network.switches[2].sources[0].source == "June"
     again = coopt.load(json.loads(instance.model_dump_json(by_alias=True)))
     assert (again, again.sha256) == (instance, instance.sha256)
+    with pytest.raises(InstanceError, match=r"none.toml: no such file"):
+        priced(catalog={"files": "none.toml"})
+    with pytest.raises(ValueError, match=r"catalog.files: only `coopt.load` reads them"):
+        Instance.model_validate(question(catalog={"files": ["quotes.toml"]}))
 
 
 def test_files_are_found_where_the_instance_stands(tmp_path: Path) -> None:
@@ -154,19 +157,21 @@ def test_a_file_that_is_wrong_names_file_entry_and_key(tmp_path: Path, file: str
         priced(catalog={"files": str(tmp_path / file)})
 
 
-def test_a_column_that_is_unknown_is_named_once_and_one_that_another_kind_has_may_stay_empty(tmp_path: Path) -> None:
-    file = tmp_path / "quotes.csv"
-    file.write_text("kind,name,price,reach_m\nnic,cx7-400g,3,\nnic,cx8-800g,3,\noptic,400g-199,,80\n", "utf-8")
-    with pytest.raises(InstanceError, match=r"^quotes.csv: column 'price'[^\n]*$"):
-        priced(catalog={"files": str(file)})
-
-
-def test_a_column_of_notes_is_named_once_for_all_kinds(tmp_path: Path) -> None:
-    file = tmp_path / "quotes.csv"
-    file.write_text("kind,name,usd,date\nnic,cx7-400g,3,May\noptic,400g-199,8,May\nnic,cx8-800g,3,June\n", "utf-8")
-    why = r"^quotes.csv: column 'date': no figure of the kinds nic and optic, needs one .*, or source for notes[^\n]*$"
-    with pytest.raises(InstanceError, match=why):
-        priced(catalog={"files": str(file)})
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("kind,name,price,reach_m\nnic,cx7-400g,3,\nnic,cx8-800g,3,\noptic,400g-199,,80\n", "'price'"),
+        (
+            "kind,name,usd,date\nnic,cx7-400g,3,May\noptic,400g-199,8,May\nnic,cx8-800g,3,June\n",
+            "'date': no figure of the kinds nic and optic, needs one .*, or source for notes",
+        ),
+    ],
+)
+def test_a_column_that_is_unknown_is_named_once_for_all_kinds(tmp_path: Path, text: str, says: str) -> None:
+    """One that another kind has may stay empty."""
+    (tmp_path / "quotes.csv").write_text(text, "utf-8")
+    with pytest.raises(InstanceError, match=rf"^quotes.csv: column {says}[^\n]*$"):
+        priced(catalog={"files": str(tmp_path / "quotes.csv")})
 
 
 CONTRADICTIONS = {
@@ -190,27 +195,3 @@ def test_what_contradicts_something_else_is_told_with_the_file_that_holds_it(tmp
     with pytest.raises(InstanceError, match=CONTRADICTIONS[row].format(file=file.name)) as refused:
         priced(catalog={"files": str(file)}, network__switches=name)
     assert len(refused.value.complaints) == 1
-
-
-def test_one_name_may_stand_for_a_nic_and_for_a_switch(tmp_path: Path) -> None:
-    file = tmp_path / "quotes.csv"
-    file.write_text("kind,name,extends,usd\nnic,x,cx7-400g,3\nswitch,x,qm9700,4\n", "utf-8")
-    network = priced(catalog={"files": str(file)}, network__nics="x", network__switches="x").network
-    assert (network.nics[0].usd, network.switches[0].usd) == (3, 4)
-
-
-def test_a_line_changes_the_price_of_a_product_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
-    (tmp_path / "prices.csv").write_text("kind,name,usd\nswitch,ours,27000\n", "utf-8")
-    files = [str(tmp_path / name) for name in ("quotes.toml", "prices.csv")]
-    assert priced(catalog={"files": files}, network__switches="ours").network.switches[0].usd == 27_000
-
-
-def test_a_file_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InstanceError, match=r"none.toml: no such file"):
-        priced(catalog={"files": "none.toml"})
-
-
-def test_files_are_read_by_loading_alone() -> None:
-    with pytest.raises(ValueError, match=r"catalog.files: only `coopt.load` reads them"):
-        Instance.model_validate(question(catalog={"files": ["quotes.toml"]}))

@@ -57,19 +57,15 @@ def built(site: Path, page: Path) -> Loads:
     return Loads((site / page.relative_to(ROOT / "docs").with_suffix(".html")).read_text("utf-8"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_shows_every_formula_and_loads_nothing_from_elsewhere(site: Path, page: Path) -> None:
-    text, found = page.read_text("utf-8"), built(site, page)
-    assert found.formulas == len(re.findall(r"^```math$|\$`[^`]+`\$", text, re.MULTILINE))
-    assert found.addresses
-    assert not [address for address in found.addresses if re.match(r"(?:https?:)?//", address)]
-
-
-def test_the_mathematics_has_formulas(site: Path) -> None:
-    assert built(site, ROOT / "docs" / "mathematics.md").formulas > 100
-
-
-def test_a_page_named_by_its_path_is_linked(site: Path) -> None:
+def test_a_page_shows_every_formula_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    formulas = {}
+    for page in PAGES:
+        text, found = page.read_text("utf-8"), built(site, page)
+        assert found.formulas == len(re.findall(r"^```math$|\$`[^`]+`\$", text, re.MULTILINE)), page
+        assert found.addresses
+        assert not [address for address in found.addresses if re.match(r"(?:https?:)?//", address)], page
+        formulas[page.stem] = found.formulas
+    assert formulas["mathematics"] > 100
     text = (site / "reference" / "instance.html").read_text("utf-8")
     assert '<a href="../network.html"><code>docs/network.md</code></a>' in text
 
@@ -87,8 +83,8 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert named | homes == public
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
-def test_every_file_that_a_page_names_exists(page: Path) -> None:
+def test_every_file_that_a_page_names_exists() -> None:
     folders = "benchmarks|coopt|docs|formulations|instances|tests"
-    named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text("utf-8"))
-    assert [path for path in named if not (ROOT / path).exists()] == []
+    for page in (ROOT / "README.md", *PAGES):
+        named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text("utf-8"))
+        assert [path for path in named if not (ROOT / path).exists()] == [], page

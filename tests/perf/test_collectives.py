@@ -93,16 +93,13 @@ def test_large_groups_use_trees_and_small_ones_rings(x: int, y: int) -> None:
     assert float(steps(x, y)) == min(rings, play_tree(x) + play_tree(y))
 
 
-def test_a_collective_is_charged_to_its_own_dimension() -> None:
-    parts = gather(LINKS, 1e9, 2, 4, "tp")
-    assert (float(parts.tp) > 0, float(parts.pp), float(parts.dp)) == (True, 0.0, 0.0)
-
-
-def test_a_send_goes_over_the_rail_or_stays_inside() -> None:
+def test_a_send_goes_over_the_rail_or_stays_inside_and_a_collective_to_its_own_dimension() -> None:
     across, inside = send(LINKS, 1e9, True), send(LINKS, 1e9, False)
     assert (float(across.fixed), float(inside.pp)) == (LINKS.send_s, 0.0)
     assert float(across.pp) == pytest.approx(1e9 / GPU.efficiency.send)
     assert float(inside.fixed) == pytest.approx(LINKS.send_s + 1e9 / (GPU.efficiency.hb * F_GBYTE_S * 1e9))
+    parts = gather(LINKS, 1e9, 2, 4, "tp")
+    assert (float(parts.tp) > 0, float(parts.pp), float(parts.dp)) == (True, 0.0, 0.0)
 
 
 def visiting(experts: int, groups: int = 0, visited_groups: int = 0) -> Visits:

@@ -12,6 +12,7 @@ from coopt.instance.workload import Workload
 from coopt.perf.mapping import FULL, NONE, NORM_ACT, NORM_FFN, SELECTIVE, Mappings, layer_parameters
 from coopt.perf.memory import GIB, chunks_in_flight, layer_activation_bytes, memory_bytes, stages, state_bytes
 from tests.conftest import small_model
+from tests.perf.training import training
 
 FIG_1 = [  # model, t, p, v, B, parameters and optimizer, activations without and with SP and selective recomputation
     ("gpt-22b", 8, 1, 1, 4, 4, 45.5625, 59.25, 9.5625),
@@ -23,11 +24,6 @@ FIG_1 = [  # model, t, p, v, B, parameters and optimizer, activations without an
 
 def one(**changes: Any) -> Mappings:
     return Mappings.of(**{name: [value] for name, value in ({"tp": 1} | changes).items()})
-
-
-def training(model: Any, batch: int = 64, **options: Any) -> Workload:
-    table = {"name": "w", "model": model, "global_batch": batch, "max_iteration_time_s": 1.0, "options": options}
-    return Workload.model_validate(table)
 
 
 @pytest.mark.parametrize(("name", "t", "p", "v", "b", "batch", "states", "plain", "small"), FIG_1)
@@ -160,11 +156,14 @@ def test_recomputation_by_module_drops_what_it_repeats_and_brings_back_one_layer
 
 @pytest.mark.parametrize(("recompute", "each"), [(NONE, 16 * 4096 + 4 * 16384), (FULL, 2 * 4096)])
 def test_what_the_host_keeps_is_on_the_gpu_for_two_layers_at_a_time(recompute: int, each: int) -> None:
+    """Context ranks share the activations."""
     workload = training(small_model())
     needed = [used(workload, one(recompute=recompute, offload_percent=share)) for share in (0, 50, 100)]
     assert needed[0] - np.array(needed) == pytest.approx([0, 3 * 2048 * each, 6 * 2048 * each])
     alone = training(small_model(layers=2))
     assert used(alone, one(offload_percent=100)) == used(alone, one())  # one layer is at work, one on its way
+    whole, half = (used(workload, one(cp=c)) - 18 * (8 * LAYER + TABLE) for c in (1, 2))
+    assert whole == 2 * half
 
 
 def test_what_goes_to_the_host_stays_where_gradients_of_weights_are_to_come() -> None:
@@ -198,22 +197,17 @@ def published(name: str, tp: int, pp: int, dp: int, batch: int, **more: Any) -> 
     return float(memory_bytes(workload, rows)[0]) / GIB, gpu.hbm_gb * 1e9 / GIB
 
 
-@pytest.mark.parametrize("schedule", [{"zero": 1}, {"zero": 2, "interleave": 8}])
-def test_llama_3_405b_fits_as_it_was_trained(schedule: dict[str, int]) -> None:
-    """arXiv 2407.21783, table 4: 16,384 H100, TP 8, PP 16, DP 128, 16M tokens, no recomputation."""
-    used_gib, shown_gib = published("llama3-405b", 8, 16, 128, 2048, **schedule)
+@pytest.mark.parametrize(
+    ("split", "more", "share"),
+    [
+        ((8, 16, 128, 2048), {"zero": 1}, 0.85),
+        ((8, 16, 128, 2048), {"zero": 2, "interleave": 8}, 0.85),
+        ((8, 8, 4, 1152), {"cp": 2, "interleave": 8, "zero": 1, "precision": "fp8"}, 0.8),
+    ],
+)
+def test_llama_3_405b_fits_as_it_was_trained(split: tuple[int, ...], more: dict[str, Any], share: float) -> None:
+    """arXiv 2407.21783, table 4: 16,384 H100, TP 8, PP 16, DP 128, 16M tokens, no recomputation; and MLPerf Training
+    5.0 on 512: TP 8, PP 8, CP 2, 8 chunks, batch 1,152, fp8."""
+    used_gib, shown_gib = published("llama3-405b", *split, **more)
     assert shown_gib == pytest.approx(81559 / 1024, abs=0.01)
-    assert 0.85 * shown_gib < used_gib < shown_gib
-
-
-def test_llama_3_405b_of_mlperf_fits_on_512_gpus() -> None:
-    """MLPerf Training 5.0: TP 8, PP 8, CP 2, 8 chunks, batch 1,152, fp8."""
-    used_gib, shown_gib = published("llama3-405b", 8, 8, 4, 1152, cp=2, interleave=8, zero=1, precision="fp8")
-    assert 0.8 * shown_gib < used_gib < shown_gib
-
-
-def test_context_ranks_share_the_activations() -> None:
-    workload = training(small_model())
-    states = 18 * (8 * LAYER + TABLE)
-    whole, half = (used(workload, one(cp=c)) - states for c in (1, 2))
-    assert whole == 2 * half
+    assert share * shown_gib < used_gib < shown_gib

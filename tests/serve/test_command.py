@@ -54,10 +54,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else found(name))
     done = CliRunner().invoke(main, ["serve"])
-    assert (done.exit_code, done.output) == (
-        1,
-        "coopt: serve: uvicorn is not installed, needs `pip install 'coopt[serve]'`\n",
-    )
+    assert (done.exit_code, "`pip install 'coopt[serve]'`" in done.output) == (1, True)
 
 
 def test_an_instance_that_cannot_be_used_is_refused_before_anything_is_served(tmp_path: Path):

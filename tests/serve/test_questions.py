@@ -22,32 +22,31 @@ OWN = OwnCatalog()
 
 
 @pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
-def test_a_text_asks_what_its_file_asks(file):
-    assert question_of(file.read_text("utf-8"), OWN) == load(file)
-
-
-@pytest.mark.parametrize("file", sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
-def test_an_edit_changes_one_value_and_no_comment(file):
+def test_a_text_asks_what_its_file_asks_and_an_edit_changes_one_value_and_no_comment(file):
     text = file.read_text("utf-8")
+    assert question_of(text, OWN) == load(file)
     before = tomllib.loads(text)
-    rows = before["workload"]
-    place = len(rows) - 1
+    place = len(before["workload"]) - 1
     after = edited(text, [(("workload", place, "global_batch"), 77)])
-    rows[place]["global_batch"] = 77
+    before["workload"][place]["global_batch"] = 77
     assert tomllib.loads(after) == before
     assert [line for line in text.splitlines() if "#" in line] == [line for line in after.splitlines() if "#" in line]
 
 
-def test_a_table_that_is_not_there_is_made():
+def test_tables_and_rows_that_are_not_there_are_made_and_taken_away():
+    """The value none takes a key away; a range in place of a number stays on its line with its comment."""
+    before = tomllib.loads(TINY)
     after = edited(TINY, [(("limits", "power_mw"), 2.5), (("sharing", "most_products", "hb"), 2)])
-    added = {"limits": {"power_mw": 2.5}, "sharing": {"most_products": {"hb": 2}}}
-    assert tomllib.loads(after) == tomllib.loads(TINY) | added
-
-
-def test_a_row_is_added_and_taken_away():
+    assert tomllib.loads(after) == before | {"limits": {"power_mw": 2.5}, "sharing": {"most_products": {"hb": 2}}}
     more = edited(TINY, [(("workload", 1), {"name": "second"}), (("workload", 1, "global_batch"), 8)])
     assert tomllib.loads(more)["workload"][1] == {"name": "second", "global_batch": 8}
-    assert tomllib.loads(edited(more, [(("workload", 1), None)])) == tomllib.loads(TINY)
+    assert tomllib.loads(edited(more, [(("workload", 1), None)])) == before
+    bare = tomllib.loads(edited(TINY, [(("description",), None), (("limits", "racks"), None)]))
+    assert bare == {key: value for key, value in before.items() if key != "description"}
+    text = "[cluster]\ngpus = 64 # ours\ngpu = 'h100-sxm'\n"
+    written = edited(text, [(("cluster", "gpus"), {"least": 32, "most": 96, "step": 32})])
+    assert written == "[cluster]\ngpus = {least = 32, most = 96, step = 32} # ours\ngpu = 'h100-sxm'\n"
+    assert edited(written, [(("cluster", "gpus"), 64)]) == text
 
 
 def test_a_list_of_one_that_is_written_as_a_table_can_be_edited_and_grows():
@@ -59,17 +58,17 @@ def test_a_list_of_one_that_is_written_as_a_table_can_be_edited_and_grows():
     assert grown == [tomllib.loads(text)["workload"], {"name": "second"}]
 
 
-def test_the_value_none_takes_a_key_away():
-    after = tomllib.loads(edited(TINY, [(("description",), None), (("limits", "racks"), None)]))
-    assert after == {key: value for key, value in tomllib.loads(TINY).items() if key != "description"}
-
-
 @pytest.mark.parametrize(
-    "path", [(), ("workload", 7, "name"), ("name", "deeper"), ("workload", "name", "x"), ("phase", 0)]
+    ("path", "value", "says"),
+    [
+        *((path, 1, "needs a key") for path in ((), ("workload", 7, "name"), ("name", "deeper"), ("phase", 0))),
+        (("workload", "name", "x"), 1, "needs a key"),
+        *((("cluster", "gpus"), value, "holds nothing") for value in ([1, None], {"tp": {"dp": None}})),
+    ],
 )
-def test_a_place_that_is_not_there_is_refused(path):
-    with pytest.raises(InstanceError, match="needs a key"):
-        edited(TINY, [(path, 1)])
+def test_a_place_that_is_not_there_and_a_value_that_toml_cannot_hold_are_refused(path, value, says):
+    with pytest.raises(InstanceError, match=says):
+        edited(TINY, [(path, value)])
 
 
 NUMBERS = st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False)
@@ -80,12 +79,6 @@ VALUES = NUMBERS | st.booleans() | st.text() | st.lists(st.integers(0, 9)) | st.
 @given(value=VALUES)
 def test_any_value_arrives_as_it_is(value):
     assert tomllib.loads(edited(TINY, [(("cluster", "gpus"), value)]))["cluster"]["gpus"] == value
-
-
-@pytest.mark.parametrize("value", [[1, None], {"tp": {"dp": None}}])
-def test_a_value_that_toml_cannot_hold_is_refused(value):
-    with pytest.raises(InstanceError, match="holds nothing"):
-        edited(TINY, [(("cluster", "gpus"), value)])
 
 
 @pytest.mark.parametrize(
@@ -150,47 +143,30 @@ def test_a_complaint_that_names_a_row_says_which_it_is():
     assert place_of(years, names) == ["phase", 1, "workloads", 1, "train_days"]
 
 
-def test_a_complaint_about_the_text_has_no_place():
+def test_what_json_cannot_hold_becomes_text_and_a_complaint_about_the_text_has_no_place():
+    read = json_value(tomllib.loads("a = nan\nb = 2026-01-02\nc = [inf, 1]"))
+    assert read == {"a": "nan", "b": "2026-01-02", "c": ["inf", 1]}
     with pytest.raises(InstanceError) as refused:
         question_of("schema = ", OWN)
     assert [place_of(sentence, {}) for sentence in refused.value.complaints] == [None]
 
 
-def test_what_json_cannot_hold_becomes_text():
-    assert json_value(tomllib.loads("a = nan\nb = 2026-01-02\nc = [inf, 1]")) == {
-        "a": "nan",
-        "b": "2026-01-02",
-        "c": ["inf", 1],
-    }
+MANY = [f"worklod{number} = 1" for number in range(28_000)]
+FLOODED = {  # very many keys, or one of very many parts, or long texts
+    "at the top": "\n".join(MANY) + "\n" + TINY,
+    "in a table": TINY.replace("[cluster]", "[cluster]\n" + "\n".join(MANY)),
+    "workloads": TINY + "".join(f"\n[[workload]]\nx{number} = 1" for number in range(len(MANY) // 2)),
+    "dots": TINY + "\n" + ".".join("a" * len(MANY)) + " = 1",
+    "long key": "k" * 10 * len(MANY) + " = 1\n" + TINY,
+    "long name": TINY.replace('"64x400g"', f'"{"x y" * len(MANY)}"'),
+}
 
 
-def test_a_range_in_place_of_a_number_stays_on_its_line_with_its_comment():
-    text = "[cluster]\ngpus = 64 # ours\ngpu = 'h100-sxm'\n"
-    given = {"least": 32, "most": 96, "step": 32}
-    written = edited(text, [(("cluster", "gpus"), given)])
-    assert written == "[cluster]\ngpus = {least = 32, most = 96, step = 32} # ours\ngpu = 'h100-sxm'\n"
-    assert edited(written, [(("cluster", "gpus"), 64)]) == text
-
-
-def flooded(name: str, keys: int) -> str:
-    """The small question with very many keys, or one of very many parts, or long texts."""
-    many = [f"worklod{number} = 1" for number in range(keys)]
-    return {
-        "at the top": "\n".join(many) + "\n" + TINY,
-        "in a table": TINY.replace("[cluster]", "[cluster]\n" + "\n".join(many)),
-        "workloads": TINY + "".join(f"\n[[workload]]\nx{number} = 1" for number in range(keys // 2)),
-        "dots": TINY + "\n" + ".".join("a" * keys) + " = 1",
-        "long key": "k" * 10 * keys + " = 1\n" + TINY,
-        "long name": TINY.replace('"64x400g"', f'"{"x y" * keys}"'),
-    }[name]
-
-
-@pytest.mark.parametrize("name", ["at the top", "in a table", "workloads", "dots", "long key", "long name"])
+@pytest.mark.parametrize("name", FLOODED)
 def test_very_many_keys_and_long_texts_are_refused_at_once_and_in_short(name: str) -> None:
-    text = flooded(name, 28_000)
     started = time.process_time()
     with pytest.raises(InstanceError) as refused:
-        question_of(text, OwnCatalog())
+        question_of(FLOODED[name], OwnCatalog())
     assert time.process_time() - started < 2
     assert 1 <= len(refused.value.complaints) <= 101
     assert max(map(len, refused.value.complaints)) < 500

@@ -103,13 +103,9 @@ def test_those_that_were_in_a_pool_that_broke_are_asked_again_alone() -> None:
     assert pool.handed == Counter({str(n): 2 if n < 3 else 1 for n in range(9)})
 
 
-def test_a_pool_has_no_more_in_it_than_its_slots() -> None:
-    pool = Fragile(4, set(), set())
-    work_through(map(case, range(16)), pool, lambda outcome: None)
-    assert pool.most == 4
+def test_a_pool_out_of_reach_ends_the_run_and_an_error_of_the_executor_is_recorded() -> None:
+    """A pool has no more in it than its slots."""
 
-
-def test_a_pool_out_of_reach_ends_the_run() -> None:
     class Gone(Fragile):
         def submit(self, case: Case) -> Future[str]:
             future: Future[str] = Future()
@@ -117,11 +113,6 @@ def test_a_pool_out_of_reach_ends_the_run() -> None:
             future.set_running_or_notify_cancel()
             return future
 
-    with pytest.raises(PoolLostError):
-        work_through([case(1)], Gone(2, set(), set()), lambda outcome: None)
-
-
-def test_an_error_of_the_executor_is_recorded() -> None:
     class Odd(Fragile):
         def submit(self, case: Case) -> Future[str]:
             future: Future[str] = Future()
@@ -129,8 +120,13 @@ def test_an_error_of_the_executor_is_recorded() -> None:
             return future
 
     heard: list[Outcome] = []
+    with pytest.raises(PoolLostError):
+        work_through([case(1)], Gone(2, set(), set()), heard.append)
     work_through([case(1)], Odd(1, set(), set()), heard.append)
-    assert (heard[0].status, heard[0].why) == ("failed", ("ModuleNotFoundError: coopt",))
+    assert [(one.status, one.why) for one in heard] == [("failed", ("ModuleNotFoundError: coopt",))]
+    pool = Fragile(4, set(), set())
+    work_through(map(case, range(16)), pool, heard.append)
+    assert pool.most == 4
 
 
 class Threads:
@@ -195,16 +191,14 @@ def test_workers_seldom_look_for_cycles_and_end_with_their_starter_or_when_aband
     assert not Path(f"/proc/{worker}").exists()
 
 
-def test_no_more_workers_than_cores_this_process_may_use() -> None:
+def test_a_worker_sets_its_threads_before_numpy_is_imported() -> None:
+    """There are no more workers than cores that this process may use."""
+    loaded = "import sys, coopt.suite.pools; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
     cores = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(cores)})
         assert available_cores() == 1
     finally:
         os.sched_setaffinity(0, cores)
-
-
-def test_a_worker_sets_its_threads_before_numpy_is_imported() -> None:
-    loaded = "import sys, coopt.suite.pools; print('numpy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
