@@ -22,9 +22,9 @@ from coopt.instance.workload import Workload
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import Floats, Ints, Mappings, Placements
-from coopt.validation.published import Measurement
+from coopt.validation.published import SHAPE, Measurement
 from coopt.validation.runs import MeasuredRun
-from coopt.validation.splits import mappings_of, placements_of
+from coopt.validation.splits import mappings_of
 
 Hardware = Callable[[Gpu], Gpu]
 Framework = Callable[[Software], Software]
@@ -42,6 +42,33 @@ class Batch:
     reciprocals: Reciprocals
     position: Ints
 
+    @classmethod
+    def of(
+        cls,
+        run: MeasuredRun,
+        mappings: Mappings,
+        inside: Sequence[tuple[int, int, int, int]],
+        nic_gbit_s: Sequence[float],
+        position: Sequence[int],
+    ) -> Batch:
+        """Build a batch of mappings on machines like that of a run.
+
+        Parameters
+        ----------
+        inside
+            TP, CP, DP and PP ranks within an HB domain, for each mapping.
+        """
+        tp, cp, dp, pp = np.array(inside, dtype=np.int64).reshape(-1, 4).T
+        return cls(
+            workload=run.workload,
+            gpu=run.gpu,
+            hb_gbyte_s=run.hb_gbyte_s,
+            mappings=mappings,
+            placements=Placements(tp=tp, cp=cp, dp=dp, pp=pp),
+            reciprocals=Reciprocals.everywhere(8e-9 / np.array(nic_gbit_s)),
+            position=np.array(position, dtype=np.int64),
+        )
+
     def evaluated(self, gpu: Gpu, software: Software) -> Iteration:
         """Return the iterations of these runs on changed hardware and software."""
         options = self.workload.options.model_copy(update={"software": software})
@@ -53,8 +80,17 @@ def batches_of(runs: Sequence[MeasuredRun]) -> list[Batch]:
     """Group all runs into batches."""
     members_by_question: dict[object, list[int]] = {}
     for index, run in enumerate(runs):
-        members_by_question.setdefault(_question(run), []).append(index)
-    return [_batch([runs[i] for i in members], members) for members in members_by_question.values()]
+        members_by_question.setdefault(run.question, []).append(index)
+    return [
+        Batch.of(
+            runs[members[0]],
+            mappings_of([runs[i].split for i in members]),
+            [runs[i].split.inside for i in members],
+            [runs[i].nic_gbit_s for i in members],
+            members,
+        )
+        for members in members_by_question.values()
+    ]
 
 
 def predicted_s(batches: Sequence[Batch], hardware: Hardware, framework: Framework) -> Floats:
@@ -81,42 +117,11 @@ def breakdowns_s(batches: Sequence[Batch]) -> list[dict[str, float]]:
     """Return the time breakdown of every run (s)."""
     seconds_of_runs: dict[int, dict[str, float]] = {}
     for batch in batches:
-        parts = batch.evaluated(batch.gpu, batch.workload.options.software).breakdown_s(
-            batch.reciprocals
-        )
-        for row, index in enumerate(batch.position):
-            seconds_of_runs[int(index)] = {
-                name: float(seconds[row]) for name, seconds in parts.items()
-            }
+        evaluated = batch.evaluated(batch.gpu, batch.workload.options.software)
+        parts = evaluated.breakdown_s(batch.reciprocals)
+        for row, index in enumerate(batch.position.tolist()):
+            seconds_of_runs[index] = {name: float(s[row]) for name, s in parts.items()}
     return [seconds_of_runs[index] for index in range(len(seconds_of_runs))]
-
-
-def _question(run: MeasuredRun) -> object:
-    """Return everything that two runs must share to be evaluated together."""
-    workload = run.workload
-    model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
-    return (
-        model,
-        workload.global_batch,
-        workload.precision,
-        workload.options,
-        run.gpu.name,
-        run.hb_gbyte_s,
-    )
-
-
-def _batch(runs: Sequence[MeasuredRun], position: Sequence[int]) -> Batch:
-    splits = [run.split for run in runs]
-    byte_s = np.array([8e-9 / run.nic_gbit_s for run in runs])
-    return Batch(
-        workload=runs[0].workload,
-        gpu=runs[0].gpu,
-        hb_gbyte_s=runs[0].hb_gbyte_s,
-        mappings=mappings_of(splits),
-        placements=placements_of(splits),
-        reciprocals=Reciprocals.everywhere(byte_s),
-        position=np.array(position, dtype=np.int64),
-    )
 
 
 class Ranking(Table):
@@ -204,20 +209,9 @@ def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
     """Return source, model, GPUs, network, batch, sequence, precision, software and its release of
     a row.
     """
-    model = (
-        row.model,
-        *(getattr(row, name) for name in ("layers", "hidden", "heads", "ffn", "vocab", "seq")),
-    )
-    hardware = (row.gpu, run.gpus, run.hb_size, run.nic_gbit_s)
-    return (
-        row.group,
-        model,
-        hardware,
-        row.global_batch,
-        row.precision,
-        run.software.name,
-        row.release,
-    )
+    trained = ("group", "model", *SHAPE, "gpu", "global_batch", "precision", "release")
+    machine = (run.gpus, run.hb_size, run.nic_gbit_s, run.software.name)
+    return *(getattr(row, name) for name in trained), *machine
 
 
 def _regret(group: _RankedGroup) -> float:
@@ -229,13 +223,7 @@ def _spearman(group: _RankedGroup) -> float:
     """Return Spearman's rank correlation, with average ranks for ties; 0 if all predictions are
     equal.
     """
-    ranks = [_ranks(times) for times in group]
-    spread = [float(np.std(rank)) for rank in ranks]
-    return 0.0 if 0.0 in spread else float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _ranks(times: Sequence[float]) -> Floats:
-    """Return the rank of each time, with average ranks for ties."""
-    column = np.array(times)
-    smaller, not_larger = (column[:, None] > column).sum(1), (column[:, None] >= column).sum(1)
-    return np.asarray((smaller + not_larger + 1) / 2, dtype=np.float64)
+    times = np.array(group)[..., None]
+    smaller, not_larger = (times > times.swapaxes(1, 2)), (times >= times.swapaxes(1, 2))
+    ranks = smaller.sum(axis=2) + not_larger.sum(axis=2)  # twice the rank, less 1
+    return 0.0 if 0.0 in ranks.std(axis=1) else float(np.corrcoef(ranks)[0, 1])

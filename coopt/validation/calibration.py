@@ -134,12 +134,17 @@ def calibration_of(
         fits=tuple(
             _summary(fit_set, runs, settings, used_rows, unseen_errors) for fit_set in feasible
         ),
-        before=_certain(score_of(errors_of(used_runs, Settings()))),
-        fitted=_certain(score_of(errors_of(used_runs, settings))),
+        before=_score(used_runs, Settings()),
+        fitted=_score(used_runs, settings),
         leave_one_group_out=_unseen_score(unseen_errors, used_rows),
         architecture=tuple(_kinds(runs, settings, used_rows, unseen_errors)),
         left_out=tuple(set_name(fit_set) for fit_set in sets if fit_set not in feasible),
-        unseen=tuple(_unseen(runs[i], unseen_errors[i]) for i in sorted(unseen_errors)),
+        unseen=tuple(
+            UnseenError(id=run.id, hardware=hardware, kind=kind, source=run.group, error=error)
+            for i, error in sorted(unseen_errors.items())
+            for run in (runs[i],)
+            for hardware, kind in (error_names(run.gpu, run.workload),)
+        ),
     )
 
 
@@ -172,10 +177,7 @@ def _summary(
 ) -> Fit:
     places = [i for i, run in enumerate(runs) if is_used(fit_set, run)]
     rows = [runs[i] for i in places]
-    values_before, values_after = (
-        Settings().values_of(fit_set, rows[0]),
-        settings.values_of(fit_set, rows[0]),
-    )
+    before, after = (given.values_of(fit_set, rows[0]) for given in (Settings(), settings))
     unused_runs = [
         run for i, run in enumerate(runs) if acts_on(fit_set, run) and i not in used_rows
     ]
@@ -185,21 +187,16 @@ def _summary(
         precision="" if fit_set.software else fit_set.precision,
         software=fit_set.software,
         parameters=tuple(
-            Parameter(name=name, before=values_before[name], after=values_after[name])
+            Parameter(name=name, before=before[name], after=after[name])
             for name in fit_set.parameters
         ),
         rows=tuple(run.id for run in rows),
         groups=tuple(dict.fromkeys(run.group for run in rows)),
-        before=_certain(score_of(errors_of(rows, Settings()))),
-        fitted=_certain(score_of(errors_of(rows, settings))),
+        before=_score(rows, Settings()),
+        fitted=_score(rows, settings),
         held_out=score_of(errors_of(unused_runs, settings)),
         leave_one_group_out=_unseen_score(unseen_errors, places),
     )
-
-
-def _unseen(run: MeasuredRun, error: float) -> UnseenError:
-    hardware, kind = error_names(run.gpu, run.workload)
-    return UnseenError(id=run.id, hardware=hardware, kind=kind, source=run.group, error=error)
 
 
 def _kinds(
@@ -211,10 +208,9 @@ def _kinds(
     """Yield the errors of dense models and of mixtures of experts."""
     for name in dict.fromkeys(architecture_of(runs[i]) for i in used_rows):
         places = [i for i in used_rows if architecture_of(runs[i]) == name]
-        errors = errors_of([runs[i] for i in places], settings)
         yield ArchitectureFit(
             name=name,
-            fitted=_certain(score_of(errors)),
+            fitted=_score([runs[i] for i in places], settings),
             leave_one_group_out=_unseen_score(unseen_errors, places),
         )
 
@@ -223,6 +219,8 @@ def _unseen_score(unseen_errors: Mapping[int, float], places: Sequence[int]) -> 
     return score_of(np.array([unseen_errors[i] for i in places if i in unseen_errors]))
 
 
-def _certain(score: Score | None) -> Score:
+def _score(rows: Sequence[MeasuredRun], settings: Settings) -> Score:
+    """Return the errors of rows, of which there are some."""
+    score = score_of(errors_of(rows, settings))
     assert score is not None
     return score

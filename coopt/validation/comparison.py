@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -64,20 +64,14 @@ def loss_of(kind: str, predicted_s: Floats, measured_s: Floats) -> float:
     return float(np.mean(np.minimum(CAPPED, np.abs(np.log(predicted_s / measured_s)))))
 
 
-def fitted_parameters(runs: Iterable[MeasuredRun]) -> frozenset[str]:
+def fitted_parameters(runs: Sequence[MeasuredRun]) -> frozenset[str]:
     """Return the names of the fitted parameters that predictions of `runs` depend on; 16-bit ones
     affect every precision.
     """
     kinds = {(run.generation, precision) for run in runs for precision in ("16-bit", run.precision)}
-    frameworks = {run.software.name for run in runs}
-    hardware = {
-        name
-        for generation, precision in kinds
-        for name in fitted_of_hardware(generation, precision)
-    }
-    return frozenset(
-        hardware | {name for framework in frameworks for name in fitted_of_software(framework)}
-    )
+    hardware = (fitted_of_hardware(*kind) for kind in kinds)
+    software = map(fitted_of_software, {run.software.name for run in runs})
+    return frozenset().union(*hardware, *software)
 
 
 def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
@@ -93,10 +87,11 @@ def fitted_of_hardware(generation: str, precision: str) -> frozenset[str]:
         for field in _marked(gpu)
     }
     # a source may apply to a whole table of figures
-    fitted_names = {
-        name for name in names if f"{table}.{name}" in fitted_fields or table in fitted_fields
-    }
-    return frozenset(f"{generation} {precision} {name}" for name in fitted_names)
+    return frozenset(
+        f"{generation} {precision} {name}"
+        for name in names
+        if {table, f"{table}.{name}"} & fitted_fields
+    )
 
 
 def fitted_of_software(framework: str) -> frozenset[str]:

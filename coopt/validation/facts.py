@@ -30,40 +30,34 @@ class WordedRow(Protocol):
 
 
 class Fact(Table):
-    """A fact that a row does not state; `where` is a pattern to find in the row's text."""
+    """A fact that a row does not state; `where` and `model` are patterns to find in the row's text
+    and in the name of its model, `printed` are values in its table.
+    """
 
     tag: Tag
     source: str
     where: str = ""
+    model: str = ""
+    printed: Annotated[dict[str, int], Field(default_factory=dict)]
 
     def holds_for(self, text: str) -> bool:
         """Whether the fact applies to a row with this text."""
         return re.search(self.where, text, re.IGNORECASE) is not None
 
-
-class RowFact(Fact):
-    """A fact about rows with certain values in their table."""
-
-    model: str = ""
-    printed: Annotated[dict[str, int], Field(default_factory=dict)]
-
     def holds_for_row(self, row: WordedRow) -> bool:
         """Whether the fact applies to this row."""
-        name_fits = (
-            self.holds_for(row.text) and re.search(self.model, row.model, re.IGNORECASE) is not None
-        )
-        return name_fits and all(
-            getattr(row, column) == value for column, value in self.printed.items()
-        )
+        named = re.search(self.model, row.model, re.IGNORECASE) is not None
+        values = {column: getattr(row, column) for column in self.printed}
+        return named and self.holds_for(row.text) and values == self.printed
 
 
-class Correction(RowFact):
+class Correction(Fact):
     """Corrected columns: the same source, or the recipe that was run, contradicts the table."""
 
     columns: dict[str, int]
 
 
-class Release(RowFact):
+class Release(Fact):
     """Rows of one state of software and machine, which their source says not to compare with
     others.
     """
@@ -98,7 +92,6 @@ class SoftwareStack(Fact):
 class ShapeFact(Fact):
     """Properties of a model that have no column."""
 
-    model: str
     gated: bool | None = None
     tied_embeddings: bool | None = None
     head_dim: Count | None = None
@@ -123,14 +116,12 @@ class ShapeFact(Fact):
 class Interleave(Fact):
     """Model chunks per GPU where the table omits them."""
 
-    model: str
     chunks: Count
 
 
 class RecomputeFact(Fact):
     """Recomputation of a recipe where the table omits it, or says `published`."""
 
-    model: str
     published: str = ""
     kind: Recompute
     offload_percent: Annotated[
@@ -149,7 +140,6 @@ class RecomputeFact(Fact):
 class Recipe(Fact):
     """Options of a workload and its software that a recipe enables; matching rules are combined."""
 
-    model: str = ""
     options: Annotated[dict[str, int | float | bool | str], Field(default_factory=dict)]
     changes: Annotated[dict[str, int | float | bool], Field(default_factory=dict)]
 

@@ -14,7 +14,7 @@ Policy for Correlated Normal Beliefs, INFORMS Journal on Computing 21, 2009).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Annotated
 
@@ -23,8 +23,7 @@ from pydantic import Field
 
 from coopt.columns.grid import mappings
 from coopt.instance.base import InstanceError, Table
-from coopt.perf.collectives import Reciprocals
-from coopt.perf.mapping import Floats, Mappings, Placements
+from coopt.perf.mapping import Floats, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.validation.batches import Batch, unchanged_s
 from coopt.validation.facts import FitSet
@@ -144,7 +143,12 @@ def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) 
     """
     all_mappings, _ = mappings(run.workload, run.gpus)
     fits = all_mappings.take(memory_bytes(run.workload, all_mappings) <= run.gpu.hbm_gb * 1e9)
-    known_runs = [known_run for known_run in measured if _question(known_run) == _question(run)]
+    asked = (run.question, run.gpus, run.hb_size, run.nic_gbit_s)
+    known_runs = [
+        known
+        for known in measured
+        if (known.question, known.gpus, known.hb_size, known.nic_gbit_s) == asked
+    ]
     candidates = _fastest_mappings(
         run, fits, mappings_of([known_run.split for known_run in known_runs])
     )
@@ -196,72 +200,43 @@ def worth(prediction: Prediction, place: int) -> tuple[float, float]:
 
 def _proposals(prediction: Prediction, candidates: Mappings, known_count: int) -> list[Proposal]:
     """Return mappings not yet run, ordered by what they save."""
-    expected_s, spread = (
-        prediction.expected_s,
-        NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0)),
-    )
-    proposals = []
-    for place in range(known_count, len(candidates)):
-        saved, changes = worth(prediction, place)
-        if saved > 0.0:
-            proposal = Proposal(
-                mapping=candidates.choice(place),
-                predicted_s=float(expected_s[place]),
-                low_s=float(np.exp(prediction.mean[place] - spread[place])),
-                high_s=float(np.exp(prediction.mean[place] + spread[place])),
-                changes=changes,
-                saves=saved / float(expected_s.min()),
-            )
-            proposals.append(proposal)
+    expected_s = prediction.expected_s
+    spread = NINETY * np.sqrt(np.maximum(np.diag(prediction.covariance), 0.0))
+    low_s, high_s = np.exp(prediction.mean - spread), np.exp(prediction.mean + spread)
+    values = {place: worth(prediction, place) for place in range(known_count, len(candidates))}
+    proposals = [
+        Proposal(
+            mapping=candidates.choice(place),
+            predicted_s=float(expected_s[place]),
+            low_s=float(low_s[place]),
+            high_s=float(high_s[place]),
+            changes=changes,
+            saves=saved / float(expected_s.min()),
+        )
+        for place, (saved, changes) in values.items()
+        if saved > 0.0
+    ]
     return sorted(proposals, key=lambda proposal: -proposal.saves)[:SHOWN]
 
 
 def _fastest_mappings(run: MeasuredRun, fits: Mappings, known_mappings: Mappings) -> Mappings:
     """Return mappings that were run, and the fastest ones by the catalog of those that were not."""
-    ran = {_row(known_mappings, i) for i in range(len(known_mappings))}
-    unmeasured = fits.take(
-        np.array([i for i in range(len(fits)) if _row(fits, i) not in ran], dtype=np.int64)
+    table, known = (
+        np.array([column.astype(np.int64) for column in vars(mappings).values()])
+        for mappings in (fits, known_mappings)
     )
-    order = (
-        np.argsort(unchanged_s([_batch(run, unmeasured)]))[:FASTEST]
-        if len(unmeasured)
-        else np.zeros(0, dtype=np.int64)
-    )
-    quickest = unmeasured.take(order)
-    table = {
-        f.name: np.concatenate([getattr(known_mappings, f.name), getattr(quickest, f.name)])
-        for f in fields(Mappings)
-    }
-    return Mappings(**table)
-
-
-def _row(rows: Mappings, i: int) -> tuple[int, ...]:
-    return tuple(int(getattr(rows, f.name)[i]) for f in fields(Mappings))
-
-
-def _question(run: MeasuredRun) -> object:
-    """Return everything that runs with competing mappings share."""
-    workload, model = (
-        run.workload,
-        run.workload.model.model_copy(update={"name": "", "description": "", "sources": ()}),
-    )
-    place = (run.gpu.name, run.gpus, run.hb_size, run.hb_gbyte_s, run.nic_gbit_s)
-    return model, workload.global_batch, workload.precision, workload.options, place
+    ran = set(map(tuple, known.T.tolist()))
+    unmeasured = [i for i, row in enumerate(table.T.tolist()) if tuple(row) not in ran]
+    if unmeasured:
+        order = np.argsort(unchanged_s([_batch(run, fits.take(np.array(unmeasured)))]))[:FASTEST]
+        unmeasured = np.array(unmeasured)[order].tolist()
+    return Mappings.of_table(np.concatenate([known, table[:, unmeasured]], axis=1))
 
 
 def _batch(run: MeasuredRun, rows: Mappings) -> Batch:
     """Return a batch of mappings on the machine of a run."""
-    degrees = zip(rows.tp, rows.cp, rows.dp, rows.pp, strict=True)
-    inside = np.array(
-        [ranks_inside((int(t), int(c), int(d), int(p)), run.hb_size) for t, c, d, p in degrees],
-        dtype=np.int64,
-    ).reshape(-1, 4)
-    return Batch(
-        workload=run.workload,
-        gpu=run.gpu,
-        hb_gbyte_s=run.hb_gbyte_s,
-        mappings=rows,
-        placements=Placements(tp=inside[:, 0], cp=inside[:, 1], dp=inside[:, 2], pp=inside[:, 3]),
-        reciprocals=Reciprocals.everywhere(np.full(len(rows), 8e-9 / run.nic_gbit_s)),
-        position=np.arange(len(rows)),
+    degrees = zip(
+        rows.tp.tolist(), rows.cp.tolist(), rows.dp.tolist(), rows.pp.tolist(), strict=True
     )
+    inside = [ranks_inside(ranks, run.hb_size) for ranks in degrees]
+    return Batch.of(run, rows, inside, [run.nic_gbit_s] * len(rows), range(len(rows)))

@@ -11,7 +11,8 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
@@ -121,21 +122,41 @@ def measurements_of(
     InstanceError
         With the errors of each file, or for columns that do not exist.
     """
-    _check_stated(stated)
+    columns = [name for name in COLUMNS if name != "id"]
+    if unknown := [name for name in stated if name not in columns]:
+        raise InstanceError(
+            f"--set: {', '.join(unknown)}: no such column, needs some of {', '.join(columns)}"
+        )
     table_rows: list[Measurement] = []
     log_rows: list[Measurement] = []
     for path in paths:
-        text = _text(Path(path))
-        read_cells = _reader(text, nvtx_range)
-        if read_cells is None:
+        file = Path(path)
+        cells = _cells(_text(file), file.name, nvtx_range)
+        if cells is None:
             table_rows += read_measurements(path)
-        else:
-            log_rows.append(_row(path, {**stated, **read_cells(text, Path(path).name)}))
+            continue
+        complaints: list[str] = []
+        row = {"id": file.name.split(".")[0], **stated, **cells}
+        log_rows.append(measurement_of(row, 1, complaints))
+        if complaints:
+            raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
     if stated and not log_rows:
         raise InstanceError(
             "--set: says what logs leave out, needs a log or a trace among the files"
         )
     return table_rows + log_rows, log_rows
+
+
+def _cells(text: str, name: str, nvtx_range: str | None) -> Cells | None:
+    """Return the columns of a file that is not a table, or None."""
+    lines = text.splitlines()
+    if text.lstrip()[:1] == "{":
+        return _cells_of_trace(text, name)
+    if any(all(column in line for column in SUMMARY) for line in lines[:200]):
+        return _cells_of_summary(lines, name, nvtx_range)
+    # iteration lines of a training framework
+    is_log = any(MEGATRON.search(line) or NEMO.search(line) for line in lines)
+    return _cells_of_log(text, name) if is_log else None
 
 
 def table_of(rows: Sequence[Measurement]) -> str:
@@ -152,24 +173,6 @@ def table_of(rows: Sequence[Measurement]) -> str:
     return stream.getvalue()
 
 
-def _check_stated(stated: Mapping[str, str]) -> None:
-    unknown = [name for name in stated if name not in COLUMNS or name == "id"]
-    if unknown:
-        raise InstanceError(
-            f"--set: {', '.join(unknown)}: no such column, needs some of"
-            f" {', '.join(n for n in COLUMNS if n != 'id')}"
-        )
-
-
-def _row(path: str, cells: Cells) -> Measurement:
-    complaints: list[str] = []
-    name = Path(path).name.split(".")[0]
-    row = measurement_of({"id": name, **cells}, 1, complaints)
-    if complaints:
-        raise InstanceError(f"{Path(path).name}: {complaint}" for complaint in complaints)
-    return row
-
-
 def _text(file: Path) -> str:
     if file.suffix != ".gz":
         return read_text(file, KIND, REMEDY)
@@ -182,15 +185,6 @@ def _text(file: Path) -> str:
         ) from None
 
 
-def _reader(text: str, nvtx_range: str | None) -> Callable[[str, str], Cells] | None:
-    """Return the reader of a file that is not a table, or None."""
-    if text.lstrip()[:1] == "{":
-        return _cells_of_trace
-    if any(all(name in line for name in SUMMARY) for line in text.splitlines()[:200]):
-        return lambda content, name: _cells_of_summary(content, name, nvtx_range)
-    return _cells_of_log if _is_log(text) else None
-
-
 def _cells_of_trace(text: str, name: str) -> Cells:
     """Read step time, GPU and number of GPUs from a trace of PyTorch's profiler (Kineto)."""
     try:
@@ -200,15 +194,18 @@ def _cells_of_trace(text: str, name: str) -> Cells:
             f"{name}: not JSON ({error}), needs a trace of PyTorch's profiler"
         ) from None
     events = trace.get("traceEvents")
-    starts = _steps(events if isinstance(events, list) else [])
-    if not starts:
+    steps = _steps(events if isinstance(events, list) else [])
+    if not steps:
         raise InstanceError(
             f"{name}: no step of the profiler, needs events named ProfilerStep#N: call prof.step()"
             " at each iteration"
         )
-    cells = {"iter_time_s": f"{_step_us(starts) * 1e-6:.6g}", "notes": "read from a trace"}
+    # between starts, which includes gaps; the length of a single step
+    between = [steps[b][0] - steps[a][0] for a, b in pairwise(sorted(steps)) if b == a + 1]
+    step_us = median(between or [length for _, length in steps.values()])
     gpu = GPU_NAME.search(_word(trace, "deviceProperties", "name"))
     world = _word(trace, "distributedInfo", "world_size")
+    cells = {"iter_time_s": f"{step_us * 1e-6:.6g}", "notes": "read from a trace"}
     return cells | ({"gpu": gpu[1]} if gpu else {}) | ({"gpus": world} if world.isdecimal() else {})
 
 
@@ -229,15 +226,6 @@ def _is_time(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and abs(value) <= LATEST
 
 
-def _step_us(steps: Mapping[int, tuple[float, float]]) -> float:
-    """Return the step time (us) between starts, which includes gaps; the length of a single
-    step.
-    """
-    numbers = sorted(steps)
-    between = [steps[b][0] - steps[a][0] for a, b in pairwise(numbers) if b == a + 1]
-    return median(between) if between else median(length for _, length in steps.values())
-
-
 def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
     """Return a value of a table at the head of a trace, or of the first table of a list; empty if
     missing.
@@ -247,16 +235,15 @@ def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
     return str(entry.get(key, "")) if isinstance(entry, dict) else ""
 
 
-def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
+def _cells_of_summary(lines: Sequence[str], name: str, nvtx_range: str | None) -> Cells:
     """Read the iteration time from `nsys stats --report nvtx_sum --format csv`."""
-    lines = text.splitlines()
     head = next(i for i, line in enumerate(lines) if all(column in line for column in SUMMARY))
     rows = [row for row in csv.DictReader(lines[head:]) if row.get("Range")]
     names = [row["Range"].lstrip(":") for row in rows]
+    some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
     if nvtx_range is None:
         raise InstanceError(
-            f"{name}: needs --range with the range that is an iteration, one of"
-            f" {_first_names(names)}"
+            f"{name}: needs --range with the range that is an iteration, one of {some}"
         )
     medians = sorted(
         (_number(row["Med (ns)"], name), _number(row.get("Instances") or "1", name))
@@ -265,14 +252,11 @@ def _cells_of_summary(text: str, name: str, nvtx_range: str | None) -> Cells:
     )
     if not medians:
         raise InstanceError(
-            f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of"
-            f" {_first_names(names)}"
+            f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of {some}"
         )
     # of each range a summary has the median and the count: their median, each as often as it ran
     upto = list(accumulate(count for _, count in medians))
-    median_ns = next(
-        ns for (ns, _), count in zip(medians, upto, strict=True) if 2 * count >= upto[-1]
-    )
+    median_ns, _ = medians[bisect_left(upto, upto[-1] / 2)]
     return {"iter_time_s": f"{median_ns * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
 
 
@@ -284,15 +268,6 @@ def _number(cell: str | None, name: str) -> float:
     if not 0.0 <= number <= LATEST:
         raise InstanceError(f"{name}: {cell!r} in a column of times, needs a number")
     return number
-
-
-def _first_names(names: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
-
-
-def _is_log(text: str) -> bool:
-    """Whether a text contains iteration lines of a training framework."""
-    return any(MEGATRON.search(line) or NEMO.search(line) for line in text.splitlines())
 
 
 def _cells_of_log(text: str, name: str) -> Cells:
@@ -313,40 +288,38 @@ def _cells_of_log(text: str, name: str) -> Cells:
     """
     lines = text.splitlines()
     arguments = _arguments(lines)
-    cells = (
-        _shape_cells(arguments)
-        | _split_cells(arguments)
-        | _precision_cells(arguments)
-        | _recompute_cells(arguments)
-    )
-    cells |= {key: cell for key, cell in _printed_cells(text).items() if key not in cells}
+    # what Megatron-LM prints in sentences before the first iteration
+    printed = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
+    cells = {column: match[1] for column, match in printed.items() if match} | {
+        **_shape_cells(arguments),
+        **_split_cells(arguments),
+        **_precision_cells(arguments),
+        **_recompute_cells(arguments),
+    }
     seconds, batch = _iterations(lines)
     if batch:
         cells["global_batch"] = batch
     _check_gating(arguments, cells, name)
-    return cells | {"iter_time_s": f"{seconds:.6g}", "notes": _notes(arguments, cells)}
+    notes = ["read from a log"]
+    if "experts" in cells and "expert_tensor_parallel_size" in arguments:
+        notes.append(f"ETP={arguments['expert_tensor_parallel_size']}")
+    return cells | {"iter_time_s": f"{seconds:.6g}", "notes": "; ".join(notes)}
 
 
 def _iterations(lines: list[str]) -> tuple[float, str]:
     """Return the iteration time (s), and the batch if it is logged."""
-    iterations = list(_timed(lines))
+    iterations = []
+    for line in lines:
+        milliseconds, seconds, batch = MEGATRON.search(line), NEMO.search(line), BATCH.search(line)
+        if match := milliseconds or seconds:
+            scale = 1000.0 if milliseconds else 1.0
+            iterations.append((float(match[1]) / scale, batch[1] if batch else ""))
     last_batch = iterations[-1][1]
     last_first = takewhile(lambda iteration: iteration[1] == last_batch, reversed(iterations))
     steady = [seconds for seconds, _ in last_first][::-1]
     # where the batch grew before, those that warm up came with a smaller one
     warm_up = 0 if len(steady) < len(iterations) else min(WARM_UP, len(steady) - 1)
     return median(steady[warm_up:]), last_batch
-
-
-def _timed(lines: list[str]) -> Iterator[tuple[float, str]]:
-    """Yield iteration time (s) and batch of every iteration line."""
-    for line in lines:
-        milliseconds, seconds, batch = MEGATRON.search(line), NEMO.search(line), BATCH.search(line)
-        size = batch[1] if batch else ""
-        if milliseconds:
-            yield float(milliseconds[1]) / 1000.0, size
-        elif seconds:
-            yield float(seconds[1]), size
 
 
 def _arguments(lines: list[str]) -> dict[str, str]:
@@ -405,11 +378,10 @@ def _split_cells(arguments: Mapping[str, str]) -> Cells:
 
 def _precision_cells(arguments: Mapping[str, str]) -> Cells:
     """Return the column of the format of matrix products."""
-    for name in ("fp4", "fp8", "bf16", "fp16"):
-        if name in arguments:
-            return {"precision": name}
     word = arguments.get("precision", "")
-    return {"precision": "bf16" if word.startswith("bf16") else "fp16"} if "16" in word else {}
+    named = "bf16" if word.startswith("bf16") else "fp16" if "16" in word else ""
+    precision = next((name for name in ("fp4", "fp8", "bf16", "fp16") if name in arguments), named)
+    return {"precision": precision} if precision else {}
 
 
 def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
@@ -427,12 +399,6 @@ def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
     others = {*names} - {"layernorm"}
     kinds = [kind for kind, modules in BESIDE_NORMS.items() if others <= modules]
     return {"recompute": kinds[0] if kinds and "layernorm" in names else "+".join(names)}
-
-
-def _printed_cells(text: str) -> Cells:
-    """Read what Megatron-LM prints in sentences before the first iteration."""
-    matches = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
-    return {column: match[1] for column, match in matches.items() if match}
 
 
 def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None:
@@ -453,10 +419,3 @@ def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None
             " table takes layers for gated where ffn is not 4 x hidden, needs a run of such a"
             " shape"
         )
-
-
-def _notes(arguments: Mapping[str, str], cells: Cells) -> str:
-    words = ["read from a log"]
-    if "experts" in cells and "expert_tensor_parallel_size" in arguments:
-        words.append(f"ETP={arguments['expert_tensor_parallel_size']}")
-    return "; ".join(words)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -125,14 +125,12 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
     prior = _prior(runs, fit_set)
     batches, measured = batches_of(runs), np.log([run.measured_s for run in runs])
     belief = _updated(prior, batches, measured)
-    log_s_before, log_s_after = (
-        prior.log_times(batches, prior.mean),
-        belief.log_times(batches, belief.mean),
-    )
-    scores = [score_of(np.expm1(times - measured)) for times in (log_s_before, log_s_after)]
-    assert scores[0] is not None
-    assert scores[1] is not None
+    before, after = (b.log_times(batches, b.mean) - measured for b in (prior, belief))
+    scores = [score for off in (before, after) if (score := score_of(np.expm1(off))) is not None]
     slopes = prior.slopes(batches, prior.mean)
+    # whether the mean error (in logarithms) lies outside its 90% interval
+    spread = slopes @ prior.covariance @ slopes.T + prior.own_error**2 * np.eye(len(before))
+    surprising = abs(np.mean(before)) > NINETY * np.sqrt(np.mean(spread))
     posterior = Posterior(
         name=set_name(fit_set),
         generation=fit_set.generation,
@@ -143,15 +141,9 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
         fitted=scores[1],
         common_error=math.sqrt(float(np.mean(_variances(slopes, prior.covariance)))),
         own_error=belief.own_error,
-        surprising=_is_surprising(log_s_before - measured, slopes, prior),
+        surprising=bool(surprising),
     )
     return posterior, belief
-
-
-def _is_surprising(off: Floats, slopes: Floats, prior: Belief) -> bool:
-    """Whether the mean error (in logarithms) lies outside its 90% interval."""
-    spread = slopes @ prior.covariance @ slopes.T + prior.own_error**2 * np.eye(len(off))
-    return bool(abs(np.mean(off)) > NINETY * np.sqrt(np.mean(spread)))
 
 
 def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
@@ -169,15 +161,19 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
             f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog, which"
             " has no logarithm: needs others, such as gemm,hbm"
         )
-    error = max(_left_out_error(run) for run in runs)
+    # the catalog has the mean size of the errors of similar runs whose source was left out of the
+    # fit, over which a normal law has a standard error sqrt(pi / 2) times as large
+    known = entries("model_error")
+    names = {name for run in runs for name in error_names(run.gpu, run.workload)}
+    errors = [known.get(name, known["all"]) for name in names]
+    mean_size = max(entry.left_out for entry in errors if isinstance(entry, ModelError))
+    error = mean_size * math.sqrt(math.pi / 2)
     mean = np.log(list(values.values()))
     widths = np.diag([(RANGES[name].step / value) ** 2 for name, value in values.items()])
-    step_wide = Belief(
-        fit_set=fit_set, mean=mean, covariance=widths, own_error=error * math.sqrt(1.0 - COMMON)
-    )
-    explained_variance = float(
-        np.mean(_variances(step_wide.slopes(batches_of(runs), mean), widths))
-    )
+    own_error = error * math.sqrt(1.0 - COMMON)
+    step_wide = Belief(fit_set=fit_set, mean=mean, covariance=widths, own_error=own_error)
+    slopes = step_wide.slopes(batches_of(runs), mean)
+    explained_variance = float(np.mean(_variances(slopes, widths)))
     if explained_variance <= 1e-12:
         raise InstanceError(
             f"--parameters: {', '.join(fit_set.parameters)} do not act on"
@@ -186,24 +182,7 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     # what runs of one source have in common is what parameters explain; the rest is each mapping's
     # own
     scale = min(1.0, COMMON * error**2 / explained_variance)
-    return Belief(
-        fit_set=fit_set, mean=mean, covariance=widths * scale, own_error=step_wide.own_error
-    )
-
-
-def _left_out_error(run: MeasuredRun) -> float:
-    """Return the standard error of the times of similar runs whose source was left out of the fit;
-    of all runs if there are none.
-    """
-    model_errors = entries("model_error")
-    errors = [
-        model_errors.get(name, model_errors["all"]) for name in error_names(run.gpu, run.workload)
-    ]
-    # the catalog has the mean size of errors, over which a normal law has a standard error sqrt(pi
-    # / 2) times as large
-    return max(entry.left_out for entry in errors if isinstance(entry, ModelError)) * math.sqrt(
-        math.pi / 2
-    )
+    return replace(step_wide, covariance=widths * scale)
 
 
 def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:
@@ -235,9 +214,7 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
         if better is None or np.max(np.abs(better[0] - theta)) < STILL:
             break
         theta, value = np.asarray(better[0]), better[1]
-    return Belief(
-        fit_set=prior.fit_set, mean=theta, covariance=covariance, own_error=prior.own_error
-    )
+    return replace(prior, mean=theta, covariance=covariance)
 
 
 def _variances(slopes: Floats, covariance: Floats) -> Floats:

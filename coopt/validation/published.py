@@ -76,11 +76,9 @@ class Measurement:
         """The state of software and machine that its source distinguishes, or the release named in
         its text.
         """
-        for fact in published_facts().release:
-            if fact.holds_for_row(self):
-                return fact.name
         match = RELEASE.search(self.text)
-        return match[1] if match else ""
+        facts = (fact.name for fact in published_facts().release if fact.holds_for_row(self))
+        return next(facts, match[1] if match else "")
 
     @property
     def text(self) -> str:
@@ -158,24 +156,18 @@ def read_measurements(path: str | Path) -> list[Measurement]:
 
 
 def _wrong_header(names: list[str]) -> Iterator[str]:
+    def columns(which: list[str], state: str) -> str:
+        """`column tp is missing`, `columns gpus, tp are missing`."""
+        noun, verb = ("column", "is") if len(which) == 1 else ("columns", "are")
+        return f"{noun} {', '.join(which)} {verb} {state}"
+
     required = NEEDED if "model" in names else (*NEEDED, *SHAPE)
-    absent = [name for name in required if name not in names]
-    if absent:
-        yield f"{_columns_named(absent, 'missing')}, needs the columns {', '.join(required)}"
+    if absent := [name for name in required if name not in names]:
+        yield f"{columns(absent, 'missing')}, needs the columns {', '.join(required)}"
     if not set(MEASURED) & set(names):
         yield f"no column holds a measurement, needs one of {', '.join(MEASURED)}"
-    twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
-    if twice:
-        yield f"{_columns_named(twice, 'in the table more than once')}, needs one of each"
-
-
-def _columns_named(names: list[str], state: str) -> str:
-    """Return a sentence on columns: `column tp is missing`, `columns gpus, tp are missing`."""
-    is_single = len(names) == 1
-    return (
-        f"{'column' if is_single else 'columns'} {', '.join(names)} {'is' if is_single else 'are'}"
-        f" {state}"
-    )
+    if twice := sorted({name for name in names if name in COLUMNS and names.count(name) > 1}):
+        yield f"{columns(twice, 'in the table more than once')}, needs one of each"
 
 
 def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
@@ -238,7 +230,10 @@ def measured_seconds(
     if not SHORTEST <= seconds <= LONGEST:
         raise UnusableError(f"a measurement of {seconds:.3g} s an iteration is beyond reason")
     if row.global_batch is not None and row.gpus is not None:
-        flop_s = row.global_batch * model.seq * least_flop_per_token(model) / (seconds * row.gpus)
+        # with attention only to tokens that are attended to
+        unattended = (1.0 - attended_share(model)) * _attention_flop(model)
+        flop = row.global_batch * model.seq * (model_flop_per_token(model) - unattended)
+        flop_s = flop / (seconds * row.gpus)
         if flop_s > peak_flop_s:
             raise UnusableError(
                 f"a measurement that implies {flop_s / 1e12:,.0f} TFLOP/s for each GPU, "
@@ -278,13 +273,10 @@ def _seconds(
 
 def convention_of(row: Measurement) -> str | None:
     """Return the FLOP convention of the row, from its notes or its group; None if unknown."""
-    note = NOTED.search(row.notes)
-    if note and note[1] in COUNTS:
-        return note[1]
-    for convention in published_facts().convention:
-        if convention.holds_for(row.id) and not note:
-            return convention.counts
-    return None
+    if note := NOTED.search(row.notes):
+        return note[1] if note[1] in COUNTS else None
+    facts = published_facts().convention
+    return next((fact.counts for fact in facts if fact.holds_for(row.id)), None)
 
 
 def flop_per_token(model: Transformer, counts: str) -> float:
@@ -296,11 +288,6 @@ def flop_per_token(model: Transformer, counts: str) -> float:
     return model_flop_per_token(model) - (
         0.5 * _attention_flop(model) if counts == "model-causalattn" else 0.0
     )
-
-
-def least_flop_per_token(model: Transformer) -> float:
-    """Return the minimum FLOPs per token: with attention only to tokens that are attended to."""
-    return model_flop_per_token(model) - (1.0 - attended_share(model)) * _attention_flop(model)
 
 
 def _attention_flop(model: Transformer) -> float:

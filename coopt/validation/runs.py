@@ -60,12 +60,21 @@ class MeasuredRun:
     @property
     def precision(self) -> PrecisionClass:
         """Class of the precision; each class has its own fitted parameters."""
-        return precision_class(self.workload.precision)
+        precision = self.workload.precision
+        return precision if precision in ("fp8", "fp4") else "16-bit"
 
     @property
     def software(self) -> Software:
         """The training framework."""
         return self.workload.options.software
+
+    @property
+    def question(self) -> tuple[object, ...]:
+        """What runs share that are evaluated together: all but mapping, GPUs and network."""
+        workload = self.workload
+        model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
+        trained = (model, workload.global_batch, workload.precision, workload.options)
+        return *trained, self.gpu.name, self.hb_gbyte_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +85,6 @@ class SkippedRow:
     group: str
     measured_s: float | None
     why: str
-
-
-def precision_class(precision: Precision) -> PrecisionClass:
-    """Return the class of a precision: `16-bit` for bf16 and fp16."""
-    return precision if precision in ("fp8", "fp4") else "16-bit"
 
 
 def outcome_of(row: Measurement) -> MeasuredRun | SkippedRow:
@@ -169,7 +173,10 @@ def _workload(
         assumptions.append(f"software as {software.name}")
     if split.cp > 1 and not stack.balanced_ring:
         assumptions.append("context ranks wait for the one that attends most")
-        model = of_last_rank(model, split.cp)
+        # the last of consecutive ranks attends to 1 - 1/(2c) of the sequence on average
+        window = max(1, round(model.seq * (1.0 - 0.5 / split.cp)))
+        changed = {"causal": False, "window": window, "window_layers": model.layers}
+        model = model.model_copy(update=changed)
     return Workload(
         name=row.id,
         model=model,
@@ -192,28 +199,14 @@ def _recipe(row: Measurement) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options and software settings that the row's recipe enables; columns of the row
     take precedence.
     """
-    options: dict[str, Any] = {}
-    changes: dict[str, Any] = {}
+    options, changes = dict[str, Any](), dict[str, Any]()
     for recipe in published_facts().recipe:
-        if recipe.holds_for(row.text) and re.search(recipe.model, row.model, re.IGNORECASE):
+        if recipe.holds_for_row(row):
             options |= recipe.options
             changes |= recipe.changes
-    return (
-        options | ({} if row.ep_overlap is None else {"ep_overlap": bool(row.ep_overlap)}),
-        changes,
-    )
-
-
-def of_last_rank(model: Transformer, c: int) -> Transformer:
-    """Return the model as seen by the last of c context ranks with consecutive tokens, which
-    attends to nearly all tokens.
-
-    Its tokens attend to 1 - 1/(2c) of the sequence on average.
-    """
-    window = max(1, round(model.seq * (1.0 - 0.5 / c)))
-    return model.model_copy(
-        update={"causal": False, "window": window, "window_layers": model.layers}
-    )
+    if row.ep_overlap is not None:
+        options["ep_overlap"] = bool(row.ep_overlap)
+    return options, changes
 
 
 def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
@@ -226,20 +219,14 @@ def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
 def _device(row: Measurement) -> PublishedGpu:
     if not row.gpu:
         raise UnusableError("GPU not published")
-    plain_name = plain_gpu_name(row.gpu)
+    # without vendor, board and memory type: `a100-80g` for `NVIDIA A100-SXM4-80GB`
+    words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", row.gpu.lower()))
+    plain_name = "-".join(word for word in words if not NO_NAME.fullmatch(word))
     for device in published_facts().device:
-        names = {name.lower() for name in device.names}
+        names = map(str.lower, device.names)
         if plain_name in names and device.holds_for(f"{row.text} | {plain_name}"):
             return device
     raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
-
-
-def plain_gpu_name(name: str) -> str:
-    """Return a GPU name as in `facts.toml`, without vendor, board and memory type: `a100-80g` for
-    `NVIDIA A100-SXM4-80GB`.
-    """
-    words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", name.lower()))
-    return "-".join(word for word in words if not NO_NAME.fullmatch(word))
 
 
 def _stack(row: Measurement, generation: str) -> SoftwareStack:

@@ -5,7 +5,7 @@ selection.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
@@ -91,14 +91,10 @@ def _by_watts(gpu: Gpu, precision: str, values: Values) -> Values:
 
 def with_hardware(gpu: Gpu, precision: str, values: Values) -> Gpu:
     """Return the GPU with other efficiencies in a precision; other precisions are unchanged."""
-    efficiency = gpu.efficiency
-    if precision == "16-bit":
-        updated = efficiency.model_copy(update=dict(values))
-    else:
-        updated = efficiency.model_copy(
-            update={precision: _narrow_shares(gpu, precision).model_copy(update=dict(values))}
-        )
-    return gpu.model_copy(update={"efficiency": updated})
+    changes: dict[str, object] = dict(values)
+    if precision != "16-bit":
+        changes = {precision: _narrow_shares(gpu, precision).model_copy(update=changes)}
+    return gpu.model_copy(update={"efficiency": gpu.efficiency.model_copy(update=changes)})
 
 
 def _narrow_shares(gpu: Gpu, precision: str) -> Reached:
@@ -131,13 +127,9 @@ class Settings:
     def replaced(self, fit_set: FitSet, values: Mapping[str, float]) -> Settings:
         """Return these settings with other values for one set of parameters."""
         if fit_set.software:
-            return Settings(
-                hardware=self.hardware, software={**self.software, fit_set.software: values}
-            )
-        return Settings(
-            hardware={**self.hardware, (fit_set.generation, fit_set.precision): values},
-            software=self.software,
-        )
+            return replace(self, software={**self.software, fit_set.software: values})
+        key = (fit_set.generation, fit_set.precision)
+        return replace(self, hardware={**self.hardware, key: values})
 
     def values_of(self, fit_set: FitSet, run: MeasuredRun) -> dict[str, float]:
         """Return the current values of a set of parameters for `run`."""
@@ -171,31 +163,42 @@ def sets_selected(
         If a generation or parameter is unknown, or parameters are given for more than one
         generation.
     """
-    names = _parameter_names(parameters)
-    if generation is not None:
-        _check_generation(generation)
-    elif names:
+    names = tuple(dict.fromkeys(filter(None, map(str.strip, (parameters or "").split(",")))))
+    if parameters is not None and not 1 <= len(names) <= MAX_PARAMETERS:
+        raise InstanceError(
+            f"--parameters = {parameters!r}: needs one to {MAX_PARAMETERS} names, such as gemm,hbm"
+        )
+    gpus = [gpu for gpu in entries("gpu").values() if isinstance(gpu, Gpu)]
+    known = dict.fromkeys(gpu.generation for gpu in gpus if gpu.generation)
+    if generation is not None and generation not in known:
+        raise InstanceError(
+            f"--generation = {generation!r}: no GPU of the catalog, needs one of {', '.join(known)}"
+        )
+    if generation is None and names:
         raise InstanceError("--parameters: fits one generation at a time, needs --generation NAME")
     # parameters that are named without a precision are those of 16 bits
     narrow = precision or ("16-bit" if names else None)
-    meant = [fit_set for fit_set in published_facts().fit if _is_meant(fit_set, generation, narrow)]
+    meant = [
+        fit_set
+        for fit_set in published_facts().fit
+        if (generation is None and narrow is None)
+        or (
+            not fit_set.software
+            and generation in (None, fit_set.generation)
+            and narrow in (None, fit_set.precision)
+        )
+    ]
     if generation is not None and narrow is not None and not meant:
-        table = {
-            "generation": generation,
-            "precision": narrow,
-            "parameters": fittable_parameters("fp8"),
-        }
-        meant = [FitSet.model_validate(table)]
-    changes = {
-        **({"parameters": names} if names else {}),
-        **({"rows": tuple(rows)} if rows else {}),
-    }
+        default = {"generation": generation, "precision": narrow, "parameters": NARROW}
+        meant = [FitSet.model_validate(default)]
     for fit_set in meant:
         _check_parameters(names, fit_set)
     if not meant:
         raise InstanceError(
             f"nothing to fit for {generation or 'any generation'}, needs --precision as well"
         )
+    given = {"parameters": names, "rows": tuple(rows)}
+    changes = {name: values for name, values in given.items() if values}
     return tuple(fit_set.model_copy(update=changes) for fit_set in meant)
 
 
@@ -212,34 +215,6 @@ def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
         raise InstanceError(
             f"--rows = {glob!r}: no id of the table matches, needs a pattern such as 'dgxc-*'"
             for glob in idle
-        )
-
-
-def _is_meant(fit_set: FitSet, generation: str | None, precision: str | None) -> bool:
-    if fit_set.software:
-        return generation is None and precision is None
-    return generation in (None, fit_set.generation) and precision in (None, fit_set.precision)
-
-
-def _parameter_names(parameters: str | None) -> tuple[str, ...]:
-    if parameters is None:
-        return ()
-    names = tuple(dict.fromkeys(name.strip() for name in parameters.split(",") if name.strip()))
-    if not 1 <= len(names) <= MAX_PARAMETERS:
-        raise InstanceError(
-            f"--parameters = {parameters!r}: needs one to {MAX_PARAMETERS} names, such as gemm,hbm"
-        )
-    return names
-
-
-def _check_generation(generation: str) -> None:
-    generations = dict.fromkeys(
-        gpu.generation for gpu in entries("gpu").values() if isinstance(gpu, Gpu) and gpu.generation
-    )
-    if generation not in generations:
-        raise InstanceError(
-            f"--generation = {generation!r}: no GPU of the catalog, needs one of"
-            f" {', '.join(generations)}"
         )
 
 

@@ -73,9 +73,8 @@ def catalog_model(name: str) -> Transformer | None:
 
     Llama 3.1 and 3.3 have the shapes of Llama 3; names of Nemotron 3 can include its size.
     """
-    letters = _letters(name)
     models = (model for model in entries("model").values() if isinstance(model, Transformer))
-    return next((model for model in models if _letters(model.name) == letters), None)
+    return next((model for model in models if _letters(model.name) == _letters(name)), None)
 
 
 def _letters(name: str) -> str:
@@ -102,10 +101,16 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     model = shape_by_name(row, assumptions)
     if model is not None:
         return model
-    _refuse_unlike(row)
-    _refuse_unknown(row)
+    if NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model):
+        raise UnusableError("a hybrid or new architecture, not a plain transformer")
+    if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
+        raise UnusableError(
+            f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so"
+        )
     special = _special(row)
-    _list_known(row, special, assumptions)
+    # properties that no column states and only the name of the model implies
+    if phrases := [words for name, words in BY_NAME.items() if special.get(name)]:
+        assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
     if LATENT.search(row.notes) and not special.get("kv_rank"):
         raise UnusableError("latent attention whose ranks are not known")
     assert row.hidden is not None
@@ -120,7 +125,9 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
         **special,
     }
     table.setdefault("tied_embeddings", not table["gated"])
-    table["vocab"] = _vocabulary(row, assumptions, gated=table["gated"])
+    table["vocab"] = row.vocab or USUAL_VOCAB["gated" if table["gated"] else "plain"]
+    if row.vocab is None:  # that of the most common family of such models
+        assumptions.append(f"a vocabulary of {table['vocab']:,}")
     if row.kv_heads is None:
         assumptions.append("key and value heads as many as query heads")
     try:
@@ -129,35 +136,6 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
         raise UnusableError(
             f"a model shape that does not fit together: {sentences(error, Transformer)[0]}"
         ) from None
-
-
-def _list_known(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> None:
-    """Record the properties that no column states and only the name of the model implies."""
-    phrases = [words for name, words in BY_NAME.items() if special.get(name)]
-    if phrases:
-        assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
-
-
-def _refuse_unlike(row: Measurement) -> None:
-    if NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model):
-        raise UnusableError("a hybrid or new architecture, not a plain transformer")
-
-
-def _vocabulary(row: Measurement, assumptions: list[str], *, gated: bool) -> int:
-    """Return the published vocabulary, else that of the most common family of such models."""
-    if row.vocab is not None:
-        return row.vocab
-    size = USUAL_VOCAB["gated" if gated else "plain"]
-    assumptions.append(f"a vocabulary of {size:,}")
-    return size
-
-
-def _refuse_unknown(row: Measurement) -> None:
-    absent = [name for name in unpublished_columns(row) if name != "vocab"]
-    if absent:
-        raise UnusableError(
-            f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so"
-        )
 
 
 def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> int:
@@ -181,7 +159,7 @@ def _special(row: Measurement) -> dict[str, Any]:
     assert row.layers is not None
     facts: dict[str, Any] = {}
     for shape in published_facts().shape:
-        if not re.search(shape.model, row.model, re.IGNORECASE) or not shape.holds_for(row.text):
+        if not shape.holds_for_row(row):
             continue
         facts |= {name: value for name in COPIED if (value := getattr(shape, name))}
         facts |= {

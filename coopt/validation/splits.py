@@ -6,12 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
-import numpy as np
-
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Mappings, Placements
+from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.validation.facts import RecomputeFact, SoftwareStack, published_facts
 from coopt.validation.published import Measurement, UnusableError
@@ -154,9 +152,13 @@ def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
 
 
 def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[str]) -> int:
+    """Model chunks per GPU: as published, else as known for the source, else 1."""
     if p == 1:
         return 1
-    chunks = _chunks(row, assumptions)
+    known = [fact.chunks for fact in published_facts().interleave if fact.holds_for_row(row)]
+    chunks = row.interleave if row.interleave is not None else known[0] if known else 1
+    if row.interleave is None and not known and "interleaved" in row.notes:
+        assumptions.append("no interleaving, since the number of chunks is not published")
     if p * chunks > model.layers + MISSING_LAYERS:
         raise UnusableError(
             f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but {model.layers} layers"
@@ -164,45 +166,34 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
     return chunks
 
 
-def _chunks(row: Measurement, assumptions: list[str]) -> int:
-    """Return model chunks per GPU: as published, else as known for the source, else 1."""
-    if row.interleave is not None:
-        return row.interleave
-    for entry in published_facts().interleave:
-        if entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE):
-            return entry.chunks
-    if "interleaved" in row.notes:
-        assumptions.append("no interleaving, since the number of chunks is not published")
-    return 1
-
-
 def _recompute(row: Measurement, assumptions: list[str]) -> int:
-    kind: Recompute | None = None
-    recipe = recomputed_of(row)
-    if recipe is not None:
-        kind = recipe.kind
-        share = recipe.offload_percent
+    if (recipe := recomputed_of(row)) is not None:
+        kind, share = recipe.kind, recipe.offload_percent
         offload_note = f", and {share}% of activations in the memory of the host" if share else ""
         assumptions.append(
             f"recomputation {kind}, as its recipe has it{offload_note}"
             + OFFLOADED * recipe.offloads
         )
-    elif row.recompute:
-        kind = _named_kind(row.recompute)
-        if row.recompute.lower() not in RECOMPUTE and row.recompute != f"{kind}+seqpar":
-            assumptions.append(f"recomputation {row.recompute} as {kind}")
-    return RECOMPUTE.index(kind or "none")
+        return RECOMPUTE.index(kind)
+    kind = _named_kind(row.recompute) if row.recompute else "none"
+    if (
+        row.recompute
+        and row.recompute.lower() not in RECOMPUTE
+        and row.recompute != f"{kind}+seqpar"
+    ):
+        assumptions.append(f"recomputation {row.recompute} as {kind}")
+    return RECOMPUTE.index(kind)
 
 
 def _named_kind(cell: str) -> Recompute:
     """Return the kind of recomputation in a cell; of several joined by a plus, the one that
     recomputes most.
     """
-    kinds = published_facts().recompute
-    parts = [part.strip() for part in cell.lower().split("+")]
-    if any(part not in kinds for part in parts):
+    kinds = [published_facts().recompute.get(part.strip()) for part in cell.lower().split("+")]
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds):
         raise UnusableError(f"recomputation {cell!r} is not known")
-    return max((kinds[part] for part in parts), key=BY_COST.index)
+    return max(known, key=BY_COST.index)
 
 
 def _splits_norms(row: Measurement, stack: SoftwareStack) -> bool:
@@ -217,8 +208,7 @@ def _offload_percent(row: Measurement) -> int:
     recipe.
     """
     if row.offload_percent is None:
-        recipe = recomputed_of(row)
-        return recipe.offload_percent if recipe else 0
+        return recipe.offload_percent if (recipe := recomputed_of(row)) else 0
     if row.offload_percent > 100:
         raise UnusableError(f"offload_percent {row.offload_percent} is no share of activations")
     return row.offload_percent
@@ -228,11 +218,11 @@ def recomputed_of(row: Measurement) -> RecomputeFact | None:
     """Return the known recomputation of a row's recipe; None if unknown, or if the row states
     it.
     """
-    for entry in published_facts().recomputed:
-        applies = entry.holds_for(row.text) and re.search(entry.model, row.model, re.IGNORECASE)
-        if applies and row.recompute == entry.published:
-            return entry
-    return None
+    facts = published_facts().recomputed
+    applies = (
+        fact for fact in facts if fact.published == row.recompute and fact.holds_for_row(row)
+    )
+    return next(applies, None)
 
 
 def _zero(row: Measurement, stack: SoftwareStack, p: int, assumptions: list[str]) -> int:
@@ -287,12 +277,6 @@ def mappings_of(splits: Sequence[MeasuredSplit]) -> Mappings:
     """
     names = [f.name for f in fields(Mappings) if f.name != "outermost"]
     return Mappings.of(**{name: [int(getattr(split, name)) for split in splits] for name in names})
-
-
-def placements_of(splits: Sequence[MeasuredSplit]) -> Placements:
-    """Return one placement per split."""
-    inside = np.array([split.inside for split in splits], dtype=np.int64)
-    return Placements(tp=inside[:, 0], cp=inside[:, 1], dp=inside[:, 2], pp=inside[:, 3])
 
 
 def with_largest_micro_batch(workload: Workload, gpu: Gpu, split: MeasuredSplit) -> MeasuredSplit:
