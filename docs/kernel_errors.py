@@ -14,6 +14,7 @@ import numpy as np
 
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, Precision
+from coopt.instance.transformer import Software
 from coopt.perf.layer import BLOCK, Blocks, Device, fused_attention
 from coopt.perf.mapping import Floats
 
@@ -57,7 +58,7 @@ def device(precision: Precision = "bf16", **shares: float) -> Device:
     gpu = find("gpu", "h200")
     assert isinstance(gpu, Gpu)
     changed = gpu.efficiency.model_copy(update={"fp8": None, "kernel_s": 0.0} | shares)
-    return Device(gpu.model_copy(update={"efficiency": changed}), precision)
+    return Device(gpu.model_copy(update={"efficiency": changed}), precision, Software(name="plain"))
 
 
 def attention_s(kernel: Kernel, attention: float) -> float:

@@ -66,7 +66,6 @@ from coopt.perf.traffic import (
     OVERLAP_COST,
     Replicas,
     StageTraffic,
-    layers_behind,
     replicas_of,
     share_left,
     window_of,
@@ -143,11 +142,6 @@ class Iteration:
     def stage(self) -> AffineSeconds:
         """Time of one micro-batch on a middle stage, without sends."""
         return self.whole_layer * self.layers + self.accumulation
-
-    @cached_property
-    def middle_stage(self) -> AffineSeconds:
-        """Time of one micro-batch on a middle stage, with its sends."""
-        return self.stage + self.hop * self.waits.hops
 
     @cached_property
     def bubble(self) -> AffineSeconds:
@@ -255,7 +249,8 @@ class Iteration:
         """
         if self.chains:
             return tuple(map(self._chained, self.chains))
-        pipeline = self.middle_stage * self.micro_batches + self.bubble
+        middle_stage = self.stage + self.hop * self.waits.hops
+        pipeline = middle_stage * self.micro_batches + self.bubble
         return (
             *(pipeline + added for added in map(self._added_by, self._end_waits)),
             pipeline + self._added_by_last,
@@ -470,10 +465,12 @@ def iteration(
         layer=AffineSeconds(work.layer_s),
         forward=AffineSeconds(work.kernels.forward * (work.layer_s / work.kernels.total)),
         accumulation=work.accumulation * counts.layers,
-        tp=work.tp,
+        tp=traffic.tp,
         cp=ring * OVERLAP_COST,
         cp_left=(
-            AffineSeconds() if ring.is_zero else ring - AffineSeconds(work.core_s + work.waiting_s)
+            AffineSeconds()
+            if ring.is_zero
+            else ring - AffineSeconds(work.core_s + (work.layer_s - work.kernels.total))
         ),
         ep=ep,
         ep_left=ep_left,
@@ -573,11 +570,6 @@ class _Work:
         """Time of a layer: the longer of kernel and launch time."""
         return np.asarray(np.maximum(self.kernels.total, self.start_s), dtype=np.float64)
 
-    @property
-    def waiting_s(self) -> Floats:
-        """Time that the GPU waits for the host."""
-        return np.asarray(self.layer_s - self.kernels.total, dtype=np.float64)
-
     @cached_property
     def core_s(self) -> Any:
         """Time of the attention core behind which ranks exchange keys and values; 0 without context
@@ -617,17 +609,12 @@ class _Work:
         of_all = (1 + further) * logits_s(self.workload, self.device, self.mappings)
         return np.asarray(of_all + further * self.predicting.total)
 
-    @cached_property
-    def tp(self) -> AffineSeconds:
-        """TP collectives."""
-        return self.traffic.tp
-
     @property
     def tp_logits(self) -> AffineSeconds:
         """TP collectives of logits and further predictions of a micro-batch."""
         further, prediction = self.workload.model.extra_predictions, prediction_of(self.workload)
         predicted_tp = (
-            self.tp
+            self.traffic.tp
             if prediction is self.workload
             else replace(self.traffic, workload=prediction).tp
         )
@@ -636,8 +623,13 @@ class _Work:
     @cached_property
     def behind(self) -> Floats:
         """Number of layers that data-parallel traffic overlaps with."""
-        full_layers = self.counts.layers, self.counts.last_missing
-        return layers_behind(self.workload, self.mappings, full_layers, self.micro_batches)
+        # of one micro-batch, or of all micro-batches where shards are reduced in each; every stage
+        # overlaps with its own layers, of which the last stage has fewer
+        if self.workload.options.dp_mode != "overlap":
+            return np.zeros(len(self.mappings))
+        layers, fewer = self.counts.layers, self.counts.layers - self.counts.last_missing
+        each = np.where(self.mappings.zero >= 2, self.micro_batches * fewer, layers)
+        return np.asarray(each, dtype=np.float64)
 
     def window(
         self, replicas: Replicas, ep: AffineSeconds, ep_left: AffineSeconds
@@ -661,7 +653,9 @@ class _Work:
         waits_for_experts = 1.0 * (
             ep_left.is_zero | (self.micro_batches == 1)
         )  # else exchanges hide themselves
-        return window_of(self.behind, self.apart_s, free_share, (self.tp, ep * waits_for_experts))
+        return window_of(
+            self.behind, self.apart_s, free_share, (self.traffic.tp, ep * waits_for_experts)
+        )
 
     @cached_property
     def chains(self) -> tuple[PassChain, ...]:

@@ -87,15 +87,8 @@ class Device:
 
     gpu: Gpu
     precision: Precision
-    kernel_traffic: float = 1.0
-    attention: float | None = None
-    kernel_s: float | None = None
-    grouped_experts: bool = False
-    graphs: bool = False
+    software: Software
     splits_backward: bool = False
-    attention_bits: int = 4
-    latent_bits: int = 4
-    mamba_output_bits: int = 4
 
     @cached_property
     def workload_rate(self) -> Rate:
@@ -135,17 +128,16 @@ class Device:
     @cached_property
     def pause_s(self) -> float:
         """Time between two kernels (s); shorter in a CUDA graph, which needs no host."""
-        pause_s = (
-            self.gpu.reached(self.precision).kernel_s if self.kernel_s is None else self.kernel_s
-        )
-        return min(pause_s, GRAPH_PAUSE_S) if self.graphs else pause_s
+        pause_s = self.software.kernel_s
+        pause_s = self.gpu.reached(self.precision).kernel_s if pause_s is None else pause_s
+        return min(pause_s, GRAPH_PAUSE_S) if self.software.graphs else pause_s
 
     @cached_property
     def pair_s(self) -> float:
         """Seconds of a fused attention kernel per query, key and column, for a multiplication and
         an addition.
         """
-        share = self.attention or self.gpu.efficiency.attention
+        share = self.software.attention or self.gpu.efficiency.attention
         return 2.0 * REFERENCE_SHARE / (share * self.gpu.peak_flop_s("bf16"))
 
     def stream_s(self, moved_bytes: Any) -> Floats:
@@ -154,7 +146,9 @@ class Device:
 
     def pointwise_s(self, fused_bytes: Any) -> Floats:
         """Seconds of pointwise kernels; `fused_bytes` is what they would move if all were fused."""
-        return self.stream_s(self.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64))
+        return self.stream_s(
+            self.software.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64)
+        )
 
     def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
         r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless
@@ -185,20 +179,8 @@ class Device:
 
 def device_of(workload: Workload, gpu: Gpu) -> Device:
     """Return the GPU as the software of a workload uses it."""
-    software = workload.options.software
-    return Device(
-        gpu,
-        workload.precision,
-        kernel_traffic=software.kernel_traffic,
-        attention=software.attention,
-        kernel_s=software.kernel_s,
-        grouped_experts=software.grouped_experts,
-        graphs=software.graphs,
-        splits_backward=workload.options.schedule != "1f1b",
-        attention_bits=software.attention_bits,
-        latent_bits=software.latent_bits,
-        mamba_output_bits=software.mamba_output_bits,
-    )
+    splits_backward = workload.options.schedule != "1f1b"
+    return Device(gpu, workload.precision, workload.options.software, splits_backward)
 
 
 @dataclass(frozen=True)
@@ -386,7 +368,7 @@ def attention_s(
     ) * block_share(model)
     widths = *_input_widths(model, t), (model.hidden, value_width(model) / t)
     return (
-        products(device, rows, widths, 1, device.rate_of(device.attention_bits)) * share
+        products(device, rows, widths, 1, device.rate_of(device.software.attention_bits)) * share
         + stream
         + pauses
     )
@@ -418,7 +400,9 @@ def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: 
         model.mamba_state,
     )
     width, chunks = heads * p, rows / CHUNK
-    output = product(device, rows, model.hidden, width, 1, device.rate_of(device.mamba_output_bits))
+    output = product(
+        device, rows, model.hidden, width, 1, device.rate_of(device.software.mamba_output_bits)
+    )
     projections = product(device, rows, mamba_columns(model, t), model.hidden) + output
     rate = replace(device.bf16_rate, k0=SCORES_K0)
     scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
@@ -547,7 +531,7 @@ def experts_s(
         dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     )
     if model.expert_latent:
-        norm_rows, rate = rows / norm_split, device.rate_of(device.latent_bits)
+        norm_rows, rate = rows / norm_split, device.rate_of(device.software.latent_bits)
         narrowing = product(device, norm_rows, width, model.hidden, 1, rate)
         shared_experts = (
             shared_experts + narrowing + product(device, norm_rows, model.hidden, width, 1, rate)
@@ -561,7 +545,7 @@ def _expert_kernels(device: Device, experts_per_gpu: Any) -> Passes:
     These are small kernels, and, unless experts are grouped, the products of each further expert;
     below 16 bits each expert quantises its inputs and gradients separately.
     """
-    if device.grouped_experts:
+    if device.software.grouped_experts:
         return Passes(EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD)
     products, quantised = (
         experts_per_gpu - 1,
@@ -719,7 +703,7 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
         elements = expert_rows(model, rows, t, split) * model.ffn / split
         once = nonlinearity_s(model, device, elements).forward + device.pause_s
         seconds = seconds + expert_layers(model) * once
-    share, rate = attention_share(model), device.rate_of(device.attention_bits)
+    share, rate = attention_share(model), device.rate_of(device.software.attention_bits)
     if model.kv_rank:
         seconds = seconds + share * device.product_s(
             rows, latent_width(model) / t, model.kv_rank, 1, rate

@@ -72,15 +72,13 @@ class StageTraffic:
     @cached_property
     def tp_gather(self) -> AffineSeconds:
         """An all-gather of the activations over the TP group."""
-        inside = self.placements.tp
-        return gather(
-            self.links,
-            self.activation,
-            inside,
-            self.mappings.tp // inside,
-            "tp",
-            sized=self.tp_is_sized,
-        )
+        return self._tp_gather()
+
+    def _tp_gather(self, *, summed: Any = False) -> AffineSeconds:
+        inside, sized = self.placements.tp, self.tp_is_sized
+        across = self.mappings.tp // inside
+        data_bytes = self.activation
+        return gather(self.links, data_bytes, inside, across, "tp", summed=summed, sized=sized)
 
     @cached_property
     def tp_sum(self) -> AffineSeconds:
@@ -90,20 +88,7 @@ class StageTraffic:
         if self.workload.options.collectives == "levels":
             # no switch sums then, so that half of an all-reduce takes as long as a gather
             return self.tp_gather
-        inside, summed, sized = (
-            self.placements.tp,
-            ~self.mappings.sequence_parallel,
-            self.tp_is_sized,
-        )
-        return gather(
-            self.links,
-            self.activation,
-            inside,
-            self.mappings.tp // inside,
-            "tp",
-            summed=summed,
-            sized=sized,
-        )
+        return self._tp_gather(summed=~self.mappings.sequence_parallel)
 
     @property
     def tp_is_sized(self) -> bool:
@@ -134,7 +119,7 @@ class StageTraffic:
         feed_forward = FFN_REPEATS * ffn_share(model) * (self.mappings.recompute == NORM_FFN)
         return FULL_REPEATS * block_share(model) * self.repeats_forward + feed_forward
 
-    @property
+    @cached_property
     def tp(self) -> AffineSeconds:
         """Time of all TP collectives of a layer, forward and backward."""
         return self.tp_sum * self._tp_passes
@@ -432,24 +417,6 @@ def replicas_of(
     )
 
 
-def layers_behind(
-    workload: Workload, mappings: Mappings, layers: tuple[Ints, Ints], m: Any
-) -> Floats:
-    """Number of layers that data-parallel traffic can overlap with; shape (n,).
-
-    These are the layers of one micro-batch, or of all micro-batches where shards are reduced in
-    each; none unless overlap is enabled. Every stage overlaps with its own layers, of which the
-    last stage has fewer.
-    """
-    if workload.options.dp_mode != "overlap":
-        return np.zeros(len(mappings))
-    full_layers, missing_layers = layers
-    return np.asarray(
-        np.where(mappings.zero >= 2, m * (full_layers - missing_layers), full_layers),
-        dtype=np.float64,
-    )
-
-
 def window_of(
     behind: Floats, layer_s: Any, free_share: Floats, traffic: Iterable[AffineSeconds]
 ) -> AffineSeconds:
@@ -464,9 +431,10 @@ def window_of(
     communication in a fourth of the compute or more. Schedules that split the backward pass end
     with passes without communication.
     """
-    inside_s = sum(
-        (np.where(_crosses(part), 0.0, part.fixed) for part in traffic), np.zeros(len(behind))
-    )
+    inside_s = np.zeros(len(behind))
+    for part in traffic:
+        crosses = sum(map(np.abs, part.parts[1:]), 0.0) > 0
+        inside_s = inside_s + np.where(crosses, 0.0, part.fixed)
     return AffineSeconds(behind * (layer_s + inside_s * free_share))
 
 
@@ -475,8 +443,3 @@ def share_left(taken_s: Any, whole_s: Any) -> Floats:
     duration_s = np.asarray(whole_s, dtype=np.float64)
     share: Floats = np.maximum(0.0, 1.0 - taken_s / np.where(duration_s > 0, duration_s, 1.0))
     return share * (duration_s > 0)
-
-
-def _crosses(part: AffineSeconds) -> Any:
-    """Whether any of the traffic crosses domains."""
-    return sum((np.abs(kind_bytes) for kind_bytes in part.parts[1:]), 0.0) > 0
