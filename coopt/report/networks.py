@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
@@ -20,7 +20,6 @@ from coopt.plan.networks import (
     BilledNetwork,
     BilledTier,
     CheapestNetwork,
-    ComparedNetwork,
     Counts,
     DesignComparison,
     NetworksBill,
@@ -30,112 +29,113 @@ from coopt.plan.parts import Item
 from coopt.plan.traffic import Trained
 from coopt.report import words
 from coopt.report.facts import bill_table
-from coopt.report.words import FigureTable, facts, figures, verdict_word
+from coopt.report.words import FigureTable, facts, figures, pieces, verdict_word
 
 SPANS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 FABRIC_ITEM = {"item", "kind", "count", "unit_usd", "usd", "unit_w", "w"}
 
 
-def reproduction_report(reproduction: Reproduction) -> Iterator[RenderableType]:
+def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
     """Every design with its counts, then what differs."""
     come = "comes" if reproduction.of == 1 else "come"
-    yield (
-        f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {come} out"
-        " exactly."
-    )
-    yield figures(
-        "Switches by tier",
-        ("design",),
-        ("counted", "published", "exact"),
-        [
-            (row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok))
-            for row in reproduction.rows
-        ],
-    )
-    yield from (
-        f"{row.id}: {row.why}"
+    switches = [
+        (row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok))
         for row in reproduction.rows
-        if row.counted is not None and not row.ok
-    )
+    ]
     searches = [
         (row.id, row.counted, row.cheapest) for row in reproduction.rows if row.cheapest is not None
     ]
     compared = [cheapest for _, _, cheapest in searches if cheapest.usd is not None]
-    if searches:
-        confirmed = sum(cheapest.counted is None for cheapest in compared)
-        cost = (
-            "costs no more than any of its"
-            if len(compared) == 1
-            else "cost no more than any of their"
+    confirmed = sum(cheapest.counted is None for cheapest in compared)
+    cost = (
+        "costs no more than any of its" if len(compared) == 1 else "cost no more than any of their"
+    )
+    cheapest_rows = [
+        (
+            name,
+            _switches(counts),
+            "-" if cheapest.usd is None else _switches(cheapest.counted or counts),
+            _saved(cheapest),
         )
-        yield f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} space."
-        yield figures(
+        for name, counts, cheapest in searches
+    ]
+    found: tuple[RenderableType, ...] = (
+        f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} space.",
+        figures(
             "The cheapest of the same end points and bandwidth",
             ("design",),
             ("counted", "cheapest", "$ less"),
-            [
-                (name, _switches(counts), _cheapest_text(cheapest, counts), _saved(cheapest))
-                for name, counts, cheapest in searches
-            ],
-        )
-        yield from (f"{name}: {cheapest.why}." for name, _, cheapest in searches if cheapest.why)
-
-
-def _cheapest_text(cheapest: CheapestNetwork, counts: Counts | None) -> str:
-    return "-" if cheapest.usd is None else _switches(cheapest.counted or counts)
+            cheapest_rows,
+        ),
+        *(f"{name}: {cheapest.why}." for name, _, cheapest in searches if cheapest.why),
+    )
+    return pieces(
+        f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {come} out"
+        " exactly.",
+        figures("Switches by tier", ("design",), ("counted", "published", "exact"), switches),
+        [
+            f"{row.id}: {row.why}"
+            for row in reproduction.rows
+            if row.counted is not None and not row.ok
+        ],
+        found if searches else None,
+    )
 
 
 def _saved(cheapest: CheapestNetwork) -> str:
     """What the cheapest network costs less than the design, as a share."""
     if cheapest.usd is None or not cheapest.published_usd:
         return "-"
-    return (
-        words.percent(1 - cheapest.usd / cheapest.published_usd)
-        if cheapest.usd < cheapest.published_usd
-        else "0"
-    )
+    less = 1 - cheapest.usd / cheapest.published_usd
+    return words.percent(less) if cheapest.usd < cheapest.published_usd else "0"
 
 
 def _switches(counts: Counts | None) -> str:
     return "not wirable" if counts is None else " + ".join(map(words.count, counts.switches))
 
 
-def bill_report(bill: NetworksBill) -> Iterator[RenderableType]:
+def bill_report(bill: NetworksBill) -> list[RenderableType]:
     """Each network tier by tier and line by line; then everything together, where there are
     several.
     """
-    for network in bill.networks:
-        joins = f"{network.fabric}, {words.counted(network.gpus, 'GPU')}"
-        yield f"{network.name}: {'what joins the islands' if network.fabric == 'core' else joins}."
-        if network.tier:
-            yield _tiers(network.tier)
-        if any(tier.cables for tier in network.tier):
-            yield cable_table(network)
-        if network.switch_racks:
-            yield f"The switches fill {words.counted(network.switch_racks, 'rack')} of their own."
-        if network.pair_share is not None and network.pair_share < 1:
-            share = words.percent(network.pair_share)
-            yield f"Bundles are uneven: the worst pair of leaves has {share} of its bandwidth."
-        if network.items:
-            yield bill_table("Bill", network.items, network.usd, network.w)
-        if network.unpriced:
-            yield f"Not priced: {'; '.join(network.unpriced)}."
-    if bill.items and tuple(bill.items) != tuple(
-        item for network in bill.networks for item in network.items
-    ):
-        if bill.left_over is None:
-            prices = "the worst" if bill.at_worst_prices else "list"
-            yield (
-                f"Each bill above is of one network at {prices} prices. What is paid for all of"
-                " them follows, at prices by volume and of phases, and without what is used again."
-            )
-        yield bill_table("Everything together", bill.items, bill.usd, bill.w)
-    if bill.not_counted:
-        yield f"Not counted: {'; '.join(bill.not_counted)}."
-    if bill.whole_cables:
-        yield f"Of {words.both(bill.whole_cables)} ends are counted; a cable comes with two."
-    yield from bill.notes
-    yield from _compared(bill.against)
+    lines = tuple(item for network in bill.networks for item in network.items)
+    prices = "the worst" if bill.at_worst_prices else "list"
+    paid = (
+        f"Each bill above is of one network at {prices} prices. What is paid for all of them"
+        " follows, at prices by volume and of phases, and without what is used again."
+    )
+    together = (
+        paid if bill.left_over is None else None,
+        bill_table("Everything together", bill.items, bill.usd, bill.w),
+    )
+    cables = f"Of {words.both(bill.whole_cables)} ends are counted; a cable comes with two."
+    return pieces(
+        *map(_network_bill, bill.networks),
+        *(together if bill.items and tuple(bill.items) != lines else ()),
+        f"Not counted: {'; '.join(bill.not_counted)}." if bill.not_counted else None,
+        cables if bill.whole_cables else None,
+        bill.notes,
+        _compared(bill.against),
+    )
+
+
+def _network_bill(network: BilledNetwork) -> list[RenderableType]:
+    """A network tier by tier and line by line."""
+    joins = f"{network.fabric}, {words.counted(network.gpus, 'GPU')}"
+    racks = f"The switches fill {words.counted(network.switch_racks or 0, 'rack')} of their own."
+    share = 1.0 if network.pair_share is None else network.pair_share
+    uneven = (
+        f"Bundles are uneven: the worst pair of leaves has {words.percent(share)} of its bandwidth."
+    )
+    return pieces(
+        f"{network.name}: {'what joins the islands' if network.fabric == 'core' else joins}.",
+        _tiers(network.tier) if network.tier else None,
+        cable_table(network) if any(tier.cables for tier in network.tier) else None,
+        racks if network.switch_racks else None,
+        uneven if share < 1 else None,
+        bill_table("Bill", network.items, network.usd, network.w) if network.items else None,
+        f"Not priced: {'; '.join(network.unpriced)}." if network.unpriced else None,
+    )
 
 
 def _compared(pairs: tuple[DesignComparison, ...]) -> Iterator[RenderableType]:
@@ -149,7 +149,15 @@ def _compared(pairs: tuple[DesignComparison, ...]) -> Iterator[RenderableType]:
             ("network",),
             ("GPUs", "end points", "switches", "cables", "oversubscription", "worst pair"),
             [
-                _built_row(built)
+                (
+                    built.name,
+                    words.count(built.gpus),
+                    words.count(built.end_points),
+                    " + ".join(map(words.count, built.switches)),
+                    words.count(built.links),
+                    _known(built.oversubscription, words.ratio),
+                    _known(built.pair_share, words.percent),
+                )
                 for built in (comparisons[0].network, *(pair.design for pair in comparisons))
             ],
         )
@@ -157,37 +165,28 @@ def _compared(pairs: tuple[DesignComparison, ...]) -> Iterator[RenderableType]:
             "NICs, switches and optics in use",
             ("design",),
             ("plan's $", "its $", "more $", "more", "plan's W", "its W"),
-            [_price_row(pair) for pair in comparisons],
+            [
+                (
+                    pair.design.name,
+                    _known(pair.network.usd, words.exact),
+                    _known(pair.design.usd, words.exact),
+                    _known(pair.more_usd, words.exact),
+                    _known(pair.more, words.percent),
+                    _known(pair.network.w, words.exact),
+                    _known(pair.design.w, words.exact),
+                )
+                for pair in comparisons
+            ],
         )
         yield from (f"{pair.design.name}: {note}" for pair in comparisons for note in pair.notes)
 
 
-def _built_row(network: ComparedNetwork) -> tuple[str, ...]:
-    return (
-        network.name,
-        words.count(network.gpus),
-        words.count(network.end_points),
-        " + ".join(map(words.count, network.switches)),
-        words.count(network.links),
-        "-" if network.oversubscription is None else words.ratio(network.oversubscription),
-        "-" if network.pair_share is None else words.percent(network.pair_share),
-    )
-
-
-def _price_row(pair: DesignComparison) -> tuple[str, ...]:
-    sums = pair.network.usd, pair.design.usd, pair.more_usd
-    power = pair.network.w, pair.design.w
-    return (
-        pair.design.name,
-        *("-" if usd is None else words.exact(usd) for usd in sums),
-        "-" if pair.more is None else words.percent(pair.more),
-        *("-" if w is None else words.exact(w) for w in power),
-    )
+def _known(value: float | None, text_of: Callable[[float], str]) -> str:
+    return "-" if value is None else text_of(value)
 
 
 def _tiers(tiers: Sequence[BilledTier]) -> FigureTable:
     """Switches, their ports in use and cables, tier by tier."""
-    numbers = ("switches", "cables down", "cables up", "bundle", "links")
     rows = [
         (
             str(tier.level),
@@ -199,10 +198,9 @@ def _tiers(tiers: Sequence[BilledTier]) -> FigureTable:
         )
         for tier in tiers
     ]
-    switches, links = (
-        words.count(sum(getattr(tier, name) for tier in tiers)) for name in ("switches", "links")
-    )
-    total = ("all", "", "", switches, "", "", "", links)
+    switches, links = (sum(getattr(tier, name) for tier in tiers) for name in ("switches", "links"))
+    total = ("all", "", "", words.count(switches), "", "", "", words.count(links))
+    numbers = ("switches", "cables down", "cables up", "bundle", "links")
     return figures("Tiers", ("tier", "switch", "optic"), numbers, rows, total=total)
 
 
@@ -227,31 +225,31 @@ def collective_report(
     outcome: CollectiveOutcome,
     bill: tuple[Item, ...] | None = None,
     trained: tuple[Trained, ...] | None = None,
-) -> Iterator[RenderableType]:
+) -> list[RenderableType]:
     """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they
     were asked for.
     """
-    yield Text(collective_headline(outcome), style="bold")
-    yield facts("All-reduce", _rows(outcome))
-    yield figures(
-        "",
-        ("schedule",),
-        ("steps", "chunks on a link", "time", "against the ring"),
-        _times(outcome),
-    )
-    yield (
+    numbers = ("steps", "chunks on a link", "time", "against the ring")
+    times = ("planned_time_s", "iteration_time_s", "between_domains_s", "bound_s")
+    workloads = [
+        (one.name, *(words.bound(getattr(one, name)) for name in times)) for one in trained or ()
+    ]
+    return pieces(
+        Text(collective_headline(outcome), style="bold"),
+        facts("All-reduce", _rows(outcome)),
+        figures("", ("schedule",), numbers, _times(outcome)),
         "Steps and chunks (1/N of the data) are those of one phase; an all-reduce reduces, then"
-        " gathers. A chunk on a link counts for as long as it is sent."
-    )
-    if trained is not None:
-        yield figures(
+        " gathers. A chunk on a link counts for as long as it is sent.",
+        None
+        if trained is None
+        else figures(
             "Training with these links between the domains",
             ("workload",),
             ("on the plan's network", "on these links", "of that between domains", "bound"),
-            map(_trained_row, trained),
-        )
-    if bill is not None:
-        yield bill_table("Bill of the fabric", bill, **_sums(bill))
+            workloads,
+        ),
+        None if bill is None else bill_table("Bill of the fabric", bill, **_sums(bill)),
+    )
 
 
 def collective_json(
@@ -271,63 +269,40 @@ def collective_json(
 
 def collective_headline(outcome: CollectiveOutcome) -> str:
     """How long the all-reduce takes, and how far that is from the lower bound."""
-    if (
-        outcome.gap < EQUAL
-        and outcome.chunks == outcome.nodes
-        and outcome.slowest_gbit_s == outcome.fastest_gbit_s
-    ):
-        end = "no schedule of one chunk a domain has fewer steps"
-    elif outcome.gap < EQUAL:
-        end = "at the lower bound in steps"
-    else:
-        end = f"{words.percent(outcome.gap)} over the lower bound"
-    ring = (
-        ""
-        if outcome.algorithm == "ring"
-        else f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
-    )
+    end, ring = f"{words.percent(outcome.gap)} over the lower bound", ""
+    if outcome.gap < EQUAL:
+        even = outcome.slowest_gbit_s == outcome.fastest_gbit_s
+        fewest = outcome.chunks == outcome.nodes and even
+        end = (
+            "no schedule of one chunk a domain has fewer steps"
+            if fewest
+            else "at the lower bound in steps"
+        )
+    if outcome.algorithm != "ring":
+        ring = f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
     return (
         f"{outcome.algorithm} reduces {_scaled(outcome.bytes, words.BYTES)} over {outcome.nodes}"
         f" domains in {_scaled(outcome.time_s, SPANS)}{ring}; {end}."
     )
 
 
-def _trained_row(workload: Trained) -> tuple[str, ...]:
-    times = (
-        workload.planned_time_s,
-        workload.iteration_time_s,
-        workload.between_domains_s,
-        workload.bound_s,
-    )
-    return workload.name, *map(words.bound, times)
-
-
 def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:
     switches = words.counted(outcome.switches, "switch") if outcome.switches else "no switches"
-    slow, fast = (f"{rate:g}" for rate in (outcome.slowest_gbit_s, outcome.fastest_gbit_s))
-    links = (
-        f"{words.counted(outcome.links, 'link')} of {slow if slow == fast else f'{slow} to {fast}'}"
-        " Gbit/s"
+    rates = " to ".join(
+        dict.fromkeys((f"{outcome.slowest_gbit_s:g}", f"{outcome.fastest_gbit_s:g}"))
     )
-    yield (
-        "Fabric",
-        f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}",
-    )
+    links = f"{words.counted(outcome.links, 'link')} of {rates} Gbit/s"
+    domains = words.counted(outcome.nodes, "domain")
+    yield "Fabric", f"{outcome.graph}: {domains}, {links}, {switches}"
     chunks, steps = words.counted(outcome.chunks, "chunk"), words.counted(outcome.steps, "step")
     chunk = _scaled(outcome.bytes / outcome.chunks, words.BYTES)
-    contends = (
-        "no link carries two chunks"
-        if outcome.contention_free
-        else "steps last as long as the busiest link"
-    )
+    busy, alone = "steps last as long as the busiest link", "no link carries two chunks"
+    contends = alone if outcome.contention_free else busy
     yield "Schedule", f"{chunks} of {chunk}, {steps} a phase, {contends}"
     if outcome.found_by != outcome.algorithm:
         yield "Construction", outcome.found_by
-    step_bound = words.counted(outcome.lower_bound_steps, "step")
-    yield (
-        "Lower bound",
-        f"{step_bound} a phase for one chunk a domain, set by {outcome.lower_bound_by}",
-    )
+    fewest = words.counted(outcome.lower_bound_steps, "step")
+    yield "Lower bound", f"{fewest} a phase for one chunk a domain, set by {outcome.lower_bound_by}"
     yield "Bus bandwidth", f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s"
     yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from coopt.instance.base import InstanceError
 from coopt.report import words
 from coopt.report.pictures import COLOURS, check_picture, made_folder, plain_axes, save_picture
-from coopt.report.words import PIPED_WIDTH, facts, figures
+from coopt.report.words import PIPED_WIDTH, facts, figures, pieces
 from coopt.suite.driver import Summary
 from coopt.suite.form import CaseGrid, FigureView, PublishedRow, Study, TableView, View
 from coopt.suite.table import COLUMNS, LATER, Row
@@ -39,24 +39,16 @@ INK = "#404040"
 TITLE = 64  # characters of a line of the title
 
 
-def summary_report(summary: Summary) -> Iterator[RenderableType]:
+def summary_report(summary: Summary) -> list[RenderableType]:
     """The headline, and where everything is."""
-    yield Text(_headline(summary), style="bold")
-    yield facts("Run", _facts(summary).items())
-
-
-def _headline(summary: Summary) -> str:
     rows = sum(summary.statuses.values())
+    bad = [f", {summary.statuses[name]:,} {name}" for name in LEFT_OPEN if name in summary.statuses]
+    headline = f"{words.counted(summary.cases, 'case')} done{''.join(bad)}."
     if summary.stopped:
-        return (
+        headline = (
             f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have a"
             " row; the same command with --resume goes on."
         )
-    bad = [f"{summary.statuses[name]:,} {name}" for name in LEFT_OPEN if name in summary.statuses]
-    return f"{words.counted(summary.cases, 'case')} done{''.join(f', {text}' for text in bad)}."
-
-
-def _facts(summary: Summary) -> dict[str, str]:
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
     counts = {
         "worked on": summary.worked,
@@ -64,34 +56,34 @@ def _facts(summary: Summary) -> dict[str, str]:
         "asked by another case as well": max(0, repeated),
         "with a file that was damaged, so asked again": summary.damaged,
     }
+    questions = [f"{n:,} {text}" for text, n in counts.items() if n or text == "worked on"]
+    outcomes = [f"{count:,} {name}" for name, count in summary.statuses.items()]
     used = f"in which workers used {summary.cpu_s:.1f} s of processor time"
-    outcomes = ", ".join(f"{count:,} {name}" for name, count in summary.statuses.items())
-    return {
+    run = {
         "Results": f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has"
         " the plans",
-        "Outcomes": outcomes or "none",
-        "Questions": ", ".join(
-            f"{count:,} {text}" for text, count in counts.items() if count or text == "worked on"
-        ),
+        "Outcomes": ", ".join(outcomes) or "none",
+        "Questions": ", ".join(questions),
         "Time": f"{summary.wall_s:.1f} s, {used}",
     }
+    return [Text(headline, style="bold"), facts("Run", run.items())]
 
 
-def suite_report(study: Study, rows: Sequence[Row]) -> Iterator[RenderableType]:
+def suite_report(study: Study, rows: Sequence[Row]) -> list[RenderableType]:
     """The headline, every table, every figure in numbers, and why cases have no answer."""
     suite = study.suite
     counts = Counter(row["status"] for row in rows)
     outcomes = ", ".join(f"{number:,} {status}" for status, number in counts.items())
-    yield Text(f"{suite.name}: {words.counted(len(rows), 'case')} ({outcomes}).", style="bold")
-    if suite.description:
-        yield Text(suite.description.strip())
+    headline = f"{suite.name}: {words.counted(len(rows), 'case')} ({outcomes})."
     # A suite that names no tables still has its grids to show.
     views = suite.table or tuple(_usual(rows, grid) for grid in suite.grid)
-    for view in views:
-        yield from _table(study, rows, view)
-    for figure in suite.figure:
-        yield _numbers(rows, figure)
-    yield from _without_answer(rows)
+    return pieces(
+        Text(headline, style="bold"),
+        Text(suite.description.strip()) if suite.description else None,
+        *(_table(study, rows, view) for view in views),
+        [_numbers(rows, figure) for figure in suite.figure],
+        _without_answer(rows),
+    )
 
 
 def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
@@ -108,43 +100,37 @@ def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
     return TableView(name=grid.name, title=grid.name, grid=grid.name, where={}, columns=columns)
 
 
-def _table(study: Study, rows: Sequence[Row], view: TableView) -> Iterator[RenderableType]:
+def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[RenderableType]:
     """The columns of a view; one that was published too has a neighbour with what was published."""
-    axes = axes_of(rows, view.grid)
+    axes, all_rows = axes_of(rows, view.grid), view_rows(rows, view)
+    shown_rows = all_rows[:LONGEST]
     published = {name for line in study.published.get(view.name, ()) for name in line} - set(axes)
-    shown_rows = view_rows(rows, view)
-    published_lines = [published_beside(study, view, row, axes) for row in shown_rows[:LONGEST]]
+    published_lines = [published_beside(study, view, row, axes) for row in shown_rows]
     columns: list[list[str]] = []
     for name in view.columns:
-        columns.append(
-            [header_text(name), *(cell_text(name, row.get(name)) for row in shown_rows[:LONGEST])]
-        )
+        cells = [cell_text(name, row.get(name)) for row in shown_rows]
+        columns.append([header_text(name), *cells])
         if name in published:
-            columns.append(
-                ["published", *(_quoted(name, line.get(name)) for line in published_lines)]
-            )
+            quoted = [_quoted(name, line.get(name)) for line in published_lines]
+            columns.append(["published", *quoted])
     fitting = _fitting(columns)
     headers, *body = zip(*columns[:fitting], strict=True)
-    words_first = next(
-        (
-            i
-            for i, name in enumerate(view.columns)
-            if not all(isinstance(row.get(name), str | None) for row in shown_rows)
-        ),
-        fitting,
-    )
-    yield figures(view.title, headers[:words_first], headers[words_first:], body)
+    numbers = [
+        i
+        for i, name in enumerate(view.columns)
+        if not all(isinstance(row.get(name), str | None) for row in all_rows)
+    ]
+    first = numbers[0] if numbers else fitting
     omitted = [column[0].replace("\n", " ") for column in columns[fitting:]]
-    if omitted or len(shown_rows) > LONGEST:
-        further = (
-            [f"{words.count(len(shown_rows) - LONGEST)} further rows"]
-            if len(shown_rows) > LONGEST
-            else []
-        )
-        yield Text(
-            f"Left out for want of room: {', '.join([*omitted, *further])}; --json and"
-            " results.parquet have them."
-        )
+    if len(all_rows) > LONGEST:
+        omitted.append(f"{words.count(len(all_rows) - LONGEST)} further rows")
+    left_out = (
+        f"Left out for want of room: {', '.join(omitted)}; --json and results.parquet have them."
+    )
+    return pieces(
+        figures(view.title, headers[:first], headers[first:], body),
+        Text(left_out) if omitted else None,
+    )
 
 
 def _fitting(columns: Sequence[Sequence[str]]) -> int:
@@ -160,34 +146,25 @@ def _fitting(columns: Sequence[Sequence[str]]) -> int:
 
 def _quoted(column: str, value: float | str | None) -> str:
     """A published value with no more digits than were published."""
-    if column in SHARES and isinstance(value, float):
-        return f"{100 * value:g}%"
-    return cell_text(column, value)
+    is_share = column in SHARES and isinstance(value, float)
+    return f"{100 * float(value or 0):g}%" if is_share else cell_text(column, value)
 
 
 def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
     """The points that a picture draws, one line of it a column; the knee in brackets."""
     curves = lines(rows, view)
-    places = sorted({x for line in curves for x in line.x})
-    body = [[cell_text(view.x, x), *(_point(view, line, x) for line in curves)] for x in places]
-    return figures(
-        view.title,
-        (),
-        (
-            header_text(view.x_label or view.x),
-            *(header_text(line.name or view.y) for line in curves),
-        ),
-        body,
-    )
-
-
-def _point(view: FigureView, curve: Curve, x: float) -> str:
-    # Lines of one figure need not have points at the same places.
-    if x not in curve.x:
-        return ""
-    place = curve.x.index(x)
-    text = words.percent(curve.y[place]) if view.share_of else cell_text(view.y, curve.y[place])
-    return f"[knee] {text}" if place == curve.knee else text
+    cells: dict[float, list[str]] = {x: [] for x in sorted({x for line in curves for x in line.x})}
+    for line in curves:
+        points = dict(zip(line.x, line.y, strict=True))
+        # Lines of one figure need not have points at the same places.
+        for x, row in cells.items():
+            y = points.get(x)
+            text = words.percent(y) if view.share_of and y is not None else cell_text(view.y, y)
+            knee = "[knee] " if line.knee is not None and line.x[line.knee] == x else ""
+            row.append("" if y is None else f"{knee}{text}")
+    headers = (view.x_label or view.x, *(line.name or view.y for line in curves))
+    body = [[cell_text(view.x, x), *row] for x, row in cells.items()]
+    return figures(view.title, (), tuple(map(header_text, headers)), body)
 
 
 def header_text(name: str) -> str:
@@ -208,7 +185,7 @@ def cell_text(column: str, value: object) -> str:
     return words.exact(value) if column.endswith("_usd") else words.digits(value, 4)
 
 
-def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
+def _without_answer(rows: Sequence[Row]) -> RenderableType | None:
     """What is known of cases without an answer, each sentence once."""
     reasons = Counter((row["status"], row["why"]) for row in rows if row["status"] in UNANSWERED)
     body = [
@@ -216,8 +193,8 @@ def _without_answer(rows: Sequence[Row]) -> Iterator[RenderableType]:
         for (status, text), number in reasons.most_common(SHOWN)
     ]
     of_all = f", {SHOWN} of {len(reasons)}" if len(reasons) > SHOWN else ""
-    if body:
-        yield figures(f"Cases without an answer{of_all}", ("status", "cases", "why"), (), body)
+    title, columns = f"Cases without an answer{of_all}", ("status", "cases", "why")
+    return figures(title, columns, (), body) if body else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,9 +212,7 @@ class Curve:
 def axes_of(rows: Sequence[Row], grid: str) -> list[str]:
     """Columns of the axes that a grid has."""
     mine = [row for row in rows if row["grid"] == grid]
-    names = [
-        name for name in (mine[0] if mine else {}) if name not in COLUMNS and name not in LATER
-    ]
+    names = [name for name in next(iter(mine), {}) if name not in (*COLUMNS, *LATER)]
     return [name for name in names if any(row[name] is not None for row in mine)]
 
 
@@ -268,19 +243,18 @@ def published_beside(study: Study, view: View, row: Row, axes: Sequence[str]) ->
 
 
 def _equal(value: object, reference: object) -> bool:
+    """Whether a value is the one that was published, which a CSV holds as a number or a text."""
     if isinstance(value, int | float) and isinstance(reference, int | float):
         return float(value) == float(reference)
-    return alike(value, reference) or (
-        isinstance(reference, float) and alike(value, f"{reference:g}")
-    )
+    text = f"{reference:g}" if isinstance(reference, float) else reference
+    return alike(value, reference) or alike(value, text)
 
 
 def lines(rows: Sequence[Row], view: FigureView) -> list[Curve]:
     """The lines of a picture; points without a number are left out."""
     groups: dict[str, list[tuple[float, float]]] = {}
     axes = axes_of(rows, view.grid)
-    shown_rows = view_rows(rows, view)
-    for row in shown_rows:
+    for row in view_rows(rows, view):
         y = _share(row, rows, view, axes) if view.share_of else row.get(view.y)
         x = row.get(view.x)
         if isinstance(x, int | float) and isinstance(y, int | float):
@@ -298,29 +272,24 @@ def group_name(row: Mapping[str, object], view: FigureView) -> str:
     return str(value)
 
 
-def published_marks(study: Study, view: FigureView) -> Iterator[tuple[str, Curve]]:
+def published_marks(study: Study, view: FigureView) -> list[tuple[str, Curve]]:
     """Published points by series and group, as lines without a knee."""
-    points_by_series: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    points: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in study.published.get(view.name, ()):
         x, y = row[view.x], row[view.published_column]
         if isinstance(x, float) and isinstance(y, float):
-            points_by_series.setdefault((str(row["series"]), group_name(row, view)), []).append(
-                (x, y)
-            )
-    for (series, group), points in points_by_series.items():
-        yield series, _line(group, sorted(points), view.model_copy(update={"knee": False}))
+            points.setdefault((str(row["series"]), group_name(row, view)), []).append((x, y))
+    plain = view.model_copy(update={"knee": False})
+    return [(series, _line(group, sorted(of), plain)) for (series, group), of in points.items()]
 
 
 def _share(row: Row, rows: Sequence[Row], view: FigureView, axes: Sequence[str]) -> float | None:
     """y of the case of reference over y of this one; None for a case of reference itself."""
     if all(alike(row[key], value) for key, value in view.share_of.items()):
         return None
-    for candidate in rows:
-        if candidate["grid"] != view.grid or not all(
-            alike(candidate[key], value) for key, value in view.share_of.items()
-        ):
-            continue
-        if all(candidate[axis] == row[axis] for axis in axes if axis not in view.share_of):
+    others = [axis for axis in axes if axis not in view.share_of]
+    for candidate in view_rows(rows, view.model_copy(update={"where": view.share_of})):
+        if all(candidate[axis] == row[axis] for axis in others):
             value, reference = row.get(view.y), candidate.get(view.y)
             return reference / value if value and reference else None
     return None
@@ -380,58 +349,38 @@ def _draw(study: Study, view: FigureView, curves: Sequence[Curve], file: Path) -
     axes = figure.subplots()
     colours = {line.name: COLOURS[place % len(COLOURS)] for place, line in enumerate(curves)}
     for line in curves:
-        axes.plot(
-            line.x,
-            line.y,
-            marker="o",
-            ms=4.5,
-            lw=1.6,
-            color=colours[line.name],
-            label=line.name or "coopt",
-        )
+        colour, label = colours[line.name], line.name or "coopt"
+        axes.plot(line.x, line.y, marker="o", ms=4.5, lw=1.6, color=colour, label=label)
         if line.knee is not None:
-            _ring(axes, line, line.knee)
-    _draw_published(axes, study, view, colours)
-    _style(axes, view, curves)
-    axes.set_title(fill(view.title, TITLE), loc="left", fontsize=11)
-    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
-    save_picture(figure, file)
-
-
-def _ring(axes: Axes, line: Curve, place: int) -> None:
-    """The knee, with its x written beside it."""
-    point = line.x[place], line.y[place]
-    axes.plot(*point, marker="o", ms=11, mfc="none", mec=INK, mew=1.1)
-    axes.annotate(
-        f"knee at {point[0]:,.10g}",
-        point,
-        xytext=(9, -13),
-        textcoords="offset points",
-        fontsize=8,
-        color=INK,
-    )
-
-
-def _draw_published(axes: Axes, study: Study, view: FigureView, colours: dict[str, str]) -> None:
-    """Hollow marks in the colour of the line they belong to, in ink where there is none; a mark for
-    each series.
-    """
+            point = line.x[line.knee], line.y[line.knee]
+            axes.plot(*point, marker="o", ms=11, mfc="none", mec=INK, mew=1.1)
+            axes.annotate(
+                f"knee at {point[0]:,.10g}",
+                point,
+                xytext=(9, -13),
+                textcoords="offset points",
+                fontsize=8,
+                color=INK,
+            )
+    # Hollow marks in the colour of the line they belong to, in ink where there is none; a mark for
+    # each series.
     marks: dict[str, str] = {}
     for series, points in published_marks(study, view):
-        mark = marks.setdefault(series, MARKS[len(marks) % len(MARKS)])
-        colour = colours.get(points.name, INK)
-        name = f"{series}, {points.name}" if points.name else series
         axes.plot(
             points.x,
             points.y,
             ls="none",
-            marker=mark,
+            marker=marks.setdefault(series, MARKS[len(marks) % len(MARKS)]),
             ms=6.5,
             mfc="none",
-            mec=colour,
+            mec=colours.get(points.name, INK),
             mew=1.2,
-            label=name,
+            label=f"{series}, {points.name}" if points.name else series,
         )
+    _style(axes, view, curves)
+    axes.set_title(fill(view.title, TITLE), loc="left", fontsize=11)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    save_picture(figure, file)
 
 
 def _style(axes: Axes, view: FigureView, curves: Sequence[Curve]) -> None:
