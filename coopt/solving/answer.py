@@ -29,7 +29,7 @@ from coopt.instance.schema import (
 )
 from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
 from coopt.plan.schema import OnProgress, Plan, Witness
-from coopt.solving.driver import claim_of, identity, infeasible, unknown, within_gap
+from coopt.solving.driver import bound_of, claim_of, identity, infeasible, unknown, within_gap
 from coopt.solving.highs import interrupts_heard
 from coopt.solving.runs import (
     Method,
@@ -336,7 +336,7 @@ def best_choice(run: Run) -> Plan:
     # a choice that was not searched may hold any plan, so that nothing is proven of all of them
     lowest = -math.inf
     if len(answers) == len(choices):
-        lowest = min(_lowest(plan) * (weight / own_weight) for _, plan, weight in answers)
+        lowest = min(bound_of(plan) * (weight / own_weight) for _, plan, weight in answers)
     if best_plan is None or best_plan.objective.value is None:
         if stopped:
             return unknown(run, stopped, lowest)
@@ -382,10 +382,3 @@ def _answered(run: Run, choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice]
         if plan.stop_reason in ("time limit", "interrupted"):
             return answers, plan.stop_reason
     return answers, ""
-
-
-def _lowest(plan: Plan) -> float:
-    """No plan of a choice is worth less."""
-    if plan.status == "infeasible":
-        return math.inf
-    return -math.inf if plan.objective.bound is None else plan.objective.bound

@@ -77,13 +77,6 @@ def family_domain_lost(availability: Availability, family: Family) -> float:
     return domain_lost(availability, size=family.hb.size, active=family.active, **sharing)
 
 
-def running_share(availability: Availability, family: Family) -> float:
-    """Share of the time in which domains enough of a family are whole."""
-    return enough_domains(
-        family_domain_lost(availability, family), family.domains, family.spare_domains
-    )
-
-
 def uptime_of(
     instance: Instance, family: Family, uplinks: int, workload: Workload, pace: float = 1.0
 ) -> Uptime | None:
@@ -99,7 +92,9 @@ def uptime_of(
         return None
     stops = interruptions(availability, workload, part_counts(family, uplinks))
     running, per_s, interval_s = (
-        running_share(availability, family),
+        enough_domains(
+            family_domain_lost(availability, family), family.domains, family.spare_domains
+        ),
         float(stops.per_s),
         float(stops.interval_s),
     )
@@ -229,22 +224,6 @@ class RunningShare:
     bounded: tuple[tuple[Workload, Floats, Interruptions], ...]
 
 
-def demands(
-    instance: Instance,
-    availability: Availability,
-    families: tuple[Family, ...],
-    table: Columns,
-    check: Callable[[], None],
-) -> list[RunningShare]:
-    """The demand of every family."""
-    return [
-        demand(
-            availability, family, family.uplink_choices, zip(instance.workload, times, strict=True)
-        )
-        for family, times in zip(families, _times_s(instance, families, table, check), strict=True)
-    ]
-
-
 def demand(
     availability: Availability,
     family: Family,
@@ -337,9 +316,9 @@ def in_days(
     if availability is None:
         return families
     timely = []
-    for family, target in zip(
-        families, demands(instance, availability, families, table, check), strict=True
-    ):
+    for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
+        timed = zip(instance.workload, times, strict=True)
+        target = demand(availability, family, family.uplink_choices, timed)
         uplinks_by_spares: dict[int, list[int]] = {}
         loss = family_domain_lost(availability, family)
         for i, uplinks in enumerate(family.uplink_choices):

@@ -383,6 +383,13 @@ def claim_of(kind: ObjectiveKind, value: float, proven: float) -> ObjectiveClaim
     )
 
 
+def bound_of(plan: Plan) -> float:
+    """No plan of a question is worth less; infinite where it has none."""
+    if plan.status == "infeasible":
+        return math.inf
+    return -math.inf if plan.objective.bound is None else plan.objective.bound
+
+
 def infeasible(run: Run, reasons: Why) -> Plan:
     """The answer that there is none, and why where that is asked for and found in time."""
     names, explanation = rows_by_name(run.instance), tuple[str, ...]()

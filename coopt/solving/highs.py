@@ -315,10 +315,7 @@ def solve(
     started = time.perf_counter()
     cancel = cancel or threading.Event()
     lp, columns = linear_program(model)
-    h = QuietHighs()
-    for name, value in settings.items():
-        _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
-    _checked(h.passModel(lp), "model")
+    h = loaded(lp, settings)
     if start:
         _begin(h, columns)
     handed_over = time.perf_counter()
@@ -413,11 +410,7 @@ def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
     """The multiplier of every row of a linear model that has a solution, without whole
     variables.
     """
-    lp, _ = linear_program(model)
-    h = QuietHighs()
-    for name, value in (options(gap=0.0, threads=1) | {"presolve": "on"}).items():
-        _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
-    _checked(h.passModel(lp), "model")
+    h = loaded(linear_program(model)[0], options(gap=0.0, threads=1) | {"presolve": "on"})
     run_apart(h)
     assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal, "the model has a solution"
     rows = model.component_data_objects(pyo.Constraint, active=True)
@@ -426,11 +419,17 @@ def multipliers_of(model: pyo.ConcreteModel) -> pyo.ComponentMap:
 
 def solved(lp: highspy.HighsLp) -> Any:
     """HiGHS after it solved a linear program as it stands."""
-    h: Any = QuietHighs()
-    for name, value in (("threads", 1), ("presolve", "off")):
-        h.setOptionValue(name, value)
-    h.passModel(lp)
+    h = loaded(lp, {"threads": 1, "presolve": "off"})
     run_apart(h)
+    return h
+
+
+def loaded(lp: Any, settings: dict[str, float | int | str | bool]) -> Any:
+    """HiGHS with its options and a program, before it runs."""
+    h: Any = QuietHighs()
+    for name, value in settings.items():
+        _checked(h.setOptionValue(name, value), f"option {name} = {value!r}")
+    _checked(h.passModel(lp), "model")
     return h
 
 

@@ -72,7 +72,12 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     networks = tuple(
         _in_halls(instance, [_built(part, halls.get(part.name)) for part in plan.parts])
     )
-    unknown = [*_without_lengths(plan)]
+    # direct links have no hall, and so their cables no lengths
+    unknown = [
+        f"cables of {counted(part.links.links, 'direct link')} by length"
+        for part in plan.parts
+        if part.links is not None
+    ]
     if instance is None:
         unknown += _splitters(plan)
         return _whole_bill(
@@ -95,13 +100,6 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         plan_order_notes(instance, plan, parts),
         worst_prices=bool(instance.worst_prices),
     )
-
-
-def _without_lengths(plan: Plan) -> Iterator[str]:
-    """That direct links have no hall, and so their cables no lengths."""
-    for part in plan.parts:
-        if part.links is not None:
-            yield f"cables of {counted(part.links.links, 'direct link')} by length"
 
 
 def _splitters(plan: Plan) -> Iterator[str]:
@@ -309,7 +307,15 @@ def _whole_bill(
     spares = SpareRates() if instance is None else instance.network.spares
     work = WorkRates() if instance is None else _work(instance)
     in_use = [item for item in cost.items if not item.spare]
-    cables = tuple(_whole_cables(in_use, instance))
+    in_bill = {item.name for item in in_use if item.kind == "optics"}
+    optics = entries("optic").values() if instance is None else instance.network.optics
+    # optics that come as cables with both ends, as the instance says, or the catalog without it
+    cables = tuple(
+        optic.name
+        for optic in optics
+        if isinstance(optic, Optic) and optic.whole_cable and optic.name in in_bill
+    )
+    at_worst = WORST_PRICES if worst_prices else MAYBE_WORST_PRICES
     extras = (*racks, *spare_lines(spares, in_use, cables), *work_lines(work, cost.capex_usd))
     return NetworksBill(
         name=name,
@@ -321,30 +327,11 @@ def _whole_bill(
             not_counted([work], [spares]),
             BESIDE,
         ),
-        notes=(*_price_notes(worst_prices), *notes),
+        notes=(*([] if worst_prices is False else [at_worst]), *notes),
         at_worst_prices=worst_prices is not False,
         whole_cables=cables,
         usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
         w=cost.power_w,
-    )
-
-
-def _price_notes(worst_prices: bool | None) -> Iterator[str]:
-    """That prices are not those listed, or may not be."""
-    if worst_prices is not False:
-        yield MAYBE_WORST_PRICES if worst_prices is None else WORST_PRICES
-
-
-def _whole_cables(items: Iterable[Item], instance: Instance | None) -> Iterator[str]:
-    """Optics of a bill that come as cables with both of their ends, as the instance says, or the
-    catalog without it.
-    """
-    names = {item.name for item in items if item.kind == "optics"}
-    optics = entries("optic").values() if instance is None else instance.network.optics
-    yield from (
-        optic.name
-        for optic in optics
-        if isinstance(optic, Optic) and optic.whole_cable and optic.name in names
     )
 
 

@@ -28,9 +28,8 @@ from coopt.network.plan_networks import PartNetwork
 from coopt.network.routing.layers import efficiency, flow_rates, group_rates
 from coopt.network.routing.tiers import PlaneRoutes
 from coopt.perf.algorithms import HALVING, RINGS, TREES
-from coopt.perf.collectives import KINDS, Algorithms, Reciprocals
+from coopt.perf.collectives import KINDS, Reciprocals
 from coopt.perf.collectives import Flows as WayFlows
-from coopt.perf.iterations import iteration
 from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
@@ -38,7 +37,7 @@ from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routi
 from coopt.solving.days import allowed_s
 from coopt.solving.driver import claim_of, identity, unknown, within_gap
 from coopt.solving.flow_routes import NAMES, SPRAY, Choice, routed_flows
-from coopt.solving.plan_traffic import CLOSE, trusted_part
+from coopt.solving.plan_traffic import CLOSE, iteration_of, trusted_part
 from coopt.solving.runs import Run
 from coopt.traffic.flows import demand
 from coopt.traffic.of_plan import LeafFlows
@@ -222,7 +221,10 @@ def _charged(
     groups = groups_of(split.workload, split.mapping, split.placement)
     # factors of 1: what links carry before the discipline stretches it
     evenly = Discipline(family.discipline.charge, 1.0, 1.0)
-    layout, algorithms = context_of(family).layout, _named_algorithms(network, split, run).flows
+    layout, algorithms = (
+        context_of(family).layout,
+        iteration_of(network, split).algorithms.of_names(run.collectives).flows,
+    )
     even, charged = (
         crossings(layout, discipline, groups, algorithms=algorithms, exact=True)
         for discipline in (evenly, family.discipline)
@@ -248,13 +250,6 @@ def _charged(
         way: KindLoad(even=load, stretched=load * stretched, charged=slow, share=share)
         for way, (load, slow, share) in loads.items()
     }
-
-
-def _named_algorithms(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Algorithms:
-    """The ways that collectives of a plan take."""
-    gpu, hb = network.question.cluster.gpu, network.family.hb
-    iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
-    return iteration_model.algorithms.of_names(run.collectives)
 
 
 def _collective(
@@ -353,8 +348,7 @@ def _routed_time_s(
     for way, factor in slow.items():
         if way[1] != "ring":
             algorithms[way[:2]] += factor * charged[way].share / network.family.byte_s
-    gpu, hb = network.question.cluster.gpu, network.family.hb
-    iteration_model = iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    iteration_model = iteration_of(network, split)
     iteration_model = delayed(
         replace(iteration_model, algorithms=iteration_model.algorithms.of_names(run.collectives)),
         network.waits_s.get(split.workload.name, 0.0),

@@ -27,7 +27,7 @@ from coopt.network.schedules.board import Board
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s
 from coopt.perf.algorithms import HALVING, ONE_RING, RINGS, TREES
 from coopt.perf.collectives import NO_NETWORK, AffineSeconds, Reciprocals
-from coopt.perf.iterations import iteration
+from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import expert_ranks
 from coopt.perf.traffic import replicas_of
 from coopt.plan.couplings import Part
@@ -128,9 +128,7 @@ def _trained(
 ) -> Trained:
     question, family, split = network.question, network.family, split_of(workload, run)
     _refuse_other_traffic(split)
-    iteration_model = iteration(
-        workload, question.cluster.gpu, family.hb.gbyte_s, split.mapping, split.placement
-    )
+    iteration_model = iteration_of(network, split)
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
     for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
@@ -149,6 +147,12 @@ def _trained(
         iteration_time_s=float(direct.time_s(NO_NETWORK)[0]),
         between_domains_s=across_s,
     )
+
+
+def iteration_of(network: PartNetwork, split: RankGrid) -> Iteration:
+    """An iteration of a workload on the GPUs and HB domains of a network."""
+    gpu, hb = network.question.cluster.gpu, network.family.hb
+    return iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
 
 
 def _refuse_other_traffic(split: RankGrid) -> None:

@@ -154,12 +154,8 @@ def _upper_switches(
             for ends in (flows.src, flows.dst)
         )
         core = np.where(routed.core >= 0, routed.middle * group + routed.core, -1)
-        for m, *switches in zip(
-            *(of.tolist() for of in (routed.middle, up, core, down)), strict=True
+        for m, *ends, top in zip(
+            *(of.tolist() for of in (routed.middle, up, down, core)), strict=True
         ):
-            yield _pod_path(plane, *switches) if m >= 0 else ("", "", "")
-
-
-def _pod_path(plane: int, up: int, core: int, down: int) -> tuple[str, str, str]:
-    top = f"core/{plane}/{core}" if core >= 0 else ""
-    return f"aggregation/{plane}/{up}", top, f"aggregation/{plane}/{down}"
+            first, last = (f"aggregation/{plane}/{end}" if m >= 0 else "" for end in ends)
+            yield first, f"core/{plane}/{top}" if m >= 0 and top >= 0 else "", last

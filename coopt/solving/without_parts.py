@@ -20,7 +20,7 @@ from coopt.network.failures import Loss, losses
 from coopt.network.family import Family, without_nics
 from coopt.network.plan_networks import PartNetwork
 from coopt.perf.collectives import KINDS
-from coopt.perf.iterations import Iteration, iteration
+from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Bools
 from coopt.plan.couplings import SharedCore
 from coopt.plan.parts import WorkloadPlan
@@ -28,7 +28,7 @@ from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of
-from coopt.solving.plan_traffic import CLOSE, trusted_part
+from coopt.solving.plan_traffic import CLOSE, iteration_of, trusted_part
 from coopt.solving.robust.survival import nics_lost, runs_without
 from coopt.traffic.flows import unaligned_classes
 from coopt.traffic.ranks import RankGrid, split_of
@@ -236,8 +236,7 @@ def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Runnin
         context_of(network.family),
         groups_of(workload, split.mapping, split.placement),
     )
-    gpu, hb = network.question.cluster.gpu, network.family.hb
-    iteration_model = iteration(workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    iteration_model = iteration_of(network, split)
     return RunningJob(
         name=workload.name,
         bound_s=allowed_s(network.question, network.family, network.uplinks, workload, run),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from coopt.columns.feasible import feasible_mappings
 from coopt.instance.schema import Instance
-from coopt.perf.mapping import Ints
 from coopt.plan.couplings import Part, one_network
 from coopt.plan.parts import (
     DirectLinks,
@@ -32,7 +31,7 @@ from coopt.solving.direct.climbing import LinkProgress, LinkRouting, bound_links
 from coopt.solving.direct.grid import paces_on
 from coopt.solving.direct.lengths import Programs
 from coopt.solving.direct.rows import Row, every_place, worthwhile
-from coopt.solving.driver import answered, claim_of, infeasible, unknown, within_gap
+from coopt.solving.driver import answered, bound_of, claim_of, infeasible, unknown, within_gap
 from coopt.solving.runs import (
     Backend,
     Counted,
@@ -73,14 +72,11 @@ class LinkedMapping:
 
 @dataclass(kw_only=True, eq=False)
 class DirectSearch(SearchStatistics):
-    """How the search ended; `searched` of the mappings needed links, and `lengths` prove the
-    bound.
-    """
+    """How the search ended; `lengths` prove the bound."""
 
     incumbent: LinkedMapping | None
     bound: float
     interrupted: bool
-    searched: int
     lengths: tuple[LinkLengths, ...]
 
 
@@ -162,7 +158,9 @@ def search_links(
     waiting = [(0, bound, n) for n, bound in enumerate(bounds)]
     heapify(waiting)
     try:
-        while waiting and not _over(progress_of.values(), deadline):
+        while waiting and time.perf_counter() < deadline:
+            if any(progress.interrupted for progress in progress_of.values()):
+                break
             turn, row_bound, n = heappop(waiting)
             row, progress = rows[n], progress_of.get(n)
             # The value falls while mappings wait, so that a bound is compared again when its turn
@@ -206,23 +204,17 @@ def search_links(
                 )
     except KeyboardInterrupt:
         stopped = True
-    bound = min(bounds, default=math.inf)
     return DirectSearch(
         incumbent=incumbent,
         interrupted=stopped or any(progress.interrupted for progress in progress_of.values()),
-        searched=len(progress_of.values()),
         lengths=programs.plan_entries(),
-        bound=bound,
+        bound=min(bounds, default=math.inf),
         cuts=sum(progress.cuts for progress in progress_of.values()),
         nodes=sum(progress.nodes for progress in progress_of.values()),
         build_s=sum(progress.build_s for progress in progress_of.values()),
         handover_s=sum(progress.handover_s for progress in progress_of.values()),
         solve_s=sum(progress.solve_s for progress in progress_of.values()),
     )
-
-
-def _over(statistics: Iterable[LinkProgress], deadline: float) -> bool:
-    return time.perf_counter() >= deadline or any(progress.interrupted for progress in statistics)
 
 
 def _value_bound(row: Row, progress: LinkProgress) -> float:
@@ -251,41 +243,22 @@ def _left_out(run: Run) -> tuple[str, ...]:
 
 
 def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
-    instance, kind = run.instance, run.instance.objective.minimize
-    switched_claim = switched.objective
-    no_claim = ObjectiveClaim(kind=kind, value=None, bound=None, gap=None)
-    lower_bound = min(result.bound, _bound(switched))
-    if result.incumbent is not None:
-        claim = claim_of(kind, result.incumbent.value, lower_bound)
-        rivals = Rivals(
-            direct=claim_of(kind, result.incumbent.value, result.bound),
-            switched=switched_claim,
-            lengths=result.lengths,
-        )
-        part = _part(instance, result.incumbent)
-    elif switched_claim.value is not None:
-        claim = claim_of(kind, switched_claim.value, lower_bound)
-        bound = result.bound if math.isfinite(result.bound) else None
-        rivals = Rivals(
-            direct=no_claim.model_copy(update={"bound": bound}),
-            switched=switched_claim,
-            lengths=result.lengths,
-        )
-        (part,) = switched.parts
-    elif lower_bound == math.inf:
+    kind, found = run.instance.objective.minimize, result.incumbent
+    bound = min(result.bound, bound_of(switched))
+    value = switched.objective.value if found is None else found.value
+    if value is None and bound == math.inf:
         return infeasible(run, lambda: (NO_LINKS, *_left_out(run), *switched.explanation))
+    if value is None:
+        return unknown(run, _reason(run, result), bound)
+    if found is None:
+        (part,), shown = switched.parts, result.bound if math.isfinite(result.bound) else None
+        direct = ObjectiveClaim(kind=kind, value=None, bound=shown, gap=None)
     else:
-        return unknown(run, _reason(run, result), lower_bound)
+        part, direct = _part(run.instance, found), claim_of(kind, value, result.bound)
+    claim = claim_of(kind, value, bound)
+    rivals = Rivals(direct=direct, switched=switched.objective, lengths=result.lengths)
     reason = "optimal" if within_gap(run, claim) else _reason(run, result)
     return answered(run, reason, claim, cost=part.cost, parts=(part,), rivals=rivals)
-
-
-def _bound(switched: Plan) -> float:
-    """Below every cluster with switches; inf where there is none."""
-    if switched.status == "infeasible":
-        return math.inf
-    bound = switched.objective.bound
-    return -math.inf if bound is None else bound
 
 
 def _reason(run: Run, result: DirectSearch) -> str:
@@ -324,7 +297,10 @@ def _part(instance: Instance, mapping: LinkedMapping) -> Part:
         replicas=grid.replicas,
         links=routing.count,
         links_bound=mapping.min_links,
-        bundles=_bundles(routing.links),
+        bundles=tuple(
+            LinkBundle(between=(i, j), links=int(routing.links[i, j]))
+            for i, j in np.argwhere(np.triu(routing.links)).tolist()
+        ),
         phases=tuple(
             LinkPhase(name=name, pace_links=float(pace), routes=phase_routes)  # type: ignore[arg-type]
             for name, pace, phase_routes in zip(row.phases, paces, routing.routes, strict=True)
@@ -333,11 +309,6 @@ def _part(instance: Instance, mapping: LinkedMapping) -> Part:
     workload = run_of(row.pool, instance.cluster.gpu, row.reciprocals(paces), row.row)
     assert workload.iteration_time_s <= workload.bound_s * (1 + 1e-6), "flows are late"
     return one_network(place.cost(routing.count), (workload,), links=direct)
-
-
-def _bundles(links: Ints) -> tuple[LinkBundle, ...]:
-    pairs = zip(*(index.tolist() for index in np.nonzero(np.triu(links))), strict=True)
-    return tuple(LinkBundle(between=(i, j), links=int(links[i, j])) for i, j in pairs)
 
 
 def direct_programs(run: Run) -> NamedPrograms:

@@ -13,13 +13,13 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import highspy
 import numpy as np
 
 from coopt.perf.mapping import Bools, Floats, Ints
-from coopt.solving.highs import QuietHighs, options, run_apart
+from coopt.solving.highs import loaded, options, run_apart
 from formulations.links_data import LinksData
 
 SOFT = 0.02
@@ -69,10 +69,7 @@ class PhaseFlows:
         lp.a_matrix_.start_ = np.cumsum([0, *map(len, columns)], dtype=np.int32)
         lp.a_matrix_.index_ = np.concatenate(columns).astype(np.int32)
         lp.a_matrix_.value_ = np.concatenate(values)
-        self._solver: Any = QuietHighs()  # type: ignore[no-untyped-call]
-        for name, value in options(gap=0.0, threads=1).items():
-            self._solver.setOptionValue(name, value)
-        self._solver.passModel(lp)
+        self._solver = loaded(lp, options(gap=0.0, threads=1))
 
     def cut(self, links: Ints, deadline: float = math.inf) -> tuple[float, Floats]:
         """The highest pace on links (P,), and the prices of a cut that it keeps to (P,).

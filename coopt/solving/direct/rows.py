@@ -7,6 +7,7 @@ A place is an HB domain with its NICs and panels, and says what a link between s
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -87,18 +88,14 @@ class DirectPlace:
 
         By halving: no price and no power falls with more links.
         """
-        low, high = -1, self.domains * self.ports // 2
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._keeps(middle, ceiling) else (low, middle - 1)
-        return low
 
-    def _keeps(self, links: int, ceiling: float) -> bool:
-        cost = self.cost(links)
-        return (
-            keeps_limits(self.instance.limits, cost, self.racks)
-            and cost.of(self.instance.objective.minimize) < ceiling
-        )
+        def is_beyond(links: int) -> bool:
+            cost = self.cost(links)
+            return cost.of(self.instance.objective.minimize) >= ceiling or not keeps_limits(
+                self.instance.limits, cost, self.racks
+            )
+
+        return bisect_left(range(self.domains * self.ports // 2 + 1), True, key=is_beyond) - 1
 
 
 def every_place(instance: Instance) -> Iterator[DirectPlace]:

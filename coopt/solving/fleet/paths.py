@@ -156,7 +156,10 @@ def paths_on(
     found = Listing(families=len(lines))
     served: dict[int, list[list[Family]]] = {}
     interrupted = instance.availability is not None
-    for alike in _alike(asked):
+    phases_alike = dict[tuple[Workload, ...], list[int]]()
+    for t, question in asked.items():
+        phases_alike.setdefault(question.workload, []).append(t)
+    for alike in phases_alike.values():
         listed = list(
             dict.fromkeys(
                 (n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some
@@ -226,20 +229,6 @@ def stages_of(
 def trained_on(stages: Stages, sizes: Collection[int], *, last: bool) -> list[int]:
     """The numbers of GPUs that train in a phase; those of the network itself in its last one."""
     return [max(stages)] if last else [gpus for gpus in sizes if gpus in stages]
-
-
-def _alike(asked: Mapping[int, Instance]) -> list[list[int]]:
-    """Phases that ask the same of their workloads, together."""
-    groups: list[list[int]] = []
-    for t, question in asked.items():
-        same = next(
-            (group for group in groups if asked[group[0]].workload == question.workload), None
-        )
-        if same is None:
-            groups.append([t])
-        else:
-            same.append(t)
-    return groups
 
 
 def served_on(

@@ -65,19 +65,9 @@ class Placed:
     site: int | None
 
 
-def placed_units(grid: Grid, path: IslandPath) -> Floats:
-    """Units of each product that stand in each phase, both ends of links into a core included (T,
-    G).
-    """
-    units = np.zeros((grid.phases, len(grid.goods)))
-    for t, family, uplinks in path.stands:
-        units[t] = units_at(grid, family, uplinks)
-    return units
-
-
 def all_units(grid: Grid, paths: Sequence[IslandPath]) -> Floats:
-    """Units as `placed_units` has them, of many paths (n, T, G); every network of theirs is counted
-    once.
+    """Units of each product that stand in each phase, of many paths (n, T, G), both ends of links
+    into a core included; every network is counted once.
     """
     rows: dict[tuple[int, int], int] = {}
     counted = [np.zeros(len(grid.goods))]
@@ -159,7 +149,8 @@ def units_in_place(grid: Grid, chosen: Sequence[Placed]) -> Floats:
     """Units of each product that stand in each phase at each site, cores included (T, S, G)."""
     units = np.zeros((grid.phases, len(grid.sites), len(grid.goods)))
     for one in chosen:
-        units[:, one.site or 0] += placed_units(grid, one.path)
+        for t, family, uplinks in one.path.stands:
+            units[t, one.site or 0] += units_at(grid, family, uplinks)
     switch = core_switch(grid.instance)
     for (t, s), (_, switches) in core_counts(grid, chosen).items():
         assert switch is not None
@@ -176,10 +167,11 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = Tr
         Whether units may be bought before the phase that needs them.
     """
     grid, include = Grid(instance=instance), instance.objective.include
+    watts_of = np.array([good.w for good in grid.goods])
     units = units_in_place(grid, chosen)
     watts = np.array(
         [
-            [math.fsum(_watts(grid, units[t, s])) for s in range(len(grid.sites))]
+            [math.fsum(units[t, s] * watts_of) for s in range(len(grid.sites))]
             for t in range(grid.phases)
         ]
     )
@@ -187,8 +179,16 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = Tr
     # which units of a phase stand idle in a later one is not told
     idle_gpus = 0 if instance.phase else sum(map(_idle_gpus, chosen)) * ("hb" in include)
     bought = [
-        _ordered(grid, g, needed[:, g]) if ahead else tuple(map(round, needed[:, g].tolist()))
-        for g in range(len(grid.goods))
+        tuple(
+            map(
+                round,
+                # where units are cheapest, of equally cheap phases in the last
+                orders([_at(grid, good, t) for t in range(grid.phases)], needed[:, g].tolist())[1]
+                if ahead
+                else needed[:, g].tolist(),
+            )
+        )
+        for g, good in enumerate(grid.goods)
     ]
     spent = [
         PhaseBill(
@@ -230,22 +230,9 @@ def _idle_gpus(one: Placed) -> int:
     return sum(family.installed_gpus - family.gpus for _, family, _ in one.path.stands)
 
 
-def _watts(grid: Grid, units: Floats) -> Iterator[float]:
-    for good, count in zip(grid.goods, units.tolist(), strict=True):
-        yield count * good.w
-
-
 def _at(grid: Grid, good: PricedProduct, phase: int) -> Product:
     """A product at the prices of a phase."""
     return product_of(good, factor(grid.instance, phase, good.kind))
-
-
-def _ordered(grid: Grid, g: int, needed: Floats) -> tuple[int, ...]:
-    """Units of a product that each phase buys: where they are cheapest, of equally cheap phases in
-    the last.
-    """
-    _, units = orders([_at(grid, grid.goods[g], t) for t in range(grid.phases)], needed.tolist())
-    return tuple(round(count) for count in units)
 
 
 def _lines(

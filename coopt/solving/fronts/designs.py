@@ -39,7 +39,7 @@ from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import ROUNDED, allowed_s, interrupted_paces
 from coopt.solving.driver import answered, claim_of, infeasible, recomputed, unknown, written_out
 from coopt.solving.fleet.search import search_partition
-from coopt.solving.highs import QuietHighs, linear_program, options, run_apart
+from coopt.solving.highs import linear_program, loaded, options, run_apart
 from coopt.solving.runs import Method, Run, no_programs
 from coopt.solving.shared import shared_plan
 from formulations.choice_data import ChoiceData, Product
@@ -284,10 +284,7 @@ class Certifier:
         self._uplink_rows = [rows[id(model.least_uplinks[f])] for f in model.F]
         self._spine_rows = {f: rows[id(row)] for f, row in model.least_spines.items()}
         self._least = problem.data.min_uplinks.copy()
-        self._highs = QuietHighs()
-        for name, value in options(gap=0.0, threads=1).items():
-            self._highs.setOptionValue(name, value)
-        self._highs.passModel(lp)
+        self._highs = loaded(lp, options(gap=0.0, threads=1))
         self.solves = 0
 
     def bound(self, fewest: Ints) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -52,10 +52,11 @@ class _Sweep:
     slowest: float | None
     moving: tuple[str, ...] | None
     reading: Reading | None
-    points: list[FrontPoint] = field(default_factory=list)
+    points: Sequence[FrontPoint] = ()
     size: int = 0
+    solves: int = 0
 
-    def front(self, stop_reason: FrontStop, explanation: tuple[str, ...] = ()) -> Front:
+    def front(self, stop_reason: FrontStop, explanation: tuple[str, ...]) -> Front:
         """What is proven by now."""
         instance = self.run.instance
         self.run.tell("done", stop_reason)
@@ -68,7 +69,7 @@ class _Sweep:
             stop_reason=stop_reason,
             explanation=explanation,
             over=(self.reading,) if self.reading else self.moving or (),
-            solves=len(self.points),
+            solves=self.solves,
             total_s=self.run.elapsed_s(),
         )
 
@@ -161,12 +162,23 @@ def pareto(
     template = Run(instance=question, backend=backend_of(question.solver), on_progress=on_progress)
 
     def front_of(variant: Instance) -> Front:
-        run = replace(template, instance=variant)
-        if not is_listed:
-            return _traced(run, points, slowest, movers or (), dated=reading == "days")
-        return _swept(
-            _Sweep(run=run, point_count=points, slowest=slowest, moving=movers, reading=reading)
+        sweep = _Sweep(
+            run=replace(template, instance=variant),
+            point_count=points,
+            slowest=slowest,
+            moving=movers,
+            reading=reading,
         )
+        stop: FrontStop
+        try:
+            stop, explanation = (_swept if is_listed else _traced)(sweep)
+        except KeyboardInterrupt:
+            # the callback may be what was interrupted
+            sweep.run.on_progress, stop, explanation = None, "interrupted", ()
+        except (StoppedError, UnprovenError) as stopped:
+            stop = "interrupted" if str(stopped) == "interrupted" else "time limit"
+            explanation = ()
+        return sweep.front(stop, explanation)
 
     has_bounds = all(workload.bounded for workload in instance.workload)
     front, across = inside_first(
@@ -198,18 +210,6 @@ def _serves(front: Front, *, bounded: bool) -> bool:
     """
     fastest_pace = min((point.pace for point in front.points), default=math.inf)
     return not front.complete or fastest_pace <= (ROUND_UP if bounded else LONGEST_S)
-
-
-def _swept(sweep: _Sweep) -> Front:
-    """The front of a question whose designs can be listed."""
-    run = sweep.run
-    try:
-        return _answer(sweep)
-    except KeyboardInterrupt:
-        run.on_progress = None  # the callback may be what was interrupted
-        return sweep.front("interrupted")
-    except StoppedError as stopped:
-        return sweep.front("interrupted" if str(stopped) == "interrupted" else "time limit")
 
 
 def _in_seconds(instance: Instance) -> Instance:
@@ -273,46 +273,32 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
     ), reading
 
 
-def _traced(
-    run: Run, points: int, slowest: float | None, over: tuple[str, ...], *, dated: bool
-) -> Front:
-    """The front of a question whose plans cannot be listed; `dated` asks for dates that are evenly
-    spaced.
-    """
-    instance = run.instance
-    resolver = Resolver(instance, shared_out=False)
+Ended = tuple[FrontStop, tuple[str, ...]]
+"""Why there are no more points, and why there is none."""
+
+
+def _traced(sweep: _Sweep) -> Ended:
+    """Find the front of a question whose plans cannot be listed."""
+    run = sweep.run
+    resolver = Resolver(run.instance, shared_out=False)
     tracing = Tracing(
-        instance=instance,
-        over=over or None,
-        point_count=points,
-        slowest=slowest,
+        instance=run.instance,
+        over=sweep.moving or None,
+        point_count=sweep.point_count,
+        slowest=sweep.slowest,
         tell=lambda message, done: run.tell("solve", message, done=done),
         resolver=resolver,
-        dated=dated,
+        dated=sweep.reading == "days",
     )
-    explanation: tuple[str, ...] = ()
     try:
-        stop, explanation = tracing.trace()
-    except KeyboardInterrupt:
-        run.on_progress, stop = None, "interrupted"
-    except UnprovenError:
-        stop = "time limit"
-    run.tell("done", stop)
-    return Front(
-        instance=identity(instance),
-        kind=instance.objective.billed,
-        points=tracing.points(),
-        size=len(tracing.steps),
-        complete=stop not in ("time limit", "interrupted"),
-        stop_reason=stop,
-        explanation=explanation,
-        over=("days",) if dated else over,
-        solves=resolver.solves,
-        total_s=run.elapsed_s(),
-    )
+        return tracing.trace()
+    finally:
+        sweep.points, sweep.size = tracing.points(), len(tracing.steps)
+        sweep.solves = resolver.solves
 
 
-def _answer(sweep: _Sweep) -> Front:
+def _swept(sweep: _Sweep) -> Ended:
+    """Find the front of a question whose designs can be listed."""
     run = sweep.run
     instance = run.instance
     all_families = tuple(run.in_time(families(instance)))
@@ -323,7 +309,7 @@ def _answer(sweep: _Sweep) -> Front:
         loosest = with_scaled_bounds(instance, math.inf, sweep.moving)
         question = with_part(loosest, "solver", {"top": 1})
         asked = replace(run, instance=question, on_progress=None, log=RunLog())
-        return sweep.front("infeasible", plan_of(asked).explanation)
+        return "infeasible", plan_of(asked).explanation
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
     if sweep.slowest is None and instance.availability is not None:
         slowest = PATIENCE * float(designs.pace.min())
@@ -332,11 +318,9 @@ def _answer(sweep: _Sweep) -> Front:
     if not len(front):
         fastest_pace = rounded_up(float(designs.pace.min()))
         need = f"slowest is {slowest:.6g}: needs at least {fastest_pace}"
-        return sweep.front(
-            "infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",)
-        )
+        return "infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",)
     _certify(sweep, designs, front, table)
-    return sweep.front("whole front" if len(sweep.points) == sweep.size else "points asked for")
+    return "whole front" if len(sweep.points) == sweep.size else "points asked for", ()
 
 
 def _on_site(run: Run, site: DomainSet) -> None:
@@ -372,9 +356,8 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
     for done, place in enumerate(order):
         run.check_clock()
         run.tell("solve", f"{done} of {len(order)} points proven", done=(done, len(order)))
-        sweep.points.append(
-            _point(sweep, designs, int(front[place]), prove, table, place in front_knees)
-        )
+        shown = _point(sweep, designs, int(front[place]), prove, table, place in front_knees)
+        sweep.points, sweep.solves = (*sweep.points, shown), done + 1
 
 
 def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callable[[float], float]:

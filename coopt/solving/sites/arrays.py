@@ -321,7 +321,7 @@ def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...
         update={"tco_usd": owned_usd(objective, purchase.capex_usd, 0.0) + energy}
     )
     racks = sum(option.racks for option in options)
-    broken_limits = tuple(_broken_limits(instance, powers, ring_bill, racks))
+    uses = instance.limits.against(usd=ring_bill.capex_usd, w=ring_bill.power_w, racks=racks)
     return RingDesign(
         problem=problem,
         choice=choice,
@@ -329,16 +329,11 @@ def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...
         costs=tuple(costs),
         site_powers=powers,
         bill=ring_bill,
-        broken_limits=broken_limits,
+        broken_limits=(
+            *(f"power of {power.site}" for power in powers if not power.is_fed),
+            *(f"limits.{key}" for key, (use, cap) in uses.items() if use > cap),
+        ),
     )
-
-
-def _broken_limits(
-    instance: Instance, powers: tuple[SitePower, ...], bill: Cost, racks: int
-) -> list[str]:
-    sites = [f"power of {power.site}" for power in powers if not power.is_fed]
-    uses = instance.limits.against(usd=bill.capex_usd, w=bill.power_w, racks=racks)
-    return sites + [f"limits.{key}" for key, (use, cap) in uses.items() if use > cap]
 
 
 SLACK = 1e-9  # of a bound: far more than the rounding of its sums and of a bill's

@@ -144,7 +144,7 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
         Called now and then; may raise.
     """
     local, all_families = networks.local, networks.families
-    options, frontier = [], _Frontier(len(local.workload))
+    options, kept = [], np.zeros((0, 2 + len(local.workload)))
     uplinks_of = uplinks_by_context(all_families)
     contexts_of = of_sites(uplinks_of)
     places = _places(local, contexts_of, check)
@@ -171,11 +171,14 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
         place = places[context.site]
         # full bandwidth allows the longest waits: what loses with these need not be timed with its
         # own
-        if min(place.roof_s) < 0 or frontier.beats(watts, rack_count, place.roof_s):
+        roof = np.array([watts, rack_count, *(-s for s in place.roof_s)])
+        if min(place.roof_s) < 0 or (kept <= roof).all(axis=1).any():
             continue
         longest_s = longest(context)[uplinks]
-        if min(longest_s) >= 0 and not frontier.beats(watts, rack_count, longest_s):
-            frontier.add(watts, rack_count, longest_s)
+        offered = np.array([watts, rack_count, *(-s for s in longest_s)])
+        # all that are kept are no dearer
+        if min(longest_s) >= 0 and not (kept <= offered).all(axis=1).any():
+            kept = np.vstack([kept, offered])
             options.append(
                 Option(
                     shares=networks.shares,
@@ -220,26 +223,6 @@ def _places(
         pools = tuple(waits.undelayed for waits in patience)
         places[site] = _SitePlace(pools=pools, gated=gated, patience=patience, roof_s=roof_s)
     return places
-
-
-class _Frontier:
-    """What the options found so far offer; all of them are no dearer than the next."""
-
-    def __init__(self, workloads: int) -> None:
-        self._rows = np.zeros((64, 2 + workloads))
-        self._count = 0
-
-    def add(self, watts: float, rack_count: int, longest_s: Sequence[float]) -> None:
-        """Note an option."""
-        if self._count == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._rows[self._count] = watts, rack_count, *(-s for s in longest_s)
-        self._count += 1
-
-    def beats(self, watts: float, rack_count: int, longest_s: Sequence[float]) -> bool:
-        """Whether one of them is nowhere worse."""
-        row = np.array([watts, rack_count, *(-s for s in longest_s)])
-        return bool((self._rows[: self._count] <= row).all(axis=1).any())
 
 
 def _bill_rows(
