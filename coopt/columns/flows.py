@@ -256,27 +256,22 @@ def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Int
     """Number of NICs per rail in [a, b) that send to stages outside; with `APART`, counted at both
     ends of a domain.
     """
-
-    def of_rail(*line: Ints) -> Any:
-        return hop_ends(*line).busiest
-
-    def apart(*line: Ints) -> Ints:
-        return hops_ahead(*line) + hops_behind(*line)
-
-    return _by_nic_use(
-        nic_use, {BOTH: either, RAIL: of_rail, APART: apart}, a, b, domains, stage, closes
-    )
+    counts: dict[int, Count] = {
+        BOTH: either,
+        RAIL: lambda *line: hop_ends(*line).busiest,
+        APART: lambda *line: hops_ahead(*line) + hops_behind(*line),
+    }
+    return _by_nic_use(nic_use, counts, a, b, domains, stage, closes)
 
 
 def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
     """As `hop`, for first and last stages that sum the gradients of a tied embedding."""
-
-    def of_rail(*line: Ints) -> Any:
-        return tied_ends(*line).busiest
-
-    return _by_nic_use(
-        nic_use, {BOTH: both_ends, RAIL: of_rail, APART: both_ends}, a, b, domains, stage, closes
-    )
+    counts: dict[int, Count] = {
+        BOTH: both_ends,
+        RAIL: lambda *line: tied_ends(*line).busiest,
+        APART: both_ends,
+    }
+    return _by_nic_use(nic_use, counts, a, b, domains, stage, closes)
 
 
 def _by_nic_use(nic_use: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints:

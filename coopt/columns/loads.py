@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -260,26 +261,27 @@ class Crossings:
     @property
     def identity(self) -> Floats:
         """Everything that slowdowns depend on besides uplinks; shape (columns, n)."""
-        up, n = np.broadcast_to(self.layout.pod_up, self.peers.shape), len(self.peers)
-        counts: tuple[Any, ...] = ()
-        deal = (self.layout.joined_leaves, self.layout.spine_ports, self.layout.most_up)
-        dealt = [np.broadcast_to(column, (n,)) for column in deal if np.any(column)]
-        algorithm_columns = (
-            []
-            if self.algorithms is None
-            else [self.algorithms.leaf, self.algorithms.pod, self.algorithms.shares]
-        )
-        if self.discipline.routing == "ecmp":
-            counts = (self.layout.planes, self.layout.leaves, self.layout.pods)
-        if self.discipline.routing in ("pinned", "ecmp"):
-            switch_counts = (np.broadcast_to(column, (n,)) for column in counts)
-            return np.vstack([self.leaf, self.pod, up, *switch_counts, *dealt, *algorithm_columns])
+        layout, routing = self.layout, self.discipline.routing
+        deal = (layout.joined_leaves, layout.spine_ports, layout.most_up)
+        columns = [column for column in deal if np.any(column)]
+        flows = [*self._flows_out]
+        if routing in ("pinned", "ecmp"):
+            switches = (layout.planes, layout.leaves, layout.pods)
+            columns += [layout.pod_up, *(switches if routing == "ecmp" else ())]
+        else:
+            flows = [(np.maximum(leaf, pod / layout.pod_up),) for leaf, pod in flows]
         if self.algorithms is not None:
-            algorithm_columns = [
-                np.maximum(self.algorithms.leaf, self.algorithms.pod / up),
-                self.algorithms.shares,
-            ]
-        return np.vstack([np.maximum(self.leaf, self.pod / up), *dealt, *algorithm_columns])
+            flows.append((self.algorithms.shares,))
+        n = len(self.peers)
+        return np.vstack(
+            [*chain.from_iterable(flows), *(np.broadcast_to(column, (n,)) for column in columns)]
+        )
+
+    @property
+    def _flows_out(self) -> list[tuple[Floats, ...]]:
+        """Flows out of the busiest leaf and pod, of kinds and then of algorithms."""
+        algorithms = () if self.algorithms is None else (self.algorithms,)
+        return [(table.leaf, table.pod) for table in (self, *algorithms)]
 
     def enough_uplinks(self) -> Ints:
         """Number of uplinks beyond which more make nothing faster, up to the ports of a switch;
@@ -288,14 +290,15 @@ class Crossings:
         routing = self.discipline.routing
         if routing == "ecmp":
             return np.full(self.leaf.shape[1], MAX_UPLINKS)
-        is_pinned, up = routing == "pinned", self.layout.pod_up
-        paths = self._paths if is_pinned else 1
-        load = (np.maximum(self.leaf, self.pod / up) * paths).max(axis=0, initial=1.0)
-        if self.algorithms is not None:
-            algorithm_load = np.maximum(self.algorithms.leaf, self.algorithms.pod / up) * (
-                self.algorithms.paths if is_pinned else 1
-            )
-            load = np.maximum(load, algorithm_load.max(axis=0, initial=0.0))
+        paths: list[Any] = [
+            self._paths,
+            *([] if self.algorithms is None else [self.algorithms.paths]),
+        ]
+        loads = [
+            np.maximum(leaf, pod / self.layout.pod_up) * (count if routing == "pinned" else 1)
+            for (leaf, pod), count in zip(self._flows_out, paths, strict=True)
+        ]
+        load = np.concatenate(loads).max(axis=0, initial=1.0)
         half = np.where(
             np.asarray(self.layout.joined_leaves) > 0, 2, 1
         )  # half of them are in common at least

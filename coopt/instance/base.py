@@ -88,11 +88,8 @@ def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the names of the rows of each table in unchecked input, as `rows_by_name` does; tables
     with an unnamed row are left out.
     """
-    names_by_table = {key: _names_of(table.get(key), _name) for key in ("workload", "site")}
-    names_by_table |= {
-        "wan": _names_of(table.get("wan"), _ends),
-        "phase": _names_of(table.get("phase"), _year),
-    }
+    called = {"workload": _name, "site": _name, "wan": _ends, "phase": _year}
+    names_by_table = {key: _names_of(table.get(key), name_of) for key, name_of in called.items()}
     phases = table.get("phase")
     for t, phase in enumerate(phases if isinstance(phases, list | tuple) else ()):
         if isinstance(phase, Mapping):

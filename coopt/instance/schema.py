@@ -385,32 +385,24 @@ def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
     node: Any = table
     for part in parents:
         if part != "0" or node is table or not isinstance(node, dict):
-            node = _enter(node, part, key, file)
-    if isinstance(node, list):
-        node = _only(node, key, file) if not _is_index(final_key) else node
-    if isinstance(node, list):
-        _check_index(node, final_key, key, file)
-        node[int(final_key)] = value
-    elif isinstance(node, dict):
-        node[final_key] = value
-    else:
-        raise InstanceError(
-            f"{file}: override {key}: {final_key!r} lies below a plain value, needs the key of a"
-            " table"
-        )
+            holder, place = _place(node, part, key, file)
+            node = holder.setdefault(place, {}) if isinstance(holder, dict) else holder[place]
+    holder, place = _place(node, final_key, key, file)
+    holder[place] = value
 
 
-def _enter(node: Any, part: str, key: str, file: str) -> Any:
-    if isinstance(node, list):
-        if _is_index(part):
-            _check_index(node, part, key, file)
-            return node[int(part)]
+def _place(node: Any, part: str, key: str, file: str) -> tuple[Any, Any]:
+    """Return the table or list that a part of a key leads into, and its place there."""
+    if isinstance(node, list) and not _is_index(part):
         node = _only(node, key, file)
+    if isinstance(node, list):
+        _check_index(node, part, key, file)
+        return node, int(part)
     if not isinstance(node, dict):
         raise InstanceError(
             f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table"
         )
-    return node.setdefault(part, {})
+    return node, part
 
 
 def _is_index(text: str) -> bool:

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from coopt.columns.islands.shapes import Shapes, Sites, Wirings, wirings_of
+from coopt.columns.islands.shapes import RowArrays, Shapes, Sites, Wirings, wirings_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds, NicOption
@@ -27,7 +27,7 @@ from coopt.perf.mapping import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Islands:
+class Islands(RowArrays):
     """Islands, one per row; HB domain, fabric, NIC and switch mode are indices into lists.
 
     `wiring` is the index of an island's wiring among those of its end points, and `optics` that of
@@ -47,13 +47,6 @@ class Islands:
     uplinks: Ints
     core_links: Ints
     units: Floats
-
-    def __len__(self) -> int:
-        return len(self.gpus)
-
-    def take(self, rows: Ints | Bools) -> Islands:
-        """Select rows."""
-        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def followed_by(self, islands: Islands) -> Islands:
         """Append other islands."""

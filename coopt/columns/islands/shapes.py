@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import product
+from typing import Self
 
 import numpy as np
 
@@ -55,8 +56,20 @@ COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class RowArrays:
+    """Arrays of one length, a row of which is a site, a shape or an island."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def take(self, rows: Ints | Bools) -> Self:
+        """Select rows."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
 @dataclass(frozen=True, kw_only=True)
-class Shapes:
+class Shapes(RowArrays):
     """Networks of sites without their numbers of uplinks; arrays of shape (n,).
 
     `site` is an index into the sites, `fabric` into the fabrics of the instance. Each network is
@@ -96,13 +109,6 @@ class Shapes:
     clos: Bools
     optimized: Bools
 
-    def __len__(self) -> int:
-        return len(self.site)
-
-    def take(self, rows: Ints | Bools) -> Shapes:
-        """Select rows."""
-        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
-
     def layouts(self, discipline: Discipline) -> NicLayout:
         """Return the distribution of NICs over leaves and pods, as in
         `coopt.columns.grid.layout_of`.
@@ -117,15 +123,10 @@ class Shapes:
                 ratio=np.where(podded, self.pod_down / self.pod_up, 1.0),
                 pods=self.pods * podded,
                 pod_span=np.where(podded, self.pod_span, self.domains),
-                **{
-                    name: zero + value
-                    for name, value in (("nics", 1), ("ends", 1), ("leaves", 0), ("planes", 0))
-                },
-                **{
-                    name: zero + value
-                    for name, value in (("pod_leaves", 0), ("pod_up", 1), ("room", -1))
-                },
+                **dict.fromkeys(("nics", "ends", "pod_up"), zero + 1),
+                **dict.fromkeys(("leaves", "planes", "pod_leaves"), zero),
                 **dict.fromkeys(("joined_leaves", "spine_ports", "most_up"), zero),
+                room=zero - 1,
             )
         of_a_rail = -(-self.domains // np.maximum(self.down, 1))
         whole_rails = self.optimized & (self.pod_down % of_a_rail == 0)
@@ -261,24 +262,17 @@ def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sites:
+class Sites(RowArrays):
     """Sites for an island (n,): number of GPUs, index of the HB domain, and number of domains."""
 
     gpus: Ints
     hb: Ints
     domains: Ints
 
-    def __len__(self) -> int:
-        return len(self.gpus)
-
     @property
     def active(self) -> Ints:
         """Active GPUs per domain; the mean, rounded up, where domains differ."""
         return -(-self.gpus // self.domains)
-
-    def take(self, rows: Ints | Bools) -> Sites:
-        """Select rows."""
-        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 def quick_degrees(workload: Workload, gpu: Gpu, gpus: int) -> Ints:
