@@ -112,8 +112,9 @@ def loads_by_algorithms(
         ):
             _fill(table[k], pattern, rows.domains, span, rails, applies & ~after_loss)
             if after_loss.any():
-                anywhere = _of_windows(rows, groups, pattern, span, rails)
-                table[k] = np.where(applies & after_loss, anywhere, table[k])
+                table[k] = np.where(
+                    applies & after_loss, _of_windows(rows, groups, pattern, span, rails), table[k]
+                )
         leaf[k, cut] = all_senders
         # after a loss groups begin anywhere: all senders may have all edges
         if pattern.flows == "trees" and len(steady):
@@ -139,9 +140,12 @@ def _fill(
 ) -> None:
     at = np.flatnonzero(applies)
     if len(at):
-        columns = [column[at] for column in pattern.columns]
         table[at] = rails[at] * busiest(
-            pattern.count, domains[at], span[at], pattern.block[at], *columns
+            pattern.count,
+            domains[at],
+            span[at],
+            pattern.block[at],
+            *[column[at] for column in pattern.columns],
         )
 
 
@@ -195,8 +199,10 @@ class AlgorithmPattern(NamedTuple):
         if self.flows == "trees":
             stride, members = self.columns
             sizes, position = np.unique(members, return_inverse=True)
-            cut = np.array([TREE_EDGE * _widest_cut(size) for size in sizes.tolist()])
-            return np.asarray(stride * cut[position])
+            return np.asarray(
+                stride
+                * np.array([TREE_EDGE * _widest_cut(size) for size in sizes.tolist()])[position]
+            )
         stride, _, far = self.columns
         return np.asarray(stride * far, dtype=np.float64)
 
@@ -220,8 +226,13 @@ def algorithm_patterns(
             )
             distance, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
             sends = share > 0
-            columns = (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
-            yield AlgorithmPattern(kind, flows, share, ring, columns)
+            yield AlgorithmPattern(
+                kind,
+                flows,
+                share,
+                ring,
+                (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1)),
+            )
 
 
 def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
@@ -267,8 +278,9 @@ def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
     rows
         Layouts of the leaves.
     """
-    columns = (rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members)
-    leaves, position = distinct_rows(*columns)
+    leaves, position = distinct_rows(
+        rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members
+    )
     edges = [
         _edges_of_parts(*leaf) for leaf in zip(*(column.tolist() for column in leaves), strict=True)
     ]

@@ -303,8 +303,13 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
     if site.alike:
         rows, placements = placements_of(mappings, site.active, tp_across=not workload.tp_inside)
     else:
-        joint_replicas = replicas_together(mappings, expert_tp=workload.options.expert_tp)
-        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp, joint_replicas)
+        whole_degrees = (
+            mappings.tp,
+            mappings.cp,
+            mappings.pp,
+            mappings.dp,
+            replicas_together(mappings, expert_tp=workload.options.expert_tp),
+        )
         rows, table = _spread(
             whole_degrees, 6, lambda *degrees: uneven_splits(*degrees, site.domains, site.size)
         )
@@ -528,9 +533,13 @@ def _combined(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> Mappings:
     degrees_of = np.repeat(
         np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids], axis=0
     )
-    no_rows = np.zeros((len(STYLES), 0), dtype=np.int64)
     return Mappings.of_table(
-        np.concatenate([degrees_of.T, np.concatenate([no_rows, *grids], axis=1)])
+        np.concatenate(
+            [
+                degrees_of.T,
+                np.concatenate([np.zeros((len(STYLES), 0), dtype=np.int64), *grids], axis=1),
+            ]
+        )
     )
 
 
@@ -555,9 +564,16 @@ def _uneven(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> MappingCoun
         expert_degrees, _, *others = columns
         if count := uneven * math.prod(map(len, others)):
             counts |= {(*quadruple, x): count for x in expert_degrees}
-    table = np.array(list(counts), dtype=np.int64).reshape(-1, 5).T
     return MappingCounts(
-        rows=Mappings.of(**dict(zip(("tp", "cp", "pp", "dp", "ep"), table, strict=True))),
+        rows=Mappings.of(
+            **dict(
+                zip(
+                    ("tp", "cp", "pp", "dp", "ep"),
+                    np.array(list(counts), dtype=np.int64).reshape(-1, 5).T,
+                    strict=True,
+                )
+            )
+        ),
         counts=np.array(list(counts.values()), dtype=np.int64),
     )
 

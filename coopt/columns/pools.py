@@ -368,8 +368,9 @@ class Trials:
         # every row is tried on every view, so that no row is copied for each of them
         r = self.loads.reciprocals(self.byte_s[self.load_view], uplinks[self.load_view])
         s_byte = r.mapped(lambda seconds: seconds[self.load].reshape(k, n))
-        times_s = self.rows.pieces.at(self.rows.algorithms.charged(s_byte))
-        return np.broadcast_to(times_s, (k, n)).ravel()
+        return np.broadcast_to(
+            self.rows.pieces.at(self.rows.algorithms.charged(s_byte)), (k, n)
+        ).ravel()
 
     def enough_uplinks(self) -> Ints:
         """Number of uplinks in each view beyond which more uplinks make nothing faster."""
@@ -709,9 +710,12 @@ def _quick(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[st
 
 def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
     """Return placed mappings that include all that meet the bound on some network of a context."""
-    quadruples = degrees(workload, context.site.gpus)
     timely_mappings = possibly_in_time(
-        workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s
+        workload,
+        gpu,
+        degrees(workload, context.site.gpus),
+        hb_gbyte_s=hb.gbyte_s,
+        byte_s=context.byte_s,
     )
     return in_orders(place(workload, gpu, hb, context.site, timely_mappings), context.discipline)
 
@@ -758,5 +762,10 @@ def timed(
     placements: Placements,
 ) -> Pool:
     """Build the pool of placed mappings with their iterations."""
-    parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
-    return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)
+    return Pool(
+        workload=workload,
+        site=site,
+        mappings=rows,
+        placements=placements,
+        iteration=iteration(workload, gpu, hb.gbyte_s, rows, placements),
+    )

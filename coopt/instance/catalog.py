@@ -545,8 +545,7 @@ def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseM
     """Return the table that contains the last key of a location."""
     table = root
     for part in loc[:-1]:
-        part_table = _table_at(table, part) if isinstance(part, str) else table
-        table = part_table or table
+        table = (_table_at(table, part) if isinstance(part, str) else table) or table
     return table
 
 

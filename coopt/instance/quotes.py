@@ -78,8 +78,9 @@ def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[st
             bases[key] = base
         else:
             try:
-                table = changed(kind, row, book) if "extends" in row else row
-                entry = KINDS[kind].model_validate(table, context=book)
+                entry = KINDS[kind].model_validate(
+                    changed(kind, row, book) if "extends" in row else row, context=book
+                )
             except ValidationError as error:
                 for text in sentences(error, KINDS[kind]):
                     yield f"{place.of(text)}: {text}"
@@ -284,8 +285,16 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
             "tag": "S",
             "source": row.get("source") or "",
         }
-        sources = {"sources": [source]} if source["source"] else {}
-        yield number, kind, {"name": name, **base, **figures, **sources}
+        yield (
+            number,
+            kind,
+            {
+                "name": name,
+                **base,
+                **figures,
+                **({"sources": [source]} if source["source"] else {}),
+            },
+        )
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:

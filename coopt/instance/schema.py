@@ -100,8 +100,11 @@ class Instance(Question):
     def _hosts_stand_with_domains(self) -> Self:
         """Include hosts that count in the price and power of HB domains."""
         if "host" in self.objective.include:
-            domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)
-            self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
+            self.__dict__["network"] = self.network.model_copy(
+                update={
+                    "hb_domains": tuple(domain.with_hosts() for domain in self.network.hb_domains)
+                }
+            )
         return self
 
 
@@ -349,8 +352,10 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
         catalog = CatalogFiles.model_validate(table["catalog"])
     except ValidationError:
         return form.model_validate(table)  # raises all complaints
-    tables = {key: value for key, value in table.items() if key != "catalog"}
-    return form.model_validate(tables, context=own_entries(catalog.files, folder))
+    return form.model_validate(
+        {key: value for key, value in table.items() if key != "catalog"},
+        context=own_entries(catalog.files, folder),
+    )
 
 
 def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:

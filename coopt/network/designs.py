@@ -114,8 +114,11 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
                 f"{origin}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: {lower} below run"
                 f" at {fixed_gbit_s:g} Gbit/s, needs the same rate at both ends of a cable"
             )
-        limits = [rate for rate in (most_gbit_s, port_gbit_s) if rate is not None]
-        rate = tier.down_gbit_s or fixed_gbit_s or min(limits, default=None)
+        rate = (
+            tier.down_gbit_s
+            or fixed_gbit_s
+            or min([rate for rate in (most_gbit_s, port_gbit_s) if rate is not None], default=None)
+        )
         for key, optic in {"optic": tier.optic, "optic_below": tier.optic_below}.items():
             if rate is not None and optic is not None and not optic.links_of(rate):
                 raise InstanceError(

@@ -207,8 +207,11 @@ class TierChain:
             return first, second
         groups = self.core_groups
         cores = dealt(n * groups, self.core_links // groups, self.cores // groups)
-        trunks = tuple((n * pod.number * pod.spines, pod.up) for pod in self.pods)
-        return first, second, EndHolders(trunks, cores)
+        return (
+            first,
+            second,
+            EndHolders(tuple((n * pod.number * pod.spines, pod.up) for pod in self.pods), cores),
+        )
 
     def worst_pair_share(self) -> float:
         """The least share of their uplinks that two leaves of a pod can use between them.

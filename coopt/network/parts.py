@@ -57,8 +57,9 @@ def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
     if family.tiers == 0:
         return ()
     cages = family.nic.cages
-    nics = ((family.nic_count * cages, family.nic_planes // cages),)
-    return chain.end_holders(nics, _leaves(family))
+    return chain.end_holders(
+        ((family.nic_count * cages, family.nic_planes // cages),), _leaves(family)
+    )
 
 
 def _leaves(family: Family) -> Holders:
@@ -253,8 +254,15 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
     power_mw = instance.limits.power_mw
     if power_mw is None:
         return ()
-    watts = tuple(product.w for product in priced_products(instance))
-    return (Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts),)
+    return (
+        Cap(
+            key="limits.power_mw",
+            name="power_w",
+            most=power_mw,
+            scale=1e6,
+            each=tuple(product.w for product in priced_products(instance)),
+        ),
+    )
 
 
 def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
@@ -270,10 +278,16 @@ def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
         _priced(instance, *entry, is_counted=entry[0] in instance.objective.include)
         for entry in listed
     ]
-    idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
     return (
         *products,
-        _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active),
+        _priced(
+            instance,
+            "gpu",
+            gpu.name,
+            gpu.usd,
+            gpu.w,
+            is_counted=any(kind in instance.objective.include for kind in ("hb", "gpu")),
+        ),
     )
 
 
@@ -283,8 +297,9 @@ def _priced(
     discount = next(
         (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
     )
-    list_price = ((0,), (usd if is_counted else 0.0,))
-    begins, prices = list_price if discount is None else _brackets(discount, usd)
+    begins, prices = (
+        ((0,), (usd if is_counted else 0.0,)) if discount is None else _brackets(discount, usd)
+    )
     return PricedProduct(
         kind=kind,
         name=name,
@@ -353,9 +368,11 @@ def site_power(
     objective: Objective, site: Site, it_w: float, year: float | None = None
 ) -> SitePower:
     """What a site feeds, and can feed, where so much IT power is drawn (W)."""
-    fed_w = it_w * pue_at(objective, site)
     return SitePower(
-        site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6
+        site=site.name,
+        phase=year,
+        facility_w=it_w * pue_at(objective, site),
+        facility_limit_w=site.power_mw * 1e6,
     )
 
 

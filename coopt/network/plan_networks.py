@@ -168,8 +168,11 @@ def _joining(
             u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio
         ][:1]
     ]
-    bills = [(cost_of(instance, *network), network) for network in fewest]
-    cost, best_network = min(bills, key=lambda pair: pair[0].of(kind), default=(None, None))
+    cost, best_network = min(
+        [(cost_of(instance, *network), network) for network in fewest],
+        key=lambda pair: pair[0].of(kind),
+        default=(None, None),
+    )
     return None if cost is None or best_network is None else (design_of(*best_network), cost)
 
 

@@ -103,11 +103,10 @@ def _port_shortfalls(
     else:
         takes, needs = min(wiring.pods.count for wiring in ways if wiring.pods), "pod"
     if takes > has:  # links into a core may take what is left
-        box = leaf if last_tier == 1 else top
         yield Shortfall(
             fabric=ends.fabric,
             hb=hb,
-            switch=box.name,
+            switch=(leaf if last_tier == 1 else top).name,
             tier=last_tier,
             takes=takes,
             has=has,

@@ -110,8 +110,14 @@ def wirings(
     above
         Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
-    rules = WiringRules(*(getattr(network, name) for name in WiringRules._fields))
-    return iter(_listed(ends, (radix, *(above or (radix, radix))), rules, cages))
+    return iter(
+        _listed(
+            ends,
+            (radix, *(above or (radix, radix))),
+            WiringRules(*(getattr(network, name) for name in WiringRules._fields)),
+            cages,
+        )
+    )
 
 
 @lru_cache(maxsize=1 << 13)
@@ -323,10 +329,19 @@ def _tiered(
                 for bundle_links, choices in choices_of.items():
                     count = -(-leaves * bundle_links // l)
                     if choices and count <= top_radix and _bundles(l, w, bundle_links):
-                        even_bundle = most_even(w, top_radix // count) if even else 0
-                        pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=bundle_links)
-                        within = pod_span(ends, leaves, pods.leaves, span)
-                        yield wiring(tiers=3, pods=pods, pod_span=within, uplink_choices=choices)
+                        pods = Pods(
+                            l=l,
+                            w=w,
+                            count=count,
+                            bundle=most_even(w, top_radix // count) if even else 0,
+                            each=bundle_links,
+                        )
+                        yield wiring(
+                            tiers=3,
+                            pods=pods,
+                            pod_span=pod_span(ends, leaves, pods.leaves, span),
+                            uplink_choices=choices,
+                        )
 
 
 def _bundles(l: int, w: int, bundle_links: int) -> bool:  # noqa: E741
@@ -588,9 +603,12 @@ class Space:
         self, nic_option: NicOption, chain: tuple[Switch, ...], mating: tuple[Switch, ...]
     ) -> EndsByLevel:
         if self.own_ends:
-            values = self.values or values_of(self.instance, self.measures)
             return own_ends(
-                self.instance.network, nic_option.nic, nic_option.nic_planes, chain, values
+                self.instance.network,
+                nic_option.nic,
+                nic_option.nic_planes,
+                chain,
+                self.values or values_of(self.instance, self.measures),
             )
         levels = optic_choices(
             self.instance, nic_option.nic, self.measures, nic_option.nic_planes, mating

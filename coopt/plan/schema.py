@@ -346,19 +346,27 @@ class Plan(Answer):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        runs = [{key: row[key] for key in SHOWN} for row in mapping_rows(self.parts)]
-        return html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
+        return html(
+            repr(self),
+            self.explanation,
+            [
+                list(bill_rows(self.cost)),
+                [{key: row[key] for key in SHOWN} for row in mapping_rows(self.parts)],
+            ],
+        )
 
     def to_frame(self, table: str = "bill") -> Any:
         """Return a table of the plan as a data frame: "bill", "mappings" or "breakdown" (see
         `coopt.instance.base.frame`).
         """
-        tables = {
-            "bill": lambda: bill_rows(self.cost),
-            "mappings": lambda: mapping_rows(self.parts),
-            "breakdown": lambda: breakdown_rows(self.parts),
-        }
-        return frame_of(tables, table)
+        return frame_of(
+            {
+                "bill": lambda: bill_rows(self.cost),
+                "mappings": lambda: mapping_rows(self.parts),
+                "breakdown": lambda: breakdown_rows(self.parts),
+            },
+            table,
+        )
 
     def plot(self) -> Any:
         """Return a matplotlib figure of the cost by kind and of the time by cause."""
@@ -407,8 +415,14 @@ def mapping_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
                     "gpus",
                 }
             )
-            whose = {"part": part.name, "workload": run.name, "gpus": run.gpus}
-            yield {**whose, **run.mapping.model_dump(), **results, "slack": run.slack}
+            yield {
+                "part": part.name,
+                "workload": run.name,
+                "gpus": run.gpus,
+                **run.mapping.model_dump(),
+                **results,
+                "slack": run.slack,
+            }
 
 
 def breakdown_rows(parts: tuple[Part, ...]) -> Iterator[Row]:

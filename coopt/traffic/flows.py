@@ -262,7 +262,6 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
     # a ring passes on (y - 1)/y of the data, a tree all of it, half on either tree
     data = volume.across_bytes * table.shape[1] / (table.shape[1] - 1)
     flows = table[:, src].ravel()
-    second = np.repeat(np.arange(len(child)) >= len(child) // 2, table.shape[2])
     return Stream(
         kind=volume.kind,
         collective=volume.group,
@@ -270,7 +269,7 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
         src=flows,
         dst=table[:, dst].ravel(),
         group=2 * (np.arange(len(flows)) // (len(flows) // len(table)))
-        + np.tile(second, len(table)),
+        + np.tile(np.repeat(np.arange(len(child)) >= len(child) // 2, table.shape[2]), len(table)),
         size_bytes=np.full(len(flows), data / 2),
         flows="trees",
     )
@@ -368,10 +367,9 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     forward, backward = arriving.copy(), arriving.copy()
     forward[0] -= 1
     backward[-1] -= 1
-    is_last = (np.arange(p) == p - 1).astype(np.float64)
     by_stage: dict[Share, Floats] = {
         "layers": layers,
-        "last stage": is_last,
+        "last stage": (np.arange(p) == p - 1).astype(np.float64),
         "forward hops": forward,
         "backward hops": backward,
         "once": np.ones(p),

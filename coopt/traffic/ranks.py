@@ -166,8 +166,11 @@ def _with_ranks(split: RankGrid, table: Ints) -> Ints:
 def _table(split: RankGrid, across: Sequence[str], inside: Sequence[str]) -> Ints:
     group_names = [*across, *inside]
     other_names = [name for name in split.names if name not in group_names]
-    order = [split.names.index(name) for name in (*other_names, *group_names)]
-    ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
+    ranks = (
+        np.arange(split.places, dtype=np.int64)
+        .reshape(split.extents)
+        .transpose([split.names.index(name) for name in (*other_names, *group_names)])
+    )
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
 
@@ -177,8 +180,13 @@ def _product(split: RankGrid, names: Sequence[str]) -> int:
 
 def stages(split: RankGrid) -> Ints:
     """Return the ranks of every pipeline, stage by stage; shape (p, pipelines)."""
-    order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
-    ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
+    ranks = (
+        np.arange(split.places, dtype=np.int64)
+        .reshape(split.extents)
+        .transpose(
+            [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
+        )
+    )
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
     # every second block of domains runs the stages backwards, so that a hop between domains stays
     # on its rail
@@ -295,8 +303,11 @@ def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
     t, c, x = int(mapping.tp[0]), int(mapping.cp[0]), int(mapping.ep[0])
     tp_of_experts = t if split.workload.options.expert_tp else 1
     inside = (table.dp * c + table.cp) * t + table.tp
-    number = inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts
-    return np.asarray(table.pp * len(inside) + number, dtype=np.int64)
+    return np.asarray(
+        table.pp * len(inside)
+        + (inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts),
+        dtype=np.int64,
+    )
 
 
 def same_groups(numbers: Ints, other_numbers: Ints) -> bool:

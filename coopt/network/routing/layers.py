@@ -117,8 +117,9 @@ def striped_clos(switches: int, uplinks: int, tops: int) -> TwoLayer:
     """Switches whose up-link j of switch i goes to (i*uplinks + j) mod tops, the rule of
     docs/network.md.
     """
-    ends = np.arange(switches * uplinks) % max(tops, 1)
-    places = np.repeat(np.arange(switches), uplinks) * tops + ends
+    places = np.repeat(np.arange(switches), uplinks) * tops + (
+        np.arange(switches * uplinks) % max(tops, 1)
+    )
     return TwoLayer(links=np.bincount(places, minlength=switches * tops).reshape(switches, tops))
 
 
@@ -181,8 +182,7 @@ class Loads:
     @property
     def alpha(self) -> float:
         """Flows per link on the worst bundle; 0 without flows."""
-        per_link = np.maximum(self.up, self.down) / np.maximum(self.links, 1)
-        return float(per_link.max(initial=0.0))
+        return float((np.maximum(self.up, self.down) / np.maximum(self.links, 1)).max(initial=0.0))
 
 
 def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
