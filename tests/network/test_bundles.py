@@ -103,22 +103,6 @@ def test_any_bundles_are_on_as_few_switches_as_have_the_ports(instance: Instance
                 assert top[0].switches == family.planes * uplinks * group
 
 
-def test_ten_leaves_of_a_switch_of_32_ports() -> None:
-    """Bundles of three at most: 16 uplinks do not go on 6 spines evenly, so that 8 of two links each take them."""
-    domain = {"name": "hb", "size": 16, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}
-    instance = ask(
-        cluster__gpus=160,
-        network__hb_domains=[domain],
-        network__fabrics="clos",
-        network__switches=[switch(32, 1000)],
-        network__oversubscription=2.0,
-    )
-    even, top = (family for family in families(instance) if family.active == 16)
-    assert (even.leaves, even.bundle, even.uplink_choices) == (10, 3, (9, 12, 15))
-    assert [even.spines(u) for u in even.uplink_choices] == [3, 4, 5]
-    assert (top.bundle, top.uplink_choices, top.spines(16)) == (2, (16,), 8)
-
-
 def test_bundles_are_even_or_any() -> None:
     with pytest.raises(ValidationError, match=r"network\.bundles\n.*'even' or 'any'"):
         ask(network__bundles="equal")

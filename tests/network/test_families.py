@@ -150,16 +150,6 @@ def test_published_counts(gpus, radix, fabric, switches, transceivers, usd) -> N
 
 
 @pytest.mark.parametrize(
-    ("hb_size", "savings"), [(8, (0.0, 38.3, 0.0)), (64, (38.3, 38.3, 0.0)), (256, (38.3, 76.6, 62.1))]
-)
-def test_saving_is_a_step_function_of_the_domain_size(hb_size: int, savings: tuple[float, ...]) -> None:
-    """Published to a tenth of a percent for domains of 256 below switches of 64 and 128 ports, to a percent else."""
-    for radix, percent in zip((64, 128, 256), savings, strict=True):
-        any_to_any, rail_only = (counted(32768, hb_size, radix, fabric)[2] for fabric in ("clos", "rail-only"))
-        assert round(100 * (1 - rail_only / any_to_any), 1) == percent
-
-
-@pytest.mark.parametrize(
     ("gpus", "fabric", "switches"),
     [
         (512, "rail-only", 8),

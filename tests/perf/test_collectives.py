@@ -135,18 +135,6 @@ def test_all_to_all_moves_what_the_played_messages_move(x: int, y: int) -> None:
     assert float(parts.ep) == pytest.approx(rail_bytes / LINKS.rail)
 
 
-@pytest.mark.parametrize(("hb_gbyte_s", "nic_gbit_s", "percent"), [(300.0, 200.0, 8.33), (450.0, 400.0, 11.11)])
-def test_forwarding_costs_the_published_share(hb_gbyte_s: float, nic_gbit_s: float, percent: float) -> None:
-    """arXiv 2307.12169: 8.2% and 11.2%; C_S/C_F = 200G/2.4T and 400G/3.6T."""
-    wires = LinkRates(hb_gbyte_s * 1e9, 1.0, 1.0, 0.0, 0.0, 0.0)
-    across_per_byte = 8e-9 / nic_gbit_s
-    parts = all_to_all(wires, 1e9, 4096, 4096, visiting(1))
-    along_rails, inside = float(parts.ep) * across_per_byte, float(parts.fixed)
-    assert 100 * inside / along_rails == pytest.approx(percent, abs=0.01)
-    eight = all_to_all(wires, 1e9, 8, 4096, visiting(1))
-    assert 100 * float(eight.fixed) / along_rails == pytest.approx(percent * 7 / 8, abs=0.01)
-
-
 def test_a_token_crosses_once_to_each_domain_it_visits() -> None:
     """Eight experts drawn from four domains are in 4·(1 - (3/4)^8) = 3.6 of them; of many domains all copies cross."""
     few, many = all_to_all(LINKS, 1e9, 8, 4, visiting(8)), all_to_all(LINKS, 1e9, 8, 10**6, visiting(8))

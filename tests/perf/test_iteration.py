@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.flows import NicLayout
@@ -15,7 +11,7 @@ from coopt.columns.grid import Context, DomainSet, mappings
 from coopt.columns.pools import Pool, place
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
-from tests.conftest import ask, example_count
+from tests.conftest import ask
 from tests.perf.training import mapped, run, training
 
 KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with selective recomputation, MFU, HFU
@@ -68,29 +64,6 @@ def test_breakdown_adds_up_to_the_iteration_time() -> None:
         parts = pool.iteration.breakdown_s(r)
         np.testing.assert_allclose(sum(parts.values()), pool.time_s(context, uplinks), rtol=1e-12)
         assert all((seconds >= -1e-12).all() for seconds in parts.values())
-
-
-@settings(max_examples=example_count(40))
-@given(
-    factor=st.floats(1.0, 8.0), what=st.sampled_from(["bf16_tflop_s", "hbm_gbyte_s", "hb", "nic", "uplinks", "latency"])
-)
-def test_more_of_anything_is_never_slower(factor: float, what: str) -> None:
-    instance = ask(workload__0__mapping={"micro_batch": [1, 4]})
-    pool, context = small_pool(instance)
-    before = pool.time_s(context, 2)
-    gpu, hb = instance.cluster.gpu, instance.network.hb_domains[0]
-    if what in ("bf16_tflop_s", "hbm_gbyte_s"):
-        gpu = gpu.model_copy(update={what: getattr(gpu, what) * factor})
-    elif what == "hb":
-        hb = hb.model_copy(update={"gbyte_s": hb.gbyte_s * factor})
-    elif what == "latency":
-        shorter = gpu.efficiency.model_copy(update={"latency_s": gpu.efficiency.latency_s / factor})
-        gpu = gpu.model_copy(update={"efficiency": shorter})
-    whole, _ = mappings(instance.workload[0], 64)
-    better = place(instance.workload[0], gpu, hb, pool.site, whole)
-    faster = replace(context, byte_s=context.byte_s * factor) if what == "nic" else context
-    after = better.time_s(faster, min(8, int(2 * factor)) if what == "uplinks" else 2)
-    assert (after <= before * (1 + 1e-12)).all()
 
 
 def test_gpus_that_share_nothing_send_nothing() -> None:

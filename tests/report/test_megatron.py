@@ -97,14 +97,19 @@ def test_whatever_is_not_refused_keeps_the_rules_of_megatron(name: str, data: st
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_each_refusal_is_one_of_megatron(name: str) -> None:
-    """What is refused breaks a rule when it is written all the same."""
+def test_each_refusal_is_one_of_megatron(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is refused breaks a rule when it is written all the same, or has no argument."""
     refused = [(split, chosen) for split, chosen in cases(name) if next(refusals(split.workload, chosen.mapping), None)]
     for split, chosen in refused[:20]:
         args = parsed(words_of(split, chosen.mapping))
         with pytest.raises(AssertionError):
             check_rules(args, split.ranks)
     assert bool(refused) == (name == "experts split by TP")
+    if name == "dense":
+        split, chosen = next(case for case in cases(name) if case[1].mapping.offload_percent)
+        monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})
+        (refusal,) = refusals(split.workload, chosen.mapping)
+        assert refusal.startswith("offload_percent = 60")
 
 
 @pytest.mark.parametrize("model", ["gpt-22b", "llama3-405b", "mixtral-8x7b", "deepseek-v3", "gpt-oss-120b"])
@@ -173,14 +178,6 @@ def test_the_scripts_of_shipped_instances_run(file: Path, shipped_plan: Callable
     assert environment["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
 
 
-def test_what_no_argument_says_of_a_mapping_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    split, chosen = next(case for case in cases("dense") if case[1].mapping.offload_percent)
-    assert not list(refusals(split.workload, chosen.mapping))
-    monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})
-    (refusal,) = refusals(split.workload, chosen.mapping)
-    assert refusal.startswith("offload_percent = 60")
-
-
 def test_a_domain_may_be_several_hosts(shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:
     file = INSTANCES / "rail-only-gpt-1t.toml"
     script = megatron_script(coopt.load(file), read_plan(shipped_plan(file)))
@@ -240,39 +237,30 @@ def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says
     assert "Not said" not in megatron_script(plain, usual)
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
+def test_what_is_left_open_of_a_model_is_said() -> None:
+    """As layers and products in more bits are, and expert groups of other GPUs."""
+    base = {"name": "w", "global_batch": 32, "max_iteration_time_s": 1.0}
+
+    def said(**changes: Any) -> list[str]:
+        asked = Workload.model_validate(base | {"model": small_model()} | changes)
+        split, chosen = next(every_split(asked, 32, 8))
+        return list(remarks(split, chosen.mapping, rank_table(split)))
+
+    for change, words in (
         ({"window": 128, "window_layers": 4}, "back 128 tokens"),
         ({"causal": False}, "counts full attention"),
         (MOE | {"capacity": 1.25}, "1.25 times"),
-    ],
-)
-def test_what_is_left_open_of_a_model_is_said(change: dict[str, Any], says: str) -> None:
-    workload = {"name": "w", "model": small_model(**change), "global_batch": 32, "max_iteration_time_s": 1.0}
-    split, chosen = next(every_split(Workload.model_validate(workload), 32, 8))
-    assert any(says in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
-
-
-def test_layers_and_products_in_more_bits_are_said() -> None:
+    ):
+        assert any(words in remark for remark in said(model=small_model(**change)))
     software = {"name": "s", "wide_layers": 2, "attention_bits": 16}
-    workload = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
-    said = []
-    for precision, keys in (("fp4", software), ("bf16", software), ("fp8", {"name": "s"})):
-        asked = Workload.model_validate(workload | {"precision": precision, "options": {"software": keys}})
-        split, chosen = next(every_split(asked, 32, 8))
-        said.append([line for line in remarks(split, chosen.mapping, rank_table(split)) if "in more bits" in line])
-    (only,), *others = said
-    assert only.startswith("wide_layers = 2, attention_bits = 16: ")
-    assert others == [[], []]
-
-
-def test_expert_groups_of_other_gpus_are_said() -> None:
-    said = {
+    for precision, keys, wide in (("fp4", software, True), ("bf16", software, False), ("fp8", {"name": "s"}, False)):
+        lines = [line for line in said(precision=precision, options={"software": keys}) if "in more bits" in line]
+        assert [line.startswith("wide_layers = 2, attention_bits = 16: ") for line in lines] == [True] * wide
+    groups = {
         any("expert groups" in remark for remark in remarks(split, chosen.mapping, rank_table(split)))
         for split, chosen in cases("experts")
     }
-    assert said == {True, False}
+    assert groups == {True, False}
 
 
 def test_sockets_turn_infiniband_verbs_off(tmp_path: Path) -> None:

@@ -77,13 +77,10 @@ def test_a_figure_in_another_unit_is_named_with_the_range_of_the_catalog() -> No
     expected = [("hbm_gb = 0.192", "42.95 to 298.01 (10^9 bytes)"), ("usd = 600,000", "136 to 1,700 (USD)")]
     for said, figures in zip(told, expected, strict=True):
         assert all(figure in said for figure in figures)
-
-
-def test_a_limit_on_power_in_another_unit_is_named() -> None:
     for limit, far in ((5.0, False), (700_000.0, True)):
         instance = ask(limits={"power_mw": limit})
-        told = " ".join(first_sentences(instance, coopt.solve(instance)))
-        assert ("limits.power_mw = 700,000" in told) == ("its unit" in told) == far
+        said = " ".join(first_sentences(instance, coopt.solve(instance)))
+        assert ("limits.power_mw = 700,000" in said) == ("its unit" in said) == far
 
 
 def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> None:
@@ -103,14 +100,16 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
           "cluster__gpus": 256, "network__fabrics": "clos", **LARGER}, ["800 Gbit/s", "2 ports"]),
         ({"cluster__gpus": 512, "network__switches": "qm9700", "network__fabrics": "rail-only", **LARGER},
          ["qm9700 of tier 1", "for 32", "800 Gbit/s", "2 ports"]),
-        (TWIN_GPUS, ["102t of tier", "for 64", "1600 Gbit/s", "8 ports"]),
+        (TWIN_GPUS, ["102t of tier", "for 64", "1600 Gbit/s", "8 ports", "800g-dr4 (4 links each)"]),
     ],
     ids=["modes", "twin ports", "breakout"],
 )  # fmt: skip
 def test_a_box_with_fewer_cages_than_modules_is_named(changes: dict[str, Any], figures: list[str]) -> None:
-    found = text(**changes)
+    """Modules that break out say that their fibres are split; a free interconnect is named."""
+    found, plain = text(**changes), text(network__hb_domains="hgx-h100-8")
     assert all(figure in found for figure in figures)
-    assert "room for" not in text(network__hb_domains="hgx-h100-8")
+    assert [words in plain for words in ("room for", "links each", "counts as $0")] == [False, False, True]
+    assert "counts as $0" not in text(network__hb_domains="h100-hb16")
 
 
 def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
@@ -123,16 +122,11 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     assert cage_note(box, 1, 400.0, [(1, near), (1, far)]) is None
     with pytest.raises(ValueError, match=r"cages = 3: .* radix = 8"):
         ask(network__switches=[switch(8, 1) | {"cages": 3}])
-
-
-def test_modules_that_fill_a_cage_are_named_where_the_catalog_has_them() -> None:
-    known, box = find("optic", "400g-sr4"), find("switch", "qm9700")
+    known, sold = find("optic", "400g-sr4"), find("switch", "qm9700")
     assert isinstance(known, Optic)
-    assert isinstance(box, Switch)
-    found = cage_note(box, 1, 400.0, [(64, known)])
-    assert found is not None
-    assert "order 32 modules" in found
-    assert "800g-sr8" in found
+    assert isinstance(sold, Switch)
+    found = str(cage_note(sold, 1, 400.0, [(64, known)]))  # the catalog has modules that fill a cage
+    assert all(words in found for words in ("order 32 modules", "800g-sr8"))
 
 
 def test_a_box_at_one_rate_has_the_cages_of_the_box() -> None:
@@ -143,11 +137,6 @@ def test_a_box_at_one_rate_has_the_cages_of_the_box() -> None:
     assert plan.design is not None
     said = " ".join(order_notes_of_parts(instance, {"network": plan.design}))
     assert "room for 64: order 64 modules" in said
-
-
-def test_modules_that_break_out_say_that_their_fibres_are_split() -> None:
-    assert "800g-dr4 (4 links each)" in text(**TWIN_GPUS)
-    assert "links each" not in text(network__hb_domains="hgx-h100-8")
 
 
 def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:
@@ -174,19 +163,18 @@ def test_rails_that_are_not_joined_and_domains_filled_alike_are_said() -> None:
 
 
 def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
-    """1,000 GPUs take 20 domains of 72 where as many train in each, and 14 where they need not."""
+    """1,000 GPUs take 20 domains of 72 where as many train in each, and 14 where they need not.
+
+    TP groups of 16 fill 36 domains of 72 with 64 of 2,304 GPUs each; numbers from 33 to 35 are not tried.
+    """
     changes = NVL72 | {"cluster__gpus": 1000, "workload__0__global_batch": 1000}
     found = screen(**changes, network__domain_fill="even")
     assert all(figure in found for figure in ("30.6% of the", "14 of the", "20 domains", "network.domain_fill"))
     assert "stand idle" not in screen(**changes)
-
-
-def test_idle_gpus_are_told_with_the_key_that_tries_more_numbers_of_domains() -> None:
-    """TP groups of 16 fill 36 domains of 72 with 64 GPUs each; numbers from 33 to 35 are not tried."""
-    changes = NVL72 | {"cluster__gpus": 2304, "workload__0__global_batch": 2304}
-    changes |= {"workload__0__mapping": {"tp": 16, "pp": 1}, "workload__0__allow_tp_across": False}
-    assert "network.domain_fill = 'any' tries" in screen(**changes)
-    assert "network.domain_fill = 'any' tries" not in screen(**changes, network__domain_fill="any")
+    changes |= {"cluster__gpus": 2304, "workload__0__global_batch": 2304, "workload__0__mapping": {"tp": 16, "pp": 1}}
+    for fill, told in ({}, True), ({"network__domain_fill": "any"}, False):
+        said = screen(**changes, workload__0__allow_tp_across=False, **fill)
+        assert ("network.domain_fill = 'any' tries" in said) == told
 
 
 def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None:
@@ -197,11 +185,6 @@ def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None
     assert "0.4% (w)" in found
     assert not list(memory_note(instance, [run]))
     assert not list(memory_note(ask(margin={"memory": 0.01}), [full]))
-
-
-def test_a_free_interconnect_is_named() -> None:
-    assert "counts as $0" in text(network__hb_domains="hgx-h100-8")
-    assert "counts as $0" not in text(network__hb_domains="h100-hb16")
 
 
 @pytest.mark.parametrize(
@@ -251,14 +234,6 @@ def test_times_are_estimates_of_a_known_error_or_of_none(changes: dict[str, Any]
     assert said.endswith(figure)
 
 
-def test_a_stated_error_is_that_of_ones_own_runs() -> None:
-    own = find("gpu", "h100-sxm").efficiency.model_dump() | {"gemm": 0.5, "error": 0.03}
-    gpu = {"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 2000, "efficiency": own}
-    instance = ask(**SLOW, cluster__gpu=gpu)
-    (said,) = accuracy(instance, coopt.solve(instance).runs)
-    assert "3.0%" in said
-
-
 def test_a_bound_nearer_than_the_error_is_named() -> None:
     time = run_of(ask()).iteration_time_s
     near = ask(workload__0__max_iteration_time_s=1.02 * time)
@@ -272,31 +247,32 @@ def test_a_bound_nearer_than_the_error_is_named() -> None:
     assert f"{growth} (w)" in said
 
 
-@pytest.mark.parametrize("share", [0.99, 1.01])
-def test_a_bound_is_near_where_time_and_error_exceed_it_together(share: float) -> None:
+def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
+    """An error may be stated of one's own runs; what a margin keeps free is there for it."""
     instance = ask(**SLOW)
     run, known = run_of(instance), known_error(instance.cluster.gpu, instance.workload[0])
     assert known is not None
-    bound_s = run.iteration_time_s * (1.0 + share * known.error)
-    (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": bound_s})])
-    assert ("its bound" in sentence) == (share < 1)
+    for share, near in ((0.99, True), (1.01, False)):
+        bound_s = run.iteration_time_s * (1.0 + share * known.error)
+        (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": bound_s})])
+        assert ("its bound" in sentence) == near
+    for kept, near in (("model", False), (0.02, True)):
+        (said,) = accuracy(
+            ask(**SLOW, margin={"time": kept}), [run.model_copy(update={"bound_s": run.iteration_time_s})]
+        )
+        assert (" 2.0% longer" in said) == near
+    own = find("gpu", "h100-sxm").efficiency.model_dump() | {"gemm": 0.5, "error": 0.03}
+    stated = ask(**SLOW, cluster__gpu={"extends": "h100-sxm", "name": "x", "bf16_tflop_s": 2000, "efficiency": own})
+    assert "3.0%" in next(iter(accuracy(stated, coopt.solve(stated).runs)))
 
 
-@pytest.mark.parametrize(("room", "told"), [(0.0, "0.1%"), (7.8e-6, "0.1%"), (0.0042, "0.4%")])
-def test_a_bound_that_is_all_but_met_is_told_in_tenths_of_a_percent(room: float, told: str) -> None:
+def test_a_bound_that_is_all_but_met_is_told_in_tenths_of_a_percent() -> None:
     """A way out that was tried has room for rounding only, and 0.00078% says no more than that."""
     instance = ask(**SLOW)
     run = run_of(instance)
-    (said,) = accuracy(instance, [run.model_copy(update={"bound_s": run.iteration_time_s * (1.0 + room)})])
-    assert f" {told} longer" in said
-
-
-def test_what_a_margin_keeps_free_is_there_for_the_error() -> None:
-    for share, near in (("model", False), (0.02, True)):
-        instance = ask(**SLOW, margin={"time": share})
-        run = run_of(instance)
-        (said,) = accuracy(instance, [run.model_copy(update={"bound_s": run.iteration_time_s})])
-        assert (" 2.0% longer" in said) == near
+    for room, told in ((0.0, "0.1%"), (7.8e-6, "0.1%"), (0.0042, "0.4%")):
+        (said,) = accuracy(instance, [run.model_copy(update={"bound_s": run.iteration_time_s * (1.0 + room)})])
+        assert f" {told} longer" in said
 
 
 def test_the_model_line_says_what_is_trained() -> None:
