@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 from rich.console import RenderableType
@@ -14,9 +13,10 @@ from rich.text import Text
 
 from coopt.instance.base import Entry, InstanceError, Provenance, Tag, toml_text
 from coopt.instance.catalog import KINDS, entries
+from coopt.instance.hardware import HbDomain, Panel
 from coopt.instance.schema import Instance
-from coopt.plan.parts import Item, ItemKind
-from coopt.report.words import figures
+from coopt.plan.parts import Item
+from coopt.report.words import figures, pieces
 
 TAGS = (
     "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not"
@@ -30,20 +30,23 @@ TAG_WORDS: dict[Tag, str] = {
     "M": "recalled, seen in no source",
 }
 FIELDS = {
-    "hb": ("usd_per_gpu", "w_per_gpu"),
-    "panel": ("usd_per_port", "w_per_port"),
-}  # others have `usd` and `w`
+    HbDomain: ("usd_per_gpu", "w_per_gpu"),
+    Panel: ("usd_per_port", "w_per_port"),
+}
+PLAIN = ("usd", "w")
+"""Fields of prices and of power, of what is bought by the piece."""
 OWN = "stated in the instance without a source"
 NONE = "draws no power"
 UNKNOWN = "not in the instance"
 
 
-def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> Iterator[RenderableType]:
+def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> list[RenderableType]:
     """Names and descriptions, a table for each kind."""
-    for kind, entry_of in entries_by_kind.items():
-        yield figures(
-            kind, ("name", "description"), (), [(e.name, e.description) for e in entry_of.values()]
-        )
+    columns = ("name", "description")
+    return [
+        figures(kind, columns, (), [(e.name, e.description) for e in entry_of.values()])
+        for kind, entry_of in entries_by_kind.items()
+    ]
 
 
 def find_everywhere(name: str) -> dict[str, Entry]:
@@ -63,17 +66,22 @@ def find_everywhere(name: str) -> dict[str, Entry]:
     raise InstanceError(f"catalog: no entry {name!r}, needs the name of one ({hint})")
 
 
-def show_report(entries_by_kind: Mapping[str, Entry]) -> Iterator[RenderableType]:
+def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
     """Every figure of the entries with its meaning, tag and source."""
-    for kind, entry in entries_by_kind.items():
-        yield Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold")
-        yield figures(
-            "", ("field", "value", "meaning", "tag"), (), list(_rows(entry, entry.sources))
+    columns = ("field", "value", "meaning", "tag")
+    shown = (
+        (
+            Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold"),
+            figures("", columns, (), _rows(entry, entry.sources)),
         )
-    yield TAGS
-    for entry in entries_by_kind.values():
-        for source in entry.sources:
-            yield f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
+        for kind, entry in entries_by_kind.items()
+    )
+    sources = [
+        f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
+        for entry in entries_by_kind.values()
+        for source in entry.sources
+    ]
+    return pieces(*shown, TAGS, sources)
 
 
 def entries_json(entries_by_kind: Mapping[str, Entry]) -> str:
@@ -104,11 +112,7 @@ def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
     """The source of a field; one named for a table (`efficiency`) covers the fields inside."""
     # From the field itself to the tables around it: the nearest source is the one meant.
     tables = [field.rsplit(".", depth)[0] for depth in range(field.count(".") + 1)]
-    for name in tables:
-        for source in sources:
-            if name in source.fields:
-                return source
-    return None
+    return next((one for name in tables for one in sources if name in one.fields), None)
 
 
 def _rows(
@@ -133,8 +137,7 @@ def _toml_value(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) else json.dumps(value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PriceOrigin:
+class PriceOrigin(NamedTuple):
     """A line of the bill with the origin of its price and of its power, in words."""
 
     item: str
@@ -144,51 +147,38 @@ class PriceOrigin:
 
 def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigin, ...]:
     """The origin of every line; a line that the instance does not know says so."""
-    return tuple(_price_origin(instance, item) for item in items)
+    return tuple(PriceOrigin(item.item, *_price_origin(instance, item)) for item in items)
 
 
-def _price_origin(instance: Instance, item: Item) -> PriceOrigin:
+def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
+    """The origin of the price of a line, and of its power."""
     from coopt.network.growth import factor_paid  # needs numpy, which entries are shown without
 
-    kind, name = item.product
+    (kind, name), network = item.product, instance.network
     if kind in ("labour", "rack", "wan"):
-        return PriceOrigin(item=item.item, usd=OWN, w=OWN if item.unit_w else NONE)
-    catalog_kind, entry = _entry(instance, kind, name)
+        return OWN, OWN if item.unit_w else NONE
+    # Panels are billed as switches.
+    lists: dict[str, tuple[Entry, ...]] = {
+        "hb": network.hb_domains,
+        "nic": network.nics,
+        "optics": network.optics,
+        "switch": (*network.switches, *network.panels),
+        "gpu": (instance.cluster.gpu,),
+    }
+    entry = next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
     if entry is None:
-        return PriceOrigin(item=item.item, usd=UNKNOWN, w=UNKNOWN)
-    hosted = kind == "hb" and "host" in instance.objective.include
-    fields = FIELDS.get(catalog_kind, ("usd", "w"))
+        return UNKNOWN, UNKNOWN
     # A line of HB domains adds up their interconnect and their servers.
+    hosted = kind == "hb" and "host" in instance.objective.include
     usd, w = (
         f"interconnect, {_origin(entry, field)}; servers, {_origin(entry, f'host_{field}')}"
         if hosted
         else _origin(entry, field)
-        for field in fields
+        for field in next((of for form, of in FIELDS.items() if isinstance(entry, form)), PLAIN)
     )
     # A phase may pay another price than the catalog's: the factor belongs to its origin.
     by = factor_paid(instance, item)
-    return PriceOrigin(item=item.item, usd=usd if by == 1.0 else f"{by:g} of the price {usd}", w=w)
-
-
-def _entry(instance: Instance, kind: ItemKind, name: str) -> tuple[str, Entry | None]:
-    """The product that a line of the bill has bought, and the kind that lists it: panels are billed
-    as switches.
-    """
-    network = instance.network
-    lists: dict[ItemKind, list[tuple[str, tuple[Entry, ...]]]] = {
-        "hb": [("hb", network.hb_domains)],
-        "nic": [("nic", network.nics)],
-        "optics": [("optics", network.optics)],
-        "switch": [("switch", network.switches), ("panel", network.panels)],
-        "gpu": [("gpu", (instance.cluster.gpu,))],
-    }
-    matches = (
-        (catalog_kind, candidate)
-        for catalog_kind, entries_of in lists.get(kind, ())
-        for candidate in entries_of
-        if candidate.name == name
-    )
-    return next(matches, (kind, None))
+    return usd if by == 1.0 else f"{by:g} of the price {usd}", w
 
 
 def _origin(entry: Entry, field: str) -> str:

@@ -12,7 +12,7 @@ from coopt.network.plan_networks import network_of, part_named
 from coopt.plan.contents import flat_design
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import BilledNetwork, NetworksBill
-from coopt.plan.parts import Design, Item, ItemKind, Record
+from coopt.plan.parts import Design, Item, ItemKind
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question
 from coopt.plan.traffic import LinkLoad, Routing
@@ -41,8 +41,12 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "rack": "rack of switches",
 }
 ORDER = "order"
-NOTHING = (0, 0.0, 0.0, 0.0, 0.0, "", "")
-"""Columns of a line that orders nothing."""
+WHOLE = {
+    "optics": "cable with both of its ends",
+    "hb": "HB domain of {} GPUs: interconnect, and its servers where these are counted",
+}
+"""What is bought whole, of so many pieces."""
+NO_PRICE = (0.0, 0.0, 0.0, 0.0)
 CABLE = "cable, in the price of its ends,"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
@@ -72,29 +76,17 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
             f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that"
             " builds one"
         )
+    parts = plan.parts if part is None else [part_named(instance, plan, part)]
+    bills = [(shown.name, shown.cost.items) for shown in parts]
+    if part is None and [shown.cost for shown in parts] != [plan.cost]:
+        bills.insert(0, ("", plan.cost.items))
     names = tuple(Item.model_fields)
     rows = (
         (*(getattr(item, name) for name in names), owner)
-        for owner, item in _billed(instance, plan, part)
+        for owner, items in bills
+        for item in items
     )
     return _csv((*names, "part"), rows)
-
-
-def _billed(instance: Instance, plan: Plan, part: str | None) -> Iterator[tuple[str, Item]]:
-    """The lines of the bill, each with the part that it is of; none named where it is of
-    everything.
-    """
-    if part is not None:
-        chosen_part = part_named(instance, plan, part)
-        yield from ((chosen_part.name, item) for item in chosen_part.cost.items)
-        return
-    plan_items = plan.cost.items if plan.cost is not None else ()
-    if len(plan.parts) == 1 and plan.parts[0].cost == plan.cost:
-        yield from ((plan.parts[0].name, item) for item in plan_items)
-        return
-    yield from (("", item) for item in plan_items)
-    for other_part in plan.parts:
-        yield from ((other_part.name, item) for item in other_part.cost.items)
 
 
 def procurement_csv(bill: NetworksBill) -> str:
@@ -106,45 +98,35 @@ def procurement_csv(bill: NetworksBill) -> str:
     their network, in phases those that each adds, and what is not counted the whole; both at 0, for
     want of a price.
     """
-    rows: list[tuple[object, ...]] = []
     sizes = {
         network.hb_domain: network.domain_gpus for network in bill.networks if network.domain_gpus
     }
-    stock_left = bill.left_over
+    left, rows = bill.left_over, list[tuple[object, ...]]()
     for network in bill.networks:
-        pack_sizes = {
-            **sizes,
-            **{item.name: network.domain_gpus for item in network.items if item.kind == "hb"},
-        }
-        for item in network.items if stock_left is not None else ():
-            rows.append((*_order_row(item, network, pack_sizes, bill.whole_cables), ORDER))
+        of_items = {item.name: network.domain_gpus for item in network.items if item.kind == "hb"}
+        rows += (
+            _order_row(item, network, sizes | of_items, bill.whole_cables)
+            for item in network.items
+            if left is not None
+        )
         rows += (
             (
                 f"cable {cable.length_m} m",
                 f"{CABLE} below tier {tier.level}",
-                *(
-                    cable.count if cable.added is None else cable.added,
-                    0.0,
-                    0.0,
-                    0.0,
-                    0.0,
-                    network.name,
-                    ORDER,
-                ),
+                cable.count if cable.added is None else cable.added,
+                *NO_PRICE,
+                network.name,
+                ORDER,
             )
             for tier in network.tier
             for cable in tier.cables
             if cable.added != 0
         )
     # What networks do not account for is for all of them, such as spare units bought for a price.
-    items_left = (
-        [unit.of(count) for unit, count in stock_left.items()]
-        if stock_left is not None
-        else bill.items
-    )
-    rows += ((*_order_row(item, None, sizes, bill.whole_cables), ORDER) for item in items_left)
-    rows += ((omission, "not counted", *NOTHING) for omission in bill.not_counted)
-    rows += ((note, "note", *NOTHING) for note in bill.notes)
+    of_all = bill.items if left is None else [unit.of(count) for unit, count in left.items()]
+    rows += (_order_row(item, None, sizes, bill.whole_cables) for item in of_all)
+    rows += ((omission, "not counted", 0, *NO_PRICE, "", "") for omission in bill.not_counted)
+    rows += ((note, "note", 0, *NO_PRICE, "", "") for note in bill.notes)
     return _csv(PROCUREMENT_COLUMNS, rows)
 
 
@@ -154,36 +136,34 @@ def _order_row(
     """A line for a network, or for several (None). What direct links are patched through is bought
     by its ports, and HB domains and cables that come with both of their ends are bought whole.
     """
-    patched = network is not None and network.fabric == "direct" and item.kind == "switch"
     size = sizes.get(item.name, 1) if item.kind == "hb" and not item.idle else 1
     size = 2 if item.kind == "optics" and item.name in cables else size
     # A count that does not divide into whole packs is listed by single pieces.
     pack_size = size if item.count % size == 0 else 1
-    whole = {
-        "optics": "cable with both of its ends",
-        "hb": f"HB domain of {pack_size} GPUs: interconnect, and its servers where these are"
-        " counted",
-    }
-    one = "port of a panel or an optical circuit switch" if patched else DESCRIPTIONS[item.kind]
-    one = whole[item.kind] if pack_size > 1 else one
-    description = "GPU that does not train" if item.idle else one
+    description = DESCRIPTIONS[item.kind]
+    if item.idle:
+        description = "GPU that does not train"
+    elif pack_size > 1:
+        description = WHOLE[item.kind].format(pack_size)
+    elif network is not None and network.fabric == "direct" and item.kind == "switch":
+        description = "port of a panel or an optical circuit switch"
     # Fifteen digits: 72 x 75.95 is 5468.4, and a product of floats must not show a price that no
     # list has.
-    unit_usd, unit_w = (
-        float(f"{value * pack_size:.15g}") for value in (item.unit_usd, item.unit_w)
-    )
+    unit_usd, unit_w = (float(f"{x * pack_size:.15g}") for x in (item.unit_usd, item.unit_w))
     return (
         item.item,
         f"{'spare ' if item.spare and not item.idle else ''}{description}",
         item.count // pack_size,
         *(unit_usd, item.usd, unit_w, item.w),
         "" if network is None else network.name,
+        ORDER,
     )
 
 
 def links_csv(routing: Routing) -> str:
-    """Every bundle of links with its load, one a line."""
-    return _records_csv(LinkLoad, routing.links)
+    """Every bundle of links with its load, one a line, with a column for each field."""
+    names = tuple(LinkLoad.model_fields)
+    return _csv(names, ([getattr(link, name) for name in names] for link in routing.links))
 
 
 def ranks_csv(
@@ -210,7 +190,7 @@ def front_csv(front: Front) -> str:
     """Pace, days if any, value, bound, gap, cost, design, how each workload runs; a header alone
     without points.
     """
-    rows = [_point(point) | _runs(point) for point in front.points]
+    rows = [_point(point) for point in front.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["pace", "knee"]
     return _csv(names, ([row.get(name, "") for name in names] for row in rows))
 
@@ -223,33 +203,24 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def _records_csv(kind: type[Record], records: Iterable[Record]) -> str:
-    """A column for each field."""
-    names = tuple(kind.model_fields)
-    return _csv(names, ([getattr(record, name) for name in names] for record in records))
-
-
 def _ranks(counts: tuple[int, int], split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
     """The rows of a workload, with so many NICs of a GPU, or GPUs of a NIC."""
     ranks, (per_gpu, gpus_per_nic) = rank_table(split), counts
-    numbers = [
-        range(gpu * per_gpu // gpus_per_nic, gpu * per_gpu // gpus_per_nic + per_gpu)
-        for gpu in range(split.active)
-    ]
-    rails = [" ".join(map(str, nic_rails)) for nic_rails in numbers]
-    places = zip(
-        *(getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu")),
-        strict=True,
-    )
-    for rank, (*coordinates, gpu) in enumerate(places):
+    firsts = [gpu * per_gpu // gpus_per_nic for gpu in range(split.active)]
+    rails = [" ".join(map(str, range(first, first + per_gpu))) for first in firsts]
+    columns = (getattr(ranks, name).tolist() for name in ("tp", "cp", "dp", "pp", "ep", "gpu"))
+    for rank, (*coordinates, gpu) in enumerate(zip(*columns, strict=True)):
         domain, local = divmod(gpu, split.active)
         yield rank, *coordinates, domain, local, rails[local], workload
 
 
 def _point(point: FrontPoint) -> Cells:
+    """A point, with columns of every workload; its name stands before them where there are
+    several.
+    """
     claim, cost = point.claim, point.cost
     design = point.best.design if point.best else point.plan.design if point.plan else None
-    return {
+    cells: Cells = {
         "pace": point.pace,
         **({} if point.days is None else {"days": point.days}),
         "knee": point.knee,
@@ -262,19 +233,9 @@ def _point(point: FrontPoint) -> Cells:
         "tco_usd": cost.tco_usd,
         **(flat_design(design) if design else {}),
     }
-
-
-def _runs(point: FrontPoint) -> Cells:
-    """Columns of every workload; its name stands before them where there are several."""
-    cells: Cells = {}
-    runs = point.runs
-    for label, run in runs:
-        prefix = "" if len(runs) == 1 else f"{label}."
-        columns: Cells = {
-            "iteration_time_s": run.iteration_time_s,
-            "tokens_per_s": run.tokens_per_s,
-            "mfu": run.mfu,
-        }
-        columns |= {"memory_gib": run.memory_gib} | run.mapping.model_dump()
+    for label, run in point.runs:
+        prefix = "" if len(point.runs) == 1 else f"{label}."
+        figures = ("iteration_time_s", "tokens_per_s", "mfu", "memory_gib")
+        columns = {name: getattr(run, name) for name in figures} | run.mapping.model_dump()
         cells |= {prefix + name: value for name, value in columns.items()}
     return cells

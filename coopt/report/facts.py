@@ -166,14 +166,12 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     rates = f" at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}"
     if instance.site:
         rates = ", each site at its own price of electricity and PUE"
-    total, works = words.money(cost.tco_usd), []
-    if terms.labour_share:
-        works.append(f"{words.percent(terms.labour_share)} of it for labour")
-    if terms.support_share:
-        works.append(f"{words.percent(terms.support_share)} of it a year for support")
+    shares = {"for labour": terms.labour_share, "a year for support": terms.support_share}
+    works = [f"{words.percent(share)} of it {text}" for text, share in shares.items() if share]
     purchase_text = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
     return (
-        f"Total cost of ownership {total}: {purchase_text} {terms.years:g} years of power{rates}."
+        f"Total cost of ownership {words.money(cost.tco_usd)}: {purchase_text} {terms.years:g}"
+        f" years of power{rates}."
     )
 
 
@@ -254,10 +252,7 @@ def training_text(workload: Workload) -> str:
 def split(run: WorkloadPlan) -> str:
     """`TP 8 (8 in the domain x 1 across), PP 16 (1 x 16), DP 32 (1 x 32)`."""
     parts: list[str] = []
-    for name in ("tp", "pp", "dp", "cp", "ep"):
-        degree = getattr(run.mapping, name)
-        if name in ("cp", "ep") and degree == 1:
-            continue
+    for name, degree in split_degrees(run.mapping).items():
         inside, across = run.placement.get(name, (1, 1))
         text = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
         if inside * across > degree:
@@ -269,12 +264,13 @@ def split(run: WorkloadPlan) -> str:
 
 def degrees(mapping: MappingChoice) -> str:
     """`TP 8, PP 16, DP 32`; CP and EP only where there is some."""
-    pairs = [(name, getattr(mapping, name)) for name in ("tp", "pp", "dp", "cp", "ep")]
-    return ", ".join(
-        f"{name.upper()} {degree}"
-        for name, degree in pairs
-        if degree > 1 or name not in ("cp", "ep")
-    )
+    return ", ".join(f"{name.upper()} {n}" for name, n in split_degrees(mapping).items())
+
+
+def split_degrees(mapping: MappingChoice) -> dict[str, int]:
+    """Into how many parts each dimension is split; CP and EP only where they are."""
+    pairs = {name: getattr(mapping, name) for name in ("tp", "pp", "dp", "cp", "ep")}
+    return {name: n for name, n in pairs.items() if n > 1 or name not in ("cp", "ep")}
 
 
 ORDERS = {"zb-h1": "ZB-H1, ", "dualpipe": "DualPipe, "}
@@ -406,8 +402,10 @@ def _tightest(plan: Plan) -> list[PlanFact]:
     run = min(plan.runs, key=lambda run: run.slack)
     name = f"Iteration of {run.name}" if len(plan.runs) > 1 else "Iteration"
     bound = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
-    used = f"MFU {words.percent(run.mfu)}; {degrees(run.mapping)}"
-    note = f"{bound if run.bounded else 'no bound'}; {used}"
+    note = (
+        f"{bound if run.bounded else 'no bound'}; MFU {words.percent(run.mfu)};"
+        f" {degrees(run.mapping)}"
+    )
     took = words.seconds(run.iteration_time_s)
     return [PlanFact("total", "", name, run.iteration_time_s, "s", took, note)]
 

@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
-from coopt.plan.parts import Item, WorkloadPlan
+from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.store import MappingRanking, plan_checks
 from coopt.report import words
@@ -73,12 +73,15 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
     }
     if plan.cost is not None:
         sections = plan_sections(instance, plan, known, baseline_of(instance, plan))
+        # each product once, with the sources of its price and of its power
+        columns = ("item", "price", "power")
+        origins = list(dict.fromkeys(price_origins(instance, plan.cost.items)))
         document |= {
             "parts": _table(parts_table(plan, known)) if len(plan.parts) > 1 else None,
             "bill": _table(
                 bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w)
             ),
-            "origins": _table(_origins(instance, plan.cost.items)),
+            "origins": _table(figures("Where prices and watts come from", columns, (), origins)),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
             "remarks": list(remarks(instance, plan)),
@@ -89,14 +92,6 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "sections": [*_sections(piece for pieces in sections.values() for piece in pieces)],
         }
     return document
-
-
-def _origins(instance: Instance, items: Iterable[Item]) -> FigureTable:
-    """Each product of the bill once, with the sources of its price and of its power."""
-    rows = dict.fromkeys(
-        (origin.item, origin.usd, origin.w) for origin in price_origins(instance, items)
-    )
-    return figures("Where prices and watts come from", ("item", "price", "power"), (), list(rows))
 
 
 def _run(name: str, run: WorkloadPlan) -> Document:

@@ -203,7 +203,7 @@ def test_a_regret_is_never_called_a_cost() -> None:
 
 def test_the_page_draws_each_site_with_its_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once for each site, as it stands in the end."""
-    monkeypatch.setattr("coopt.report.page.evidence.picture", lambda figure, ending: b"")
+    monkeypatch.setattr("coopt.report.pictures.picture", lambda figure, ending: b"")
     instance, plan = fleet()
     origin = Origin(command="c", instance_file="a", plan_file="b", written=moment({"SOURCE_DATE_EPOCH": "0"}))
     page = page_html(PageCase(instance=instance, plan=plan, verdict=coopt.verify(instance, plan), origin=origin))

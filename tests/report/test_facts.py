@@ -111,7 +111,7 @@ def test_eighty_columns_are_enough(kind: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_a_page_shows_all_that_the_terminal_shows(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is painted: heat maps take most of a page's time."""
-    monkeypatch.setattr("coopt.report.page.evidence.picture", lambda figure, ending: b"")
+    monkeypatch.setattr("coopt.report.pictures.picture", lambda figure, ending: b"")
     instance, plan = solved(kind)
     origin = Origin(command="coopt report", instance_file="i.toml", plan_file="p.json", written=datetime.now(UTC))
     page = page_html(PageCase(instance=instance, plan=plan, verdict=verify(instance, plan), origin=origin))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -192,16 +192,12 @@ def _evidence(instance: Instance, plan: Plan, known: Sequence[PlanFact]) -> Cont
 def opening(case: PageCase) -> tuple[str, str]:
     """What the verifier says, and the decision; a claim where it is not confirmed."""
     decision, verdict = headline(case.instance, case.plan), case.verdict
-    doubted = (
-        ""
-        if verdict.undecided is None
-        else " to be best"
-        if case.plan.cost is not None
-        else " in whole"
-    )
     # Whoever reads only the first line must not take a claim for an answer.
-    if doubted or not verdict.accepted:
-        decision = f"Claimed, and not confirmed{doubted if verdict.accepted else ''}: {decision}"
+    if not verdict.accepted:
+        decision = f"Claimed, and not confirmed: {decision}"
+    elif verdict.undecided is not None:
+        doubted = "in whole" if case.plan.cost is None else "to be best"
+        decision = f"Claimed, and not confirmed {doubted}: {decision}"
     return verdict_headline(verdict), decision
 
 
@@ -209,19 +205,13 @@ def _badge(case: PageCase) -> tuple[str, str]:
     """How the verdict looks and what it is called: that nothing can be built is no success."""
     if not case.verdict.accepted:
         return "bad-box", "Do not build from this page."
-    doubted = case.verdict.undecided is not None
+    doubted, status = case.verdict.undecided is not None, case.plan.status
     if case.plan.cost is None:
-        is_settled = case.plan.status == "infeasible" and not doubted
-        return (
-            "warn-box",
-            "Infeasible: nothing meets every bound." if is_settled else "Not settled.",
-        )
-    if case.plan.status != "optimal" or doubted:
-        return "good-box", "Verified, not proven best."
-    return (
-        "good-box",
-        "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified.",
-    )
+        settled = status == "infeasible" and not doubted
+        return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
+    trusted = "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified."
+    is_best = status == "optimal" and not doubted
+    return "good-box", trusted if is_best else "Verified, not proven best."
 
 
 def glossary(contents: Contents) -> list[tuple[str, str]]:
@@ -265,18 +255,20 @@ def _explanation_sections(explanation: Explanation) -> Contents:
     }
 
 
-def _origin(case: PageCase) -> Iterator[tuple[str, str]]:
-    origin, plan = case.origin, case.plan
-    yield "Instance", f"{case.instance.name}, file {origin.instance_file}"
-    yield "SHA-256 of the instance", case.instance.sha256
-    yield "Plan", f"file {origin.plan_file}"
-    yield "Software", f"coopt {__version__}"
-    yield "Formulation", plan.solver.formulation
-    yield "Solver", f"{plan.solver.name} {plan.solver.version}".rstrip()
-    options = ", ".join(f"{name} = {value}" for name, value in plan.solver.options.items())
-    yield "Solver options", options or "none"
-    yield "Command", origin.command
-    yield "Written", f"{origin.written:%Y-%m-%d %H:%M:%S} UTC"
+def _origin(case: PageCase) -> list[tuple[str, str]]:
+    origin, solver = case.origin, case.plan.solver
+    options = ", ".join(f"{name} = {value}" for name, value in solver.options.items())
+    return [
+        ("Instance", f"{case.instance.name}, file {origin.instance_file}"),
+        ("SHA-256 of the instance", case.instance.sha256),
+        ("Plan", f"file {origin.plan_file}"),
+        ("Software", f"coopt {__version__}"),
+        ("Formulation", solver.formulation),
+        ("Solver", f"{solver.name} {solver.version}".rstrip()),
+        ("Solver options", options or "none"),
+        ("Command", origin.command),
+        ("Written", f"{origin.written:%Y-%m-%d %H:%M:%S} UTC"),
+    ]
 
 
 def page_html(case: PageCase) -> str:
@@ -284,12 +276,12 @@ def page_html(case: PageCase) -> str:
     return environment().get_template("page.html.j2").render(page_contents(case)) + "\n"
 
 
-def page_report(case: PageCase) -> Iterator[RenderableType]:
+def page_report(case: PageCase) -> list[RenderableType]:
     """The decision and the verdict, as they stand at the top of the page."""
     verdict, decision = opening(case)
-    yield Text(decision, style="bold")
-    yield Text(verdict, style="green" if case.verdict.accepted else "bold red")
-    yield from (check.why for check in case.verdict.failures[:MOST_REASONS])
+    style = "green" if case.verdict.accepted else "bold red"
+    reasons = [check.why for check in case.verdict.failures[:MOST_REASONS]]
+    return [Text(decision, style="bold"), Text(verdict, style=style), *reasons]
 
 
 @cache
@@ -333,15 +325,17 @@ def linked(text: str) -> Any:
     """Addresses in a text as links; punctuation behind one belongs to the sentence, a bracket that
     it opens to it.
     """
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
-    marked_up, end = Markup(""), 0
-    for match in ADDRESS.finditer(text):
+    def link(match: re.Match[str]) -> str:
         address = match[0].rstrip(PUNCTUATION)
         # A bracket that the address itself opened belongs to it, one that the sentence opened does
         # not.
         while address.endswith(")") and address.count(")") > address.count("("):
             address = address[:-1].rstrip(PUNCTUATION)
-        link = Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(address)
-        marked_up, end = marked_up + text[end : match.start()] + link, match.start() + len(address)
-    return marked_up + text[end:]
+        shown = Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(address)
+        return f"{shown}{escape(match[0][len(address) :])}"
+
+    parts = ADDRESS.split(text)
+    links = map(link, ADDRESS.finditer(text))
+    return Markup("".join(f"{escape(part)}{next(links, '')}" for part in parts))
