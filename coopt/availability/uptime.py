@@ -386,12 +386,11 @@ def interruptions(
         "checkpoint_s": checkpoint_s,
         "restart_s": restart_s,
     }
+    trained = trained_share(per_s, **times)
     spread = (
         variance_s(per_s, **times) if availability.confidence is not None else np.zeros_like(per_s)
     )
-    return Interruptions(
-        per_s=per_s, **times, trained=trained_share(per_s, **times), variance_s=spread
-    )
+    return Interruptions(per_s=per_s, **times, trained=trained, variance_s=spread)
 
 
 def promise(

@@ -112,9 +112,8 @@ def loads_by_algorithms(
         ):
             _fill(table[k], pattern, rows.domains, span, rails, applies & ~after_loss)
             if after_loss.any():
-                table[k] = np.where(
-                    applies & after_loss, _of_windows(rows, groups, pattern, span, rails), table[k]
-                )
+                anywhere = _of_windows(rows, groups, pattern, span, rails)
+                table[k] = np.where(applies & after_loss, anywhere, table[k])
         leaf[k, cut] = all_senders
         # after a loss groups begin anywhere: all senders may have all edges
         if pattern.flows == "trees" and len(steady):
@@ -140,12 +139,9 @@ def _fill(
 ) -> None:
     at = np.flatnonzero(applies)
     if len(at):
+        columns = [column[at] for column in pattern.columns]
         table[at] = rails[at] * busiest(
-            pattern.count,
-            domains[at],
-            span[at],
-            pattern.block[at],
-            *[column[at] for column in pattern.columns],
+            pattern.count, domains[at], span[at], pattern.block[at], *columns
         )
 
 
@@ -199,10 +195,8 @@ class AlgorithmPattern(NamedTuple):
         if self.flows == "trees":
             stride, members = self.columns
             sizes, position = np.unique(members, return_inverse=True)
-            return np.asarray(
-                stride
-                * np.array([TREE_EDGE * _widest_cut(size) for size in sizes.tolist()])[position]
-            )
+            cut = np.array([TREE_EDGE * _widest_cut(size) for size in sizes.tolist()])
+            return np.asarray(stride * cut[position])
         stride, _, far = self.columns
         return np.asarray(stride * far, dtype=np.float64)
 
@@ -226,13 +220,8 @@ def algorithm_patterns(
             )
             distance, count = np.where(pairs, stride << j, stride), np.where(pairs, 2, members)
             sends = share > 0
-            yield AlgorithmPattern(
-                kind,
-                flows,
-                share,
-                ring,
-                (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1)),
-            )
+            columns = (distance, np.where(sends, count, 1), np.where(sends & ~pairs, 2**j, 1))
+            yield AlgorithmPattern(kind, flows, share, ring, columns)
 
 
 def trees(a: Ints, b: Ints, stride: Ints, members: Ints) -> Floats:
@@ -278,9 +267,8 @@ def most_edges(rows: Any, stride: Ints, members: Ints) -> Floats:
     rows
         Layouts of the leaves.
     """
-    leaves, position = distinct_rows(
-        rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members
-    )
+    columns = (rows.down, rows.ends, rows.domains * rows.ends, rows.nics, stride, members)
+    leaves, position = distinct_rows(*columns)
     edges = [
         _edges_of_parts(*leaf) for leaf in zip(*(column.tolist() for column in leaves), strict=True)
     ]

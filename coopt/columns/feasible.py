@@ -171,12 +171,9 @@ def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappin
 
     The result is cached for questions with other bounds or prices.
     """
+    unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
     return replace(
-        _feasible_mappings(
-            workload.model_copy(update=dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}),
-            gpu.unpriced,
-            gpus,
-        ),
+        _feasible_mappings(workload.model_copy(update=unbound), gpu.unpriced, gpus),
         workload=workload,
     )
 
@@ -343,13 +340,8 @@ def least_time_s(
     parts = iteration(workload, without_steps(gpu), hb_gbyte_s, mappings, spread)
     window = parts.window + (parts.tp + parts.ep) * parts.behind  # as where their groups lie inside
     parts = replace(parts, met=np.zeros(len(mappings)), window=window)
-    wires = _best_wires(
-        links_of(workload, gpu, hb_gbyte_s),
-        byte_s,
-        mappings.ep,
-        visits_of(workload),
-        forwards_at_once(workload),
-    )
+    links = links_of(workload, gpu, hb_gbyte_s)
+    wires = _best_wires(links, byte_s, mappings.ep, visits_of(workload), forwards_at_once(workload))
     if workload.options.schedule == "dualpipe":
         wires = replace(wires, tied=wires.pp)  # GPUs with the same stages send each other messages
     return np.asarray(parts.time_s(wires) * (1 - SHORT))

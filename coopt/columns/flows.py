@@ -404,9 +404,8 @@ def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *column
         patterns that depend on the distance to the ends, where the first, middle and last intervals
         suffice.
     """
-    distinct_keys, position = distinct_rows(
-        domains, span, *(() if block is None else (block,)), *columns
-    )
+    keys = (domains, span, *(() if block is None else (block,)), *columns)
+    distinct_keys, position = distinct_rows(*keys)
     all_domains, width, *arguments = distinct_keys
     full_intervals, total = all_domains // width, -(-all_domains // width)
     if block is None:
@@ -631,10 +630,10 @@ class PodParts:
             self._rails(segment, nic - single, nic),
         )
         out = first_rails * ends.first_out + last_rails * ends.last_out
-        return np.maximum(
-            self._busiest(row, segment, out),
-            self._busiest(row, segment, first_rails * ends.first_in + last_rails * ends.last_in),
-        )[position]
+        into = first_rails * ends.first_in + last_rails * ends.last_in
+        return np.maximum(self._busiest(row, segment, out), self._busiest(row, segment, into))[
+            position
+        ]
 
     def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
         """Pair every row with each segment of its layout; return the indices of rows and
@@ -660,10 +659,9 @@ class PodParts:
         # rows follow each other and the pods of each as well, so that a sum ends where either
         # changes
         pods = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(self.pod[segment], prepend=-1))
+        sums = np.add.reduceat(flows, pods)
         return np.asarray(
-            np.maximum.reduceat(
-                np.add.reduceat(flows, pods), np.flatnonzero(np.diff(row[pods], prepend=-1))
-            ),
+            np.maximum.reduceat(sums, np.flatnonzero(np.diff(row[pods], prepend=-1))),
             dtype=np.float64,
         )
 
@@ -689,12 +687,8 @@ def most_senders(rows: NicLayout, *ranges: tuple[Ints, Ints]) -> Ints:
     """Maximum number of senders on a leaf that holds part of a domain; the NICs in `ranges` of each
     domain send.
     """
-    leaves, position = distinct_rows(
-        rows.down,
-        rows.ends,
-        rows.domains * rows.ends,
-        *(column for sender_range in ranges for column in sender_range),
-    )
+    flat = (column for sender_range in ranges for column in sender_range)
+    leaves, position = distinct_rows(rows.down, rows.ends, rows.domains * rows.ends, *flat)
     table = zip(*(column.tolist() for column in leaves), strict=True)
     senders = [sending(*leaf[:3], *zip(leaf[3::2], leaf[4::2], strict=True)) for leaf in table]
     return np.array(senders, dtype=np.int64)[position]

@@ -79,13 +79,8 @@ def site_of(family: Family) -> DomainSet:
 
 def domains_filled(gpus: int, hb: HbDomain, domains: int, gpus_per_nic: int) -> DomainSet:
     """Return `domains` domains of a kind that train N GPUs."""
-    return DomainSet(
-        gpus=gpus,
-        hb=hb.name,
-        domains=domains,
-        gpus_per_nic=gpus_per_nic,
-        size=0 if gpus % domains == 0 else hb.size,
-    )
+    size = 0 if gpus % domains == 0 else hb.size
+    return DomainSet(gpus=gpus, hb=hb.name, domains=domains, gpus_per_nic=gpus_per_nic, size=size)
 
 
 def context_of(family: Family) -> Context:
@@ -105,12 +100,8 @@ def context_left(family: Family, site: DomainSet) -> Context:
     """Return the context of a job on some of a family's domains, whichever other domain is lost."""
     # no block of a job is larger than the job, so more room than that allows no further shift
     room = min(family.domains - site.domains, site.domains)
-    return Context(
-        site=site,
-        byte_s=family.byte_s,
-        layout=layout_of(family, site, room),
-        discipline=family.discipline,
-    )
+    layout = layout_of(family, site, room)
+    return Context(site=site, byte_s=family.byte_s, layout=layout, discipline=family.discipline)
 
 
 def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
@@ -186,12 +177,9 @@ def _common_of_pods(family: Family) -> float:
     switch.
     """
     assert family.pods is not None
+    at_random = family.discipline.routing == "ecmp"
     return (
-        float(
-            common_links(
-                family.pods.w, family.core_group, at_random=family.discipline.routing == "ecmp"
-            )
-        )
+        float(common_links(family.pods.w, family.core_group, at_random=at_random))
         / family.pods.each
     )
 
@@ -303,13 +291,8 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
     if site.alike:
         rows, placements = placements_of(mappings, site.active, tp_across=not workload.tp_inside)
     else:
-        whole_degrees = (
-            mappings.tp,
-            mappings.cp,
-            mappings.pp,
-            mappings.dp,
-            replicas_together(mappings, expert_tp=workload.options.expert_tp),
-        )
+        joint_replicas = replicas_together(mappings, expert_tp=workload.options.expert_tp)
+        whole_degrees = (mappings.tp, mappings.cp, mappings.pp, mappings.dp, joint_replicas)
         rows, table = _spread(
             whole_degrees, 6, lambda *degrees: uneven_splits(*degrees, site.domains, site.size)
         )
@@ -533,13 +516,9 @@ def _combined(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> Mappings:
     degrees_of = np.repeat(
         np.array(tcpd, dtype=np.int64).reshape(-1, 4), [grid.shape[1] for grid in grids], axis=0
     )
+    no_rows = np.zeros((len(STYLES), 0), dtype=np.int64)
     return Mappings.of_table(
-        np.concatenate(
-            [
-                degrees_of.T,
-                np.concatenate([np.zeros((len(STYLES), 0), dtype=np.int64), *grids], axis=1),
-            ]
-        )
+        np.concatenate([degrees_of.T, np.concatenate([no_rows, *grids], axis=1)])
     )
 
 
@@ -564,18 +543,9 @@ def _uneven(tcpd: Sequence[Degrees], choices: Sequence[_Choices]) -> MappingCoun
         expert_degrees, _, *others = columns
         if count := uneven * math.prod(map(len, others)):
             counts |= {(*quadruple, x): count for x in expert_degrees}
-    return MappingCounts(
-        rows=Mappings.of(
-            **dict(
-                zip(
-                    ("tp", "cp", "pp", "dp", "ep"),
-                    np.array(list(counts), dtype=np.int64).reshape(-1, 5).T,
-                    strict=True,
-                )
-            )
-        ),
-        counts=np.array(list(counts.values()), dtype=np.int64),
-    )
+    table = np.array(list(counts), dtype=np.int64).reshape(-1, 5).T
+    rows = Mappings.of(**dict(zip(("tp", "cp", "pp", "dp", "ep"), table, strict=True)))
+    return MappingCounts(rows=rows, counts=np.array(list(counts.values()), dtype=np.int64))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -85,9 +85,8 @@ def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
         *(column.ravel() for column in columns)
     )
     cases = zip(counts.tolist(), rates[links_of].tolist(), switches_of.tolist(), strict=True)
-    return np.array([crowd(*case) for case in cases], dtype=np.float64)[position].reshape(
-        columns[0].shape
-    )
+    crowds = np.array([crowd(*case) for case in cases], dtype=np.float64)
+    return crowds[position].reshape(columns[0].shape)
 
 
 def _numbered(values: Floats) -> tuple[Floats, Ints]:
@@ -236,11 +235,8 @@ class Crossings:
             return uplinks
         tables, row_menus = self._menus
         whole_uplinks = np.floor(np.asarray(uplinks) + 1e-9).astype(np.int64)
-        return np.where(
-            (joined_leaves > 0) & (whole_uplinks > 0),
-            tables[row_menus, np.clip(whole_uplinks, 0, tables.shape[1] - 1)],
-            uplinks,
-        )
+        worth = tables[row_menus, np.clip(whole_uplinks, 0, tables.shape[1] - 1)]
+        return np.where((joined_leaves > 0) & (whole_uplinks > 0), worth, uplinks)
 
     @cached_property
     def _menus(self) -> tuple[Floats, Ints]:
@@ -367,11 +363,12 @@ def crossings(
         if kinds:  # none where no placement crosses domains
             _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         algorithm_loads = loads_by_algorithms(rows, groups, algorithms) if algorithms else None
+    peers = groups.experts - 1
     return Crossings(
         kinds=kinds,
         leaf=leaf,
         pod=pod,
-        peers=groups.experts - 1,
+        peers=peers,
         layout=layout,
         discipline=discipline,
         algorithms=algorithm_loads,
@@ -424,13 +421,9 @@ def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str])
     rails = np.where(holds_domains, rows.nics, 1)
     flows = _of_rings(rows, groups, span, rails, kinds)
     if "ep" in kinds:
+        block = groups.apart * groups.experts
         flows["ep"] = rails * busiest(
-            exchange,
-            rows.domains,
-            span,
-            groups.apart * groups.experts,
-            groups.apart,
-            groups.experts,
+            exchange, rows.domains, span, block, groups.apart, groups.experts
         )
     nic_use = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
     stage_rails = np.where(nic_use == APART, rails // groups.stages_inside, rails)

@@ -368,9 +368,8 @@ class Trials:
         # every row is tried on every view, so that no row is copied for each of them
         r = self.loads.reciprocals(self.byte_s[self.load_view], uplinks[self.load_view])
         s_byte = r.mapped(lambda seconds: seconds[self.load].reshape(k, n))
-        return np.broadcast_to(
-            self.rows.pieces.at(self.rows.algorithms.charged(s_byte)), (k, n)
-        ).ravel()
+        times_s = self.rows.pieces.at(self.rows.algorithms.charged(s_byte))
+        return np.broadcast_to(times_s, (k, n)).ravel()
 
     def enough_uplinks(self) -> Ints:
         """Number of uplinks in each view beyond which more uplinks make nothing faster."""
@@ -710,12 +709,9 @@ def _quick(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[st
 
 def timely_pool(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context) -> Pool:
     """Return placed mappings that include all that meet the bound on some network of a context."""
+    quadruples = degrees(workload, context.site.gpus)
     timely_mappings = possibly_in_time(
-        workload,
-        gpu,
-        degrees(workload, context.site.gpus),
-        hb_gbyte_s=hb.gbyte_s,
-        byte_s=context.byte_s,
+        workload, gpu, quadruples, hb_gbyte_s=hb.gbyte_s, byte_s=context.byte_s
     )
     return in_orders(place(workload, gpu, hb, context.site, timely_mappings), context.discipline)
 
@@ -742,15 +738,10 @@ def in_orders(pool: Pool, discipline: Discipline) -> Pool:
     if len(stages_apart) == len(pool) and not len(stages_together):
         return pool
     both_orders = pool.take(np.concatenate([stages_apart, stages_together]))
-    return replace(
-        both_orders,
-        mappings=replace(
-            both_orders.mappings,
-            outermost=np.repeat(
-                [STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)]
-            ),
-        ),
+    outermost = np.repeat(
+        [STAGES_APART, STAGES_TOGETHER], [len(stages_apart), len(stages_together)]
     )
+    return replace(both_orders, mappings=replace(both_orders.mappings, outermost=outermost))
 
 
 def timed(
@@ -762,10 +753,5 @@ def timed(
     placements: Placements,
 ) -> Pool:
     """Build the pool of placed mappings with their iterations."""
-    return Pool(
-        workload=workload,
-        site=site,
-        mappings=rows,
-        placements=placements,
-        iteration=iteration(workload, gpu, hb.gbyte_s, rows, placements),
-    )
+    parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
+    return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

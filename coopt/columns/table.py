@@ -275,9 +275,8 @@ def _minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[Leas
         load_view=np.repeat(np.arange(k), m),
     )
     uplinks = trials.least_uplinks(trials.enough_uplinks())
-    fastest = zip(
-        trials.fastest_rows(np.maximum(uplinks, 1)).tolist(), uplinks.tolist(), strict=True
-    )
+    rows = trials.fastest_rows(np.maximum(uplinks, 1))
+    fastest = zip(rows.tolist(), uplinks.tolist(), strict=True)
     least_uplinks = dict(zip(networks, fastest, strict=True))
     answers = [least_uplinks[number[context.layout], context.byte_s] for context in contexts]
     return [

@@ -243,10 +243,8 @@ def _fastest_s(
     fastest_s = {}
     for context, uplinks in choices.items():
         check()
-        fastest_s[context] = np.asarray(
-            pool.mean_s(context, uplinks.reshape(-1, 1)).min(axis=1, initial=np.inf),
-            dtype=np.float64,
-        )
+        times = pool.mean_s(context, uplinks.reshape(-1, 1))
+        fastest_s[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
     return fastest_s
 
 

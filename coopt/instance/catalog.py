@@ -460,7 +460,8 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
         cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
         yield f"{place}: {NEEDS[kind]}{LIKE if cataloged else ''}"
     elif kind == "value_error":
-        for line in str(item["ctx"]["error"]).splitlines():
+        text = str(item["ctx"]["error"])
+        for line in text.splitlines():
             if isinstance(value, str | int | float):
                 yield f"{place} = {value!r}: {line}"
             else:
@@ -545,7 +546,8 @@ def _table_with(loc: tuple[int | str, ...], root: type[BaseModel]) -> type[BaseM
     """Return the table that contains the last key of a location."""
     table = root
     for part in loc[:-1]:
-        table = (_table_at(table, part) if isinstance(part, str) else table) or table
+        part_table = _table_at(table, part) if isinstance(part, str) else table
+        table = part_table or table
     return table
 
 

@@ -289,9 +289,8 @@ class Question(Table):
                 workload.with_margin(share) for share, workload in pairs
             )
         if margin.memory != self.cluster.gpu.memory_margin:
-            self.__dict__["cluster"] = self.cluster.model_copy(
-                update={"gpu": self.cluster.gpu.with_memory_margin(margin.memory)}
-            )
+            gpu = self.cluster.gpu.with_memory_margin(margin.memory)
+            self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
         if any(switch.port_margin != margin.ports for switch in self.network.switches):
             switches = tuple(
                 switch.with_port_margin(margin.ports) for switch in self.network.switches
@@ -396,9 +395,8 @@ class Question(Table):
         """Maximum number of training GPUs of all parts together, by key; one per phase if there are
         several.
         """
-        return {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)} or {
-            "cluster.gpus": self.cluster.most_gpus
-        }
+        phases = {f"phase[{t}].gpus": phase.gpus for t, phase in enumerate(self.phase)}
+        return phases or {"cluster.gpus": self.cluster.most_gpus}
 
     @property
     def losses(self) -> dict[Lost, float]:
@@ -488,12 +486,8 @@ class Question(Table):
         """
         islands = ["sharing.mode = 'partition'"] if self.sharing.mode == "partition" else []
         links = ["the fabric 'direct'"] if "direct" in self.network.fabrics else []
-        return [
-            *self.parted_by,
-            *islands,
-            *links,
-            *([f"lists in {both(self.open_keys)}"] if self.open_keys else []),
-        ]
+        lists = [f"lists in {both(self.open_keys)}"] if self.open_keys else []
+        return [*self.parted_by, *islands, *links, *lists]
 
     @property
     def sha256(self) -> str:
@@ -539,10 +533,7 @@ class Question(Table):
         if not any(any(workload.mapping.offload_percent) for workload in self.workload):
             for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")
+        filled_tables = {name: table for name, table in tables.items() if table}
         return hashlib.sha256(
-            json.dumps(
-                {name: table for name, table in tables.items() if table},
-                sort_keys=True,
-                separators=(",", ":"),
-            ).encode()
+            json.dumps(filled_tables, sort_keys=True, separators=(",", ":")).encode()
         ).hexdigest()

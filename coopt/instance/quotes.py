@@ -78,9 +78,8 @@ def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[st
             bases[key] = base
         else:
             try:
-                entry = KINDS[kind].model_validate(
-                    changed(kind, row, book) if "extends" in row else row, context=book
-                )
+                table = changed(kind, row, book) if "extends" in row else row
+                entry = KINDS[kind].model_validate(table, context=book)
             except ValidationError as error:
                 for text in sentences(error, KINDS[kind]):
                     yield f"{place.of(text)}: {text}"
@@ -285,16 +284,8 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
             "tag": "S",
             "source": row.get("source") or "",
         }
-        yield (
-            number,
-            kind,
-            {
-                "name": name,
-                **base,
-                **figures,
-                **({"sources": [source]} if source["source"] else {}),
-            },
-        )
+        sources = {"sources": [source]} if source["source"] else {}
+        yield number, kind, {"name": name, **base, **figures, **sources}
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:

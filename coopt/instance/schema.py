@@ -100,11 +100,8 @@ class Instance(Question):
     def _hosts_stand_with_domains(self) -> Self:
         """Include hosts that count in the price and power of HB domains."""
         if "host" in self.objective.include:
-            self.__dict__["network"] = self.network.model_copy(
-                update={
-                    "hb_domains": tuple(domain.with_hosts() for domain in self.network.hb_domains)
-                }
-            )
+            domains = tuple(domain.with_hosts() for domain in self.network.hb_domains)
+            self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
         return self
 
 
@@ -352,10 +349,8 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
         catalog = CatalogFiles.model_validate(table["catalog"])
     except ValidationError:
         return form.model_validate(table)  # raises all complaints
-    return form.model_validate(
-        {key: value for key, value in table.items() if key != "catalog"},
-        context=own_entries(catalog.files, folder),
-    )
+    tables = {key: value for key, value in table.items() if key != "catalog"}
+    return form.model_validate(tables, context=own_entries(catalog.files, folder))
 
 
 def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
@@ -486,11 +481,8 @@ def typed(value: float, *, up: bool = True) -> float:
     """
     if value >= WHOLE and value.is_integer():
         return value
-    return float(
-        Context(
-            prec=DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR
-        ).create_decimal_from_float(value)
-    )
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))
 
 
 def text_of(value: Any) -> str:

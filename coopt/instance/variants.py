@@ -156,10 +156,8 @@ def with_gpu_cap(instance: Q, number: int, gpus: int) -> Q:
         for n, cap in enumerate(caps)
     ]
     phases = zip(instance.phase, counts, strict=bool(instance.phase))
-    return instance.having(
-        cluster={"gpus": (counts[-1],)},
-        phase=tuple(phase.having(gpus=count) for phase, count in phases),
-    )
+    grown = tuple(phase.having(gpus=count) for phase, count in phases)
+    return instance.having(cluster={"gpus": (counts[-1],)}, phase=grown)
 
 
 def local_question(instance: Q, shares: int) -> Q:
@@ -250,9 +248,8 @@ def rows_by_name(instance: Question) -> dict[str, tuple[str, ...]]:
 def at_efficiency(instance: Q, factor: float) -> Q:
     """Return a single-network instance whose GPU efficiencies are multiplied by this factor."""
     gpu = instance.cluster.gpu
-    return instance.having(
-        cluster={"gpu": gpu.having(efficiency=gpu.efficiency.times(factor))}, robust=None
-    )
+    faster = gpu.having(efficiency=gpu.efficiency.times(factor))
+    return instance.having(cluster={"gpu": faster}, robust=None)
 
 
 def at_min_efficiency(instance: Q) -> Q:
@@ -279,10 +276,10 @@ def after_a_loss(instance: Q, slower: float) -> Q:
 
 def within(workload: Workload, bound_s: float) -> Workload:
     """Return the workload with another bound and without reserves."""
-    return workload.model_copy(
-        update={"max_iteration_time_s": bound_s}
-        | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-    ).with_margin(0.0)
+    other_bounds = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+    return workload.model_copy(update={"max_iteration_time_s": bound_s} | other_bounds).with_margin(
+        0.0
+    )
 
 
 def leaves_tp_open(instance: Question) -> bool:

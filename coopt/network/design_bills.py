@@ -77,9 +77,8 @@ def _billed_tiers(
     ends: tuple[CableEnds, ...],
     lengths: Sequence[Lengths],
 ) -> Iterator[BilledTier]:
-    for number, (tier, bundle, form, cables) in enumerate(
-        zip(chain.levels, chain.bundles, design.tiers, lengths, strict=True), start=1
-    ):
+    tiers = zip(chain.levels, chain.bundles, design.tiers, lengths, strict=True)
+    for number, (tier, bundle, form, cables) in enumerate(tiers, start=1):
         yield BilledTier(
             level=number,
             switches=tier.switches,

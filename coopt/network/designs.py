@@ -114,11 +114,8 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
                 f"{origin}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: {lower} below run"
                 f" at {fixed_gbit_s:g} Gbit/s, needs the same rate at both ends of a cable"
             )
-        rate = (
-            tier.down_gbit_s
-            or fixed_gbit_s
-            or min([rate for rate in (most_gbit_s, port_gbit_s) if rate is not None], default=None)
-        )
+        limits = [rate for rate in (most_gbit_s, port_gbit_s) if rate is not None]
+        rate = tier.down_gbit_s or fixed_gbit_s or min(limits, default=None)
         for key, optic in {"optic": tier.optic, "optic_below": tier.optic_below}.items():
             if rate is not None and optic is not None and not optic.links_of(rate):
                 raise InstanceError(
@@ -154,9 +151,10 @@ def tier_ports(design: PublishedDesign, origin: str) -> tuple[TierPorts, ...]:
         ports_down = (
             free_ports if number == len(design.tiers) - 1 else min(free_ports, tier.ports // 2)
         )
+        down = ports_down * down_split if tier.down is None else tier.down
         ports = TierPorts(
             ports=tier.ports,
-            down=ports_down * down_split if tier.down is None else tier.down,
+            down=down,
             up=tier.up,
             down_split=down_split,
             up_split=up_split,

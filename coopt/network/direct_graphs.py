@@ -164,7 +164,8 @@ def grid_of(graph: nx.Graph) -> tuple[int, ...] | None:
     """The shape under which the domains are listed row by row (graph attribute `grid`, such as
     `4x4`), if it fits.
     """
-    parts = str(graph.graph.get("grid", "")).split("x")
+    text = str(graph.graph.get("grid", ""))
+    parts = text.split("x")
     if not all(part.isascii() and part.isdigit() and len(part) < 6 for part in parts):
         return None
     shape = tuple(map(int, parts))
@@ -212,7 +213,8 @@ def edge_name(tail: object, head: object) -> str:
 
 
 def _nodes(graph: nx.Graph) -> Iterator[str]:
-    is_unnamed = len({str(node) for node in graph}) < len(graph)
+    names = {str(node) for node in graph}
+    is_unnamed = len(names) < len(graph)
     yield from broken((is_unnamed, "two nodes have one name, needs names that differ as text"))
     for node, data in graph.nodes(data=True):
         kind, ports = data.get("kind", DOMAIN), data.get("ports")

@@ -142,15 +142,13 @@ def fat_tree(name: str, parts: Numbers) -> nx.Graph:
     down = [(f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in half]
     across = [(f"edge{pod}.{edge}", f"agg{pod}.{agg}") for pod, edge in pods for agg in half]
     up = [(f"agg{pod}.{agg}", f"core{agg}.{core}") for pod, agg in pods for core in half]
+    switches = (
+        *(f"edge{pod}.{edge}" for pod, edge in pods),
+        *(f"agg{pod}.{agg}" for pod, agg in pods),
+        *(f"core{agg}.{core}" for agg, core in product(half, half)),
+    )
     return fabric_graph(
-        name,
-        [domain for domain, _ in down],
-        [*down, *across, *up],
-        switches=(
-            *(f"edge{pod}.{edge}" for pod, edge in pods),
-            *(f"agg{pod}.{agg}" for pod, agg in pods),
-            *(f"core{agg}.{core}" for agg, core in product(half, half)),
-        ),
+        name, [domain for domain, _ in down], [*down, *across, *up], switches=switches
     )
 
 

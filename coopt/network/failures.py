@@ -95,9 +95,8 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
         )
         yield links
         for bundle, count in _bundles(pods.count, pods.w, family.core_group):
-            yield Loss(
-                part="core switch", count=count * planes * slices, pod_slowdown=_without(of, bundle)
-            )
+            slower = _without(of, bundle)
+            yield Loss(part="core switch", count=count * planes * slices, pod_slowdown=slower)
 
 
 def _bundles(lower: int, links: int, upper: int) -> Iterator[tuple[int, int]]:

@@ -140,7 +140,8 @@ class TierChain:
         if not self.cores:
             return leaf, spine
         links, group = self.core_links, self.cores // self.core_groups
-        down = -(-(links // self.core_groups // self.core_step) // group) * self.core_step
+        bundles = links // self.core_groups // self.core_step
+        down = -(-bundles // group) * self.core_step
         return leaf, spine, TierLevel(n * self.cores, down, 0, n * links)
 
     @property
@@ -186,10 +187,11 @@ class TierChain:
     def one_slice(self) -> TierChain:
         """A chain with the leaves, one spine of each pod and the cores of one group."""
         groups = self.core_groups
+        pods = tuple(pod._replace(spines=pod.spines // groups) for pod in self.pods)
         return replace(
             self,
             uplinks=self.uplinks // groups,
-            pods=tuple(pod._replace(spines=pod.spines // groups) for pod in self.pods),
+            pods=pods,
             cores=self.cores // groups,
             core_groups=1,
         )
@@ -207,11 +209,8 @@ class TierChain:
             return first, second
         groups = self.core_groups
         cores = dealt(n * groups, self.core_links // groups, self.cores // groups)
-        return (
-            first,
-            second,
-            EndHolders(tuple((n * pod.number * pod.spines, pod.up) for pod in self.pods), cores),
-        )
+        trunks = tuple((n * pod.number * pod.spines, pod.up) for pod in self.pods)
+        return first, second, EndHolders(trunks, cores)
 
     def worst_pair_share(self) -> float:
         """The least share of their uplinks that two leaves of a pod can use between them.

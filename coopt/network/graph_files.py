@@ -85,13 +85,9 @@ def _linked_graph(question: Instance, links: DirectLinks) -> Graph:
     for domain in range(links.hb_domain.count):
         graph.add_node(f"hb/{domain}", kind="hb", level=0, domain=domain)
         for rank in range(links.hb_domain.size):
+            idle = rank >= links.hb_domain.active
             graph.add_node(
-                f"gpu/{domain}/{rank}",
-                kind="gpu",
-                level=0,
-                domain=domain,
-                rank=rank,
-                idle=rank >= links.hb_domain.active,
+                f"gpu/{domain}/{rank}", kind="gpu", level=0, domain=domain, rank=rank, idle=idle
             )
             graph.add_edge(
                 f"hb/{domain}", f"gpu/{domain}/{rank}", level=0, links=1, gbit_s=hb_gbit_s

@@ -157,9 +157,8 @@ def placed(
         The switch of each tier; none where one domain holds everything.
     """
     if not boxes:
-        return Placing(
-            chain=chain, hall=hall, ends={}, amid=[], switch_racks=switch_racks((), hall)
-        )
+        empty = switch_racks((), hall)
+        return Placing(chain=chain, hall=hall, ends={}, amid=[], switch_racks=empty)
     rack = np.array([hall.rack_of(domain) for domain in range(leaf_numbers.shape[1])])
     width = int(rack.max()) + 1
     # Leaf and rack as one number, which is counted at once for all end points.
@@ -174,12 +173,9 @@ def placed(
     pods = [median_rack(Counter(leaves[leaf] for leaf in of)) for _, of in chain.each_pod()]
     amid = [leaves, pods, [median_rack(Counter(pods))]][: len(boxes)]
     has_heights = all(box.units for box in boxes)
+    switches = _switches(chain, boxes, amid) if has_heights else ()
     return Placing(
-        chain=chain,
-        hall=hall,
-        ends=ends,
-        amid=amid,
-        switch_racks=switch_racks(_switches(chain, boxes, amid) if has_heights else (), hall),
+        chain=chain, hall=hall, ends=ends, amid=amid, switch_racks=switch_racks(switches, hall)
     )
 
 
@@ -294,9 +290,8 @@ class NetworkHall:
     @property
     def sides_m(self) -> tuple[float, float]:
         """Along a row and across the rows (m)."""
-        return (
-            min(self.all_racks, self.hall.racks_per_row) * self.hall.rack_pitch_m
-        ), self.rows * self.hall.row_pitch_m
+        along = min(self.all_racks, self.hall.racks_per_row) * self.hall.rack_pitch_m
+        return along, self.rows * self.hall.row_pitch_m
 
 
 def network_hall(
@@ -692,17 +687,13 @@ def _core_racks(instance: Instance, coupling: SharedCore) -> SwitchRacks:
     modules = sum(-(-island.links // in_module) for island in core.islands)
     if not box.rack_units:
         return switch_racks((), instance.network.hall)
-    return switch_racks(
-        (
-            Switches(
-                place=(0, 0),
-                count=core.switches,
-                units=box.rack_units,
-                w=box.w + modules * optic.w / core.switches,
-            ),
-        ),
-        instance.network.hall,
+    switches = Switches(
+        place=(0, 0),
+        count=core.switches,
+        units=box.rack_units,
+        w=box.w + modules * optic.w / core.switches,
     )
+    return switch_racks((switches,), instance.network.hall)
 
 
 def _optic(instance: Instance, coupling: SharedCore) -> Optic:

@@ -148,9 +148,8 @@ def module_places(network: Network, switch: Switch, optic: Optic) -> int:
     links = optic.links_of(switch.port_gbit_s)
     if not links or not fits(optic, switch.port_gbit_s, switch):
         return 0
-    return (
-        switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
-    ) // links
+    ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
+    return ports // links
 
 
 def _mates(ends: LinkEnds, lower_box: Nic | Switch, upper_box: Switch) -> bool:
@@ -187,10 +186,8 @@ def _worth_having(
     """
 
     def rank(ends: LinkEnds) -> tuple[float, ...]:
-        return (
-            *[figure for end in ends for figure in (*values(end), end.usd, end.w)],
-            float(ends.below.name != ends.above.name),
-        )
+        figures = [figure for end in ends for figure in (*values(end), end.usd, end.w)]
+        return (*figures, float(ends.below.name != ends.above.name))
 
     def added(ends: LinkEnds) -> Values:
         return (*values(ends.below), *values(ends.above))
@@ -212,11 +209,8 @@ def modules_worth_having(
     """Of modules with as many links of a rate, and the same interface, those that no others beat;
     the first of equal ones.
     """
-    groups = _unbeaten(
-        sorted(optics, key=lambda optic: (*values(optic), optic.usd, optic.w)),
-        lambda optic: (optic.links_of(rate), interface(optic)),
-        values,
-    )
+    ranked = sorted(optics, key=lambda optic: (*values(optic), optic.usd, optic.w))
+    groups = _unbeaten(ranked, lambda optic: (optic.links_of(rate), interface(optic)), values)
     return tuple(chain.from_iterable(groups.values()))
 
 
@@ -270,9 +264,8 @@ def in_cages(
     for tier, (_, upper_links) in enumerate(per_module):
         counts = [upper_links, *(lower_links for lower_links, _ in per_module[tier + 1 : tier + 2])]
         counts += [of_core] if of_core and tier == 0 else []
-        boxes[tier] = switches[tier].model_copy(
-            update={"radix": ports_of_modules(switches[tier], min(counts))}
-        )
+        ports = ports_of_modules(switches[tier], min(counts))
+        boxes[tier] = switches[tier].model_copy(update={"radix": ports})
     return tuple(boxes)
 
 
@@ -434,10 +427,8 @@ def optics_worth_having(
 
     def values(optic: Optic, end: int) -> Values:
         usd = slopes.get(optic.name, (optic.usd, optic.usd))[end]
-        return (
-            *(weigh(instance.objective, usd, optic.w, kind) for kind in kinds),
-            -optic.reach_m if is_limited else 0.0,
-        )
+        added = (weigh(instance.objective, usd, optic.w, kind) for kind in kinds)
+        return (*added, -optic.reach_m if is_limited else 0.0)
 
     def spared(optic: Optic) -> Values:
         stays = is_limited and optic.name == sharing.optic_in_use
@@ -446,12 +437,8 @@ def optics_worth_having(
     def added(optic: Optic) -> Values:
         return values(optic, 1)
 
-    groups = _unbeaten(
-        sorted(optics, key=lambda optic: (*added(optic), optic.usd, optic.w)),
-        lambda optic: optic.links_of(rate),
-        added,
-        spared,
-    )
+    ranked = sorted(optics, key=lambda optic: (*added(optic), optic.usd, optic.w))
+    groups = _unbeaten(ranked, lambda optic: optic.links_of(rate), added, spared)
     return tuple(optic for _, group in sorted(groups.items()) for optic in group)
 
 

@@ -57,9 +57,8 @@ def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
     if family.tiers == 0:
         return ()
     cages = family.nic.cages
-    return chain.end_holders(
-        ((family.nic_count * cages, family.nic_planes // cages),), _leaves(family)
-    )
+    nics = ((family.nic_count * cages, family.nic_planes // cages),)
+    return chain.end_holders(nics, _leaves(family))
 
 
 def _leaves(family: Family) -> Holders:
@@ -210,7 +209,8 @@ class PricedProduct:
         bills the one with fewer spare units counts.
         """
         if not self.all_units:
-            steps = zip(self.begins, (*self.begins[1:], units), self.usd, strict=True)
+            ends = (*self.begins[1:], units)
+            steps = zip(self.begins, ends, self.usd, strict=True)
             return [
                 (min(end, units) - begin, usd)
                 for begin, end, usd in steps
@@ -254,15 +254,8 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
     power_mw = instance.limits.power_mw
     if power_mw is None:
         return ()
-    return (
-        Cap(
-            key="limits.power_mw",
-            name="power_w",
-            most=power_mw,
-            scale=1e6,
-            each=tuple(product.w for product in priced_products(instance)),
-        ),
-    )
+    watts = tuple(product.w for product in priced_products(instance))
+    return (Cap(key="limits.power_mw", name="power_w", most=power_mw, scale=1e6, each=watts),)
 
 
 def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
@@ -278,16 +271,10 @@ def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
         _priced(instance, *entry, is_counted=entry[0] in instance.objective.include)
         for entry in listed
     ]
+    idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
     return (
         *products,
-        _priced(
-            instance,
-            "gpu",
-            gpu.name,
-            gpu.usd,
-            gpu.w,
-            is_counted=any(kind in instance.objective.include for kind in ("hb", "gpu")),
-        ),
+        _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active),
     )
 
 
@@ -297,9 +284,8 @@ def _priced(
     discount = next(
         (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
     )
-    begins, prices = (
-        ((0,), (usd if is_counted else 0.0,)) if discount is None else _brackets(discount, usd)
-    )
+    list_price = ((0,), (usd if is_counted else 0.0,))
+    begins, prices = list_price if discount is None else _brackets(discount, usd)
     return PricedProduct(
         kind=kind,
         name=name,
@@ -368,11 +354,9 @@ def site_power(
     objective: Objective, site: Site, it_w: float, year: float | None = None
 ) -> SitePower:
     """What a site feeds, and can feed, where so much IT power is drawn (W)."""
+    fed_w = it_w * pue_at(objective, site)
     return SitePower(
-        site=site.name,
-        phase=year,
-        facility_w=it_w * pue_at(objective, site),
-        facility_limit_w=site.power_mw * 1e6,
+        site=site.name, phase=year, facility_w=fed_w, facility_limit_w=site.power_mw * 1e6
     )
 
 
@@ -529,7 +513,8 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
         if family.tiers == 2:
             spine["switch", family.switches[1].name] = family.all_planes
         more_spines = family.spines(max_uplinks) - family.spines(min_uplinks)
-        for key, units in counted_units(family, max_uplinks).items():
+        more_units = counted_units(family, max_uplinks)
+        for key, units in more_units.items():
             if key in items:
                 added = units - items[key].units - spine[key] * more_spines
                 # whole where it is
@@ -537,18 +522,14 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
                 uplink[key] = added / (max_uplinks - min_uplinks) if rest else quotient
     # What is left of the bill at the fewest uplinks is constant.
     spines = family.spines(min_uplinks)
-    return Quantities(
-        units=items,
-        fixed=Shares(
-            int,
-            {
-                key: item.units - uplink[key] * min_uplinks - spine[key] * spines
-                for key, item in items.items()
-            },
-        ),
-        uplink=uplink,
-        spine=spine,
+    fixed = Shares(
+        int,
+        {
+            key: item.units - uplink[key] * min_uplinks - spine[key] * spines
+            for key, item in items.items()
+        },
     )
+    return Quantities(units=items, fixed=fixed, uplink=uplink, spine=spine)
 
 
 @dataclass(frozen=True, kw_only=True)

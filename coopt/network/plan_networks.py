@@ -168,11 +168,8 @@ def _joining(
             u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio
         ][:1]
     ]
-    cost, best_network = min(
-        [(cost_of(instance, *network), network) for network in fewest],
-        key=lambda pair: pair[0].of(kind),
-        default=(None, None),
-    )
+    bills = [(cost_of(instance, *network), network) for network in fewest]
+    cost, best_network = min(bills, key=lambda pair: pair[0].of(kind), default=(None, None))
     return None if cost is None or best_network is None else (design_of(*best_network), cost)
 
 
@@ -405,7 +402,8 @@ def _earlier(
     question: Instance, goal_family: Family, design: Design, goal: Design
 ) -> Family | None:
     """What a family has been before it is its goal, where it is written out as a design."""
-    if not grows(goal_family, (design.gpus, goal.gpus)) or design.gpus % goal_family.active:
+    counts = design.gpus, goal.gpus
+    if not grows(goal_family, counts) or design.gpus % goal_family.active:
         return None
     ratio, links = question.network.largest_ratio, links_to_core(question, design.gpus)
     return _written_as(question, grown(goal_family, design.gpus, ratio, links), design)
@@ -458,13 +456,10 @@ def _written_as(question: Instance, family: Family, design: Design) -> Family | 
         or not set(chain(*names)) <= set(optic_of)
     ):
         return None
-    candidate = replace(
-        family,
-        optics=tuple(
-            LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
-        ),
-        spare_domains=design.spare_domains,
+    optics = tuple(
+        LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
     )
+    candidate = replace(family, optics=optics, spare_domains=design.spare_domains)
     uplinks, fit = (
         uplinks_of(design),
         all(map(all, candidate.per_module)),

@@ -58,12 +58,9 @@ def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
             if domains > 1 and nic_option.fits(hb.size, gpus, domains)
             else ()
         ):
-            ends = EndPoints(
-                fabric=fabric,
-                domains=domains,
-                rails=hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic,
-                links=-(-links_to_core(instance, gpus) // nic_option.nic_planes),
-            )
+            links = -(-links_to_core(instance, gpus) // nic_option.nic_planes)
+            rails = hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic
+            ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
             for top_switch in _top_switches(instance, nic_option.switch):
                 yield from _port_shortfalls(instance, hb.name, ends, nic_option.switch, top_switch)
 
@@ -103,10 +100,11 @@ def _port_shortfalls(
     else:
         takes, needs = min(wiring.pods.count for wiring in ways if wiring.pods), "pod"
     if takes > has:  # links into a core may take what is left
+        box = leaf if last_tier == 1 else top
         yield Shortfall(
             fabric=ends.fabric,
             hb=hb,
-            switch=(leaf if last_tier == 1 else top).name,
+            switch=box.name,
             tier=last_tier,
             takes=takes,
             has=has,

@@ -110,14 +110,8 @@ def wirings(
     above
         Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
-    return iter(
-        _listed(
-            ends,
-            (radix, *(above or (radix, radix))),
-            WiringRules(*(getattr(network, name) for name in WiringRules._fields)),
-            cages,
-        )
-    )
+    rules = WiringRules(*(getattr(network, name) for name in WiringRules._fields))
+    return iter(_listed(ends, (radix, *(above or (radix, radix))), rules, cages))
 
 
 @lru_cache(maxsize=1 << 13)
@@ -329,19 +323,10 @@ def _tiered(
                 for bundle_links, choices in choices_of.items():
                     count = -(-leaves * bundle_links // l)
                     if choices and count <= top_radix and _bundles(l, w, bundle_links):
-                        pods = Pods(
-                            l=l,
-                            w=w,
-                            count=count,
-                            bundle=most_even(w, top_radix // count) if even else 0,
-                            each=bundle_links,
-                        )
-                        yield wiring(
-                            tiers=3,
-                            pods=pods,
-                            pod_span=pod_span(ends, leaves, pods.leaves, span),
-                            uplink_choices=choices,
-                        )
+                        even_bundle = most_even(w, top_radix // count) if even else 0
+                        pods = Pods(l=l, w=w, count=count, bundle=even_bundle, each=bundle_links)
+                        within = pod_span(ends, leaves, pods.leaves, span)
+                        yield wiring(tiers=3, pods=pods, pod_span=within, uplink_choices=choices)
 
 
 def _bundles(l: int, w: int, bundle_links: int) -> bool:  # noqa: E741
@@ -603,12 +588,9 @@ class Space:
         self, nic_option: NicOption, chain: tuple[Switch, ...], mating: tuple[Switch, ...]
     ) -> EndsByLevel:
         if self.own_ends:
+            values = self.values or values_of(self.instance, self.measures)
             return own_ends(
-                self.instance.network,
-                nic_option.nic,
-                nic_option.nic_planes,
-                chain,
-                self.values or values_of(self.instance, self.measures),
+                self.instance.network, nic_option.nic, nic_option.nic_planes, chain, values
             )
         levels = optic_choices(
             self.instance, nic_option.nic, self.measures, nic_option.nic_planes, mating
@@ -649,13 +631,8 @@ class Space:
                     "fabric": fabric,
                     "upper": upper_switches,
                 }
-                parts = Parts(
-                    gpus=gpus,
-                    hb=hb,
-                    domains=domains,
-                    outages=outages_of(self.instance, nic_option.nic_planes),
-                    **fields,
-                )
+                outages = outages_of(self.instance, nic_option.nic_planes)
+                parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
                 levels = _by_module(
                     self.optics(nic_option, upper_switches), nic_option, parts.switches
                 )

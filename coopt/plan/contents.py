@@ -85,11 +85,8 @@ def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
     """
     if plan.cost is None:
         return {}
-    amounts = limits.against(
-        usd=plan.cost.capex_usd,
-        w=max(plan.couplings.drawn_w(plan.cost).values()),
-        racks=racks(plan),
-    )
+    power_w = max(plan.couplings.drawn_w(plan.cost).values())
+    amounts = limits.against(usd=plan.cost.capex_usd, w=power_w, racks=racks(plan))
     return {key: amount for key, (amount, _) in amounts.items()}
 
 

@@ -410,11 +410,9 @@ class Couplings(Record):
         links to cores.
         """
         cores = [shared_core.core for shared_core in self.cores if shared_core.phase == phase]
+        ends = 2 * sum(core.ports for core in cores)
         return (
-            {
-                "switches": sum(core.switches for core in cores),
-                "transceivers": 2 * sum(core.ports for core in cores),
-            }
+            {"switches": sum(core.switches for core in cores), "transceivers": ends}
             if cores
             else {}
         )

@@ -136,7 +136,8 @@ def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
     options = _options(part)
     if len(options) == 1:
         return part
-    return {"anyOf": options, **{key: part[key] for key in ANNOTATIONS if key in part}}
+    outside = {key: part[key] for key in ANNOTATIONS if key in part}
+    return {"anyOf": options, **outside}
 
 
 def _options(part: dict[str, Any]) -> list[dict[str, Any]]:

@@ -115,9 +115,10 @@ class Fabric(Record):
     @property
     def switch_text(self) -> str:
         """The switches in words: `64x400g`, or `64x400g below 128x400g` if tiers differ."""
+        several = len(self.switch_names) > 1
         return (
             " below ".join(tier.switch or self.switch.name for tier in self.tier)
-            if len(self.switch_names) > 1
+            if several
             else self.switch.name
         )
 

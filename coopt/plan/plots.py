@@ -36,13 +36,8 @@ def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
             label = (
                 f"_{component}" if component in colours else component
             )  # named once in the legend
-            time.barh(
-                run,
-                row["time_s"],
-                left=time_so_far.get(run, 0.0),
-                color=colours.setdefault(component, f"C{len(colours)}"),
-                label=label,
-            )
+            colour = colours.setdefault(component, f"C{len(colours)}")
+            time.barh(run, row["time_s"], left=time_so_far.get(run, 0.0), color=colour, label=label)
             time_so_far[run] = time_so_far.get(run, 0.0) + row["time_s"]
     time.set(xlabel="s an iteration", title="Time")
     if time_so_far:

@@ -346,27 +346,19 @@ class Plan(Answer):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return html(
-            repr(self),
-            self.explanation,
-            [
-                list(bill_rows(self.cost)),
-                [{key: row[key] for key in SHOWN} for row in mapping_rows(self.parts)],
-            ],
-        )
+        runs = [{key: row[key] for key in SHOWN} for row in mapping_rows(self.parts)]
+        return html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
 
     def to_frame(self, table: str = "bill") -> Any:
         """Return a table of the plan as a data frame: "bill", "mappings" or "breakdown" (see
         `coopt.instance.base.frame`).
         """
-        return frame_of(
-            {
-                "bill": lambda: bill_rows(self.cost),
-                "mappings": lambda: mapping_rows(self.parts),
-                "breakdown": lambda: breakdown_rows(self.parts),
-            },
-            table,
-        )
+        tables = {
+            "bill": lambda: bill_rows(self.cost),
+            "mappings": lambda: mapping_rows(self.parts),
+            "breakdown": lambda: breakdown_rows(self.parts),
+        }
+        return frame_of(tables, table)
 
     def plot(self) -> Any:
         """Return a matplotlib figure of the cost by kind and of the time by cause."""
@@ -415,14 +407,8 @@ def mapping_rows(parts: tuple[Part, ...]) -> Iterator[Row]:
                     "gpus",
                 }
             )
-            yield {
-                "part": part.name,
-                "workload": run.name,
-                "gpus": run.gpus,
-                **run.mapping.model_dump(),
-                **results,
-                "slack": run.slack,
-            }
+            whose = {"part": part.name, "workload": run.name, "gpus": run.gpus}
+            yield {**whose, **run.mapping.model_dump(), **results, "slack": run.slack}
 
 
 def breakdown_rows(parts: tuple[Part, ...]) -> Iterator[Row]:

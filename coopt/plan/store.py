@@ -113,12 +113,8 @@ def placed_as(instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
 
 
 def _answering(question: Instance, plan: Plan, choice: Chosen | None = None) -> Plan:
-    return plan.model_copy(
-        update={
-            "instance": InstanceId(name=question.name, sha256=question.sha256),
-            "chosen": choice or Chosen(),
-        }
-    )
+    identity = InstanceId(name=question.name, sha256=question.sha256)
+    return plan.model_copy(update={"instance": identity, "chosen": choice or Chosen()})
 
 
 def with_replaced(plan: Plan, values: Mapping[str, Any]) -> Plan:
@@ -226,11 +222,8 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
             for check in _of_workloads(part.workloads, "" if islands else _site_text(part))
         ]
         if islands:
-            checks += [
-                _check(
-                    "GPUs", float(sum(network.gpus for network in networks)), float(caps[t]), "GPUs"
-                )
-            ]
+            gpus = float(sum(network.gpus for network in networks))
+            checks += [_check("GPUs", gpus, float(caps[t]), "GPUs")]
         checks += [_of_site(site) for site in plan.couplings.sites if site.phase == year]
         checks += _of_limits(
             questions[t], plan.cost.model_copy(update={"power_w": power_w}), networks

@@ -77,26 +77,17 @@ def _traces(demand: TrafficDemand) -> list[bytearray]:
     for tag, stream in enumerate(demand.streams):
         starts = list(count)
         sizes = np.ceil(stream.size_bytes).astype(np.int64)
-        for src, dst, size in zip(
-            *(demand.rank_of(gpus).tolist() for gpus in (stream.src, stream.dst)),
-            sizes.tolist(),
-            strict=True,
-        ):
+        ends = (demand.rank_of(gpus).tolist() for gpus in (stream.src, stream.dst))
+        for src, dst, size in zip(*ends, sizes.tolist(), strict=True):
             for rank, kind in ((src, SEND), (dst, RECEIVE)) if size else ():
                 count[rank] += 1
                 name = (
                     f"{stream.collective} {stream.phase} {'to' if kind == SEND else 'from'}"
                     f" {src + dst - rank}"
                 )
+                numbers = {"comm_src": src, "comm_dst": dst, "comm_tag": tag}
                 traces[rank] += _delimited(
-                    _node(
-                        count[rank],
-                        name,
-                        kind,
-                        dependencies[rank],
-                        {"comm_src": src, "comm_dst": dst, "comm_tag": tag},
-                        size,
-                    )
+                    _node(count[rank], name, kind, dependencies[rank], numbers, size)
                 )
         dependencies = [
             range(start + 1, end + 1) if end > start else dependency
@@ -132,9 +123,8 @@ def _field(number: int, value: int | str | bytes) -> bytes:
     """Encode a field of a protobuf message."""
     if isinstance(value, int):
         return _varint(number << 3 | NUMBER) + _varint(value)
-    return _varint(number << 3 | TEXT) + _delimited(
-        value.encode() if isinstance(value, str) else value
-    )
+    content = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | TEXT) + _delimited(content)
 
 
 def _delimited(content: bytes) -> bytes:

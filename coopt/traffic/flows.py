@@ -262,6 +262,7 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
     # a ring passes on (y - 1)/y of the data, a tree all of it, half on either tree
     data = volume.across_bytes * table.shape[1] / (table.shape[1] - 1)
     flows = table[:, src].ravel()
+    second = np.repeat(np.arange(len(child)) >= len(child) // 2, table.shape[2])
     return Stream(
         kind=volume.kind,
         collective=volume.group,
@@ -269,7 +270,7 @@ def tree_stream(volume: Volume, table: Ints) -> Stream:
         src=flows,
         dst=table[:, dst].ravel(),
         group=2 * (np.arange(len(flows)) // (len(flows) // len(table)))
-        + np.tile(np.repeat(np.arange(len(child)) >= len(child) // 2, table.shape[2]), len(table)),
+        + np.tile(second, len(table)),
         size_bytes=np.full(len(flows), data / 2),
         flows="trees",
     )
@@ -325,10 +326,9 @@ def _sent_round(volume: Volume, way: str, table: Ints) -> Volume:
         return volume
     if way == ONE_RING:
         ring_share = 1 - 1 / (x * y)
+        across_bytes = volume.across_bytes * ring_share * y / (y - 1)
         return replace(
-            volume,
-            inside_bytes=volume.inside_bytes * ring_share,
-            across_bytes=volume.across_bytes * ring_share * y / (y - 1),
+            volume, inside_bytes=volume.inside_bytes * ring_share, across_bytes=across_bytes
         )
     if way == SWITCHES:
         return replace(volume, across_bytes=volume.across_bytes * y / (y - 1) / 2)
@@ -367,9 +367,10 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     forward, backward = arriving.copy(), arriving.copy()
     forward[0] -= 1
     backward[-1] -= 1
+    is_last = (np.arange(p) == p - 1).astype(np.float64)
     by_stage: dict[Share, Floats] = {
         "layers": layers,
-        "last stage": (np.arange(p) == p - 1).astype(np.float64),
+        "last stage": is_last,
         "forward hops": forward,
         "backward hops": backward,
         "once": np.ones(p),

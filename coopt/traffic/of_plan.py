@@ -90,9 +90,8 @@ def _pairs(streams: Sequence[Stream], per_domain: int) -> tuple[Ints, Floats]:
         rows.append(np.stack([stream.src, stream.dst, stream.group], axis=1)[across])
         sizes.append(stream.size_bytes[across])
     pairs, place = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
-    return np.asarray(pairs, dtype=np.int64), np.asarray(
-        np.bincount(place.ravel(), np.concatenate(sizes), len(pairs)), dtype=np.float64
-    )
+    totals = np.bincount(place.ravel(), np.concatenate(sizes), len(pairs))
+    return np.asarray(pairs, dtype=np.int64), np.asarray(totals, dtype=np.float64)
 
 
 def _on_planes(

@@ -108,6 +108,7 @@ def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
     inside = {name: parts[0] for name, parts in workload_plan.placement.items()}
     across = {name: parts[1] for name, parts in workload_plan.placement.items()}
     names = TURNED if workload_plan.mapping.outermost == "dp" else GRID
+    extents = tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names)
     mapping = Mappings.of_choice(workload_plan.mapping.model_dump())
     joint_replicas = replicas_together(mapping, expert_tp=workload.options.expert_tp)
     _, fewest = uneven_replicas(workload_plan.mapping.dp, int(joint_replicas[0]), count)
@@ -123,7 +124,7 @@ def split_of(workload: Workload, workload_plan: WorkloadPlan) -> RankGrid:
             dp_min=None if is_even else _row(fewest),
         ),
         names=names,
-        extents=tuple((across if name[1] == "l" else inside)[f"{name[0]}p"] for name in names),
+        extents=extents,
     )
 
 
@@ -166,11 +167,8 @@ def _with_ranks(split: RankGrid, table: Ints) -> Ints:
 def _table(split: RankGrid, across: Sequence[str], inside: Sequence[str]) -> Ints:
     group_names = [*across, *inside]
     other_names = [name for name in split.names if name not in group_names]
-    ranks = (
-        np.arange(split.places, dtype=np.int64)
-        .reshape(split.extents)
-        .transpose([split.names.index(name) for name in (*other_names, *group_names)])
-    )
+    order = [split.names.index(name) for name in (*other_names, *group_names)]
+    ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     return ranks.reshape(-1, _product(split, across), _product(split, inside))
 
 
@@ -180,13 +178,8 @@ def _product(split: RankGrid, names: Sequence[str]) -> int:
 
 def stages(split: RankGrid) -> Ints:
     """Return the ranks of every pipeline, stage by stage; shape (p, pipelines)."""
-    ranks = (
-        np.arange(split.places, dtype=np.int64)
-        .reshape(split.extents)
-        .transpose(
-            [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
-        )
-    )
+    order = [split.names.index(name) for name in ("pl", "ph", *(n for n in GRID if n[0] != "p"))]
+    ranks = np.arange(split.places, dtype=np.int64).reshape(split.extents).transpose(order)
     snake = ranks.reshape(split.extent("pl"), split.extent("ph"), -1).copy()
     # every second block of domains runs the stages backwards, so that a hop between domains stays
     # on its rail
@@ -303,11 +296,8 @@ def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
     t, c, x = int(mapping.tp[0]), int(mapping.cp[0]), int(mapping.ep[0])
     tp_of_experts = t if split.workload.options.expert_tp else 1
     inside = (table.dp * c + table.cp) * t + table.tp
-    return np.asarray(
-        table.pp * len(inside)
-        + (inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts),
-        dtype=np.int64,
-    )
+    number = inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts
+    return np.asarray(table.pp * len(inside) + number, dtype=np.int64)
 
 
 def same_groups(numbers: Ints, other_numbers: Ints) -> bool:

@@ -52,13 +52,8 @@ def sparse_matrix(demand: TrafficDemand) -> tuple[Ints, Ints, Floats]:
     )
     sizes = np.concatenate([s.size_bytes for s in demand.streams])
     pairs, place = np.unique(keys[sizes > 0], return_inverse=True)
-    return (
-        pairs // demand.ranks,
-        pairs % demand.ranks,
-        np.asarray(
-            np.bincount(place, weights=sizes[sizes > 0], minlength=len(pairs)), dtype=np.float64
-        ),
-    )
+    totals = np.bincount(place, weights=sizes[sizes > 0], minlength=len(pairs))
+    return pairs // demand.ranks, pairs % demand.ranks, np.asarray(totals, dtype=np.float64)
 
 
 def tiers_crossed(family: Family, per_domain: int, stream: Stream, leaves: Ints) -> Ints:
@@ -196,8 +191,9 @@ def cells_of(
     sizes = np.zeros((len(kinds), cells, cells))
     for stream in demand.streams:
         src, dst = (demand.rank_of(gpus) if small else gpus for gpus in (stream.src, stream.dst))
+        place = src // width * cells + dst // width
         sizes[kinds.index(stream.kind)] += np.bincount(
-            src // width * cells + dst // width, stream.size_bytes, cells * cells
+            place, stream.size_bytes, cells * cells
         ).reshape(cells, cells)
     return Cells(
         kinds=kinds,

@@ -50,9 +50,10 @@ def collective_volumes(split: RankGrid) -> Iterator[Volume]:
     traffic = StageTraffic(
         workload=split.workload, links=UNIT, mappings=split.mapping, placements=split.placement
     )
+    repeats = bool(split.mapping.recompute[0] == FULL)
     for volume in (
         *_tensor(split, traffic, m),
-        *_context(traffic, m, bool(split.mapping.recompute[0] == FULL)),
+        *_context(traffic, m, repeats),
         *_experts(traffic, m),
     ):
         if volume.inside_bytes or volume.across_bytes:

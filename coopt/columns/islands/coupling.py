@@ -164,9 +164,8 @@ class Coupling:
             np.tile(self.racks(sites.hb, sites.domains), len(ends)),
             np.tile(sites.gpus, len(ends)),
         )
-        beaten = beaten_options(
-            rivals, self.usage(units, gpus, racks, market.least_links(gpus)), self.slopes
-        )
+        usage = self.usage(units, gpus, racks, market.least_links(gpus))
+        beaten = beaten_options(rivals, usage, self.slopes)
         for (g, _, optics), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
             beaten_nics[g] &= of_end | (sites.domains > 1 if optics is None else False)
         return beaten_nics

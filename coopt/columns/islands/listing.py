@@ -157,17 +157,14 @@ class Market:
         if self.core is None:
             return np.zeros_like(gpus)
         sizes, position = np.unique(gpus, return_inverse=True)
-        return np.array(
-            [links_to_core(self.instance, size) for size in sizes.tolist()], dtype=np.int64
-        )[position.reshape(-1)]
+        links = [links_to_core(self.instance, size) for size in sizes.tolist()]
+        return np.array(links, dtype=np.int64)[position.reshape(-1)]
 
     def no_islands(self) -> Islands:
         """Return arrays without an island."""
         names = [f.name for f in fields(Islands) if f.name != "units"]
-        return Islands(
-            **{name: np.zeros(0, dtype=np.int64) for name in names},
-            units=np.zeros((0, len(self.products))),
-        )
+        columns = {name: np.zeros(0, dtype=np.int64) for name in names}
+        return Islands(**columns, units=np.zeros((0, len(self.products))))
 
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield pairs of NIC and switch whose rates agree, with each other and with the core, and
@@ -288,15 +285,12 @@ class Market:
         units[at, self._places("switch", network.switch_modes)[switch]] = (
             shapes.chassis + spines + upper_switches
         )
-        for optic, count in zip(
-            self.optics_of_levels[nic, choice].T,
-            (
-                nics,
-                np.where(tiers > 1, planes * leaves * u, 0),
-                planes * pods * u * shapes.pod_up,
-            ),
-            strict=False,
-        ):
+        links = (
+            nics,
+            np.where(tiers > 1, planes * leaves * u, 0),
+            planes * pods * u * shapes.pod_up,
+        )
+        for optic, count in zip(self.optics_of_levels[nic, choice].T, links, strict=False):
             rows = np.flatnonzero(optic >= 0)
             units[rows, optic[rows]] += 2 * count[rows]
         self.core_optics(units, core_links)

@@ -46,12 +46,9 @@ def quick_mappings(
     """Return the feasible mappings of some (t, c, p, d) that may meet the bound at a bandwidth of
     `byte_s` per GPU.
     """
+    fastest_gbyte_s = max(hb.gbyte_s for hb in network.hb_domains)
     return possibly_in_time(
-        workload,
-        gpu,
-        map(tuple, degrees.tolist()),
-        hb_gbyte_s=max(hb.gbyte_s for hb in network.hb_domains),
-        byte_s=byte_s,
+        workload, gpu, map(tuple, degrees.tolist()), hb_gbyte_s=fastest_gbyte_s, byte_s=byte_s
     )
 
 
@@ -88,15 +85,9 @@ def rows_of(
         outermost=workload.mapping.outermost,
     )
     quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))
+    values = np.vstack([*quick.pieces.coefficients, *quick.algorithms.costs])
     return quick.take(
-        np.flatnonzero(
-            undominated(
-                np.vstack([*quick.pieces.coefficients, *quick.algorithms.costs]).T,
-                quick.site,
-                *quick.groups,
-                rounds=ROUNDS,
-            )
-        )
+        np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS))
     )
 
 
@@ -155,11 +146,8 @@ def _placements_on(
     site = np.concatenate(site_rows)
     order = np.argsort(site, kind="stable")
     tp, cp, pp, dp = np.concatenate(inside)[order].T
-    return (
-        candidates.take(np.concatenate(rows)[order]),
-        Placements(tp=tp, cp=cp, pp=pp, dp=dp),
-        site[order],
-    )
+    mappings = candidates.take(np.concatenate(rows)[order])
+    return mappings, Placements(tp=tp, cp=cp, pp=pp, dp=dp), site[order]
 
 
 def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Discipline) -> Ints:
@@ -237,13 +225,11 @@ def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limi
     pairs = pairs[stages_apart.in_time(np.maximum(goal, 1), pairs, HOPS)]
     if not len(pairs):
         return uplinks
+    groups = rows.groups._replace(
+        step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages
+    )
     stages_together = Trials.of(
-        replace(
-            rows,
-            groups=rows.groups._replace(
-                step=rows.groups.stages, apart=rows.groups.apart * rows.groups.stages
-            ),
-        ),
+        replace(rows, groups=groups),
         stages_apart.row[pairs],
         stages_apart.view[pairs],
         layout=layout,

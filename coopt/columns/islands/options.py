@@ -86,14 +86,8 @@ class ListedIslands:
         """Return the mappings of a workload that meet its bound on sites, computing them by
         `listing` if they are not cached.
         """
-        return self._recall(
-            self._rows,
-            (
-                self._timed(workload, market),
-                (sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()),
-            ),
-            listing,
-        )
+        site_key = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
+        return self._recall(self._rows, (self._timed(workload, market), site_key), listing)
 
     def serving(self, workload: Workload, market: Market) -> dict[SiteKey, bool]:
         """Return, for the sites examined so far, whether a mapping of a workload meets its bound
@@ -371,9 +365,5 @@ def _uplinks(market: Market, rows: Rows, shapes: Shapes, nic: Ints, shape: Ints)
     """Minimum number of uplinks of every pair of NIC and shape (n,); `NEVER` where no number
     suffices.
     """
-    return uplinks_needed(
-        rows,
-        shapes.take(shape),
-        _byte_s(market, shapes, nic, shape),
-        market.instance.network.discipline,
-    )
+    byte_s = _byte_s(market, shapes, nic, shape)
+    return uplinks_needed(rows, shapes.take(shape), byte_s, market.instance.network.discipline)

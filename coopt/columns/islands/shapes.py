@@ -315,13 +315,9 @@ def _sequences_s(workload: Workload, gpu: Gpu, pairs: Ints) -> Floats:
     shape (n,).
     """
     experts = divisors(workload.model.experts) if workload.model.experts else (1,)
+    micro_batches = np.array(workload.mapping.micro_batch)
     grid = np.meshgrid(
-        range(len(pairs)),
-        experts,
-        np.array(workload.mapping.micro_batch),
-        range(len(RECOMPUTE)),
-        (0, 1),
-        indexing="ij",
+        range(len(pairs)), experts, micro_batches, range(len(RECOMPUTE)), (0, 1), indexing="ij"
     )
     pair, x, b, recompute, sequence_parallel = (choice.ravel().astype(np.int64) for choice in grid)
     tp, cp = pairs[pair].T

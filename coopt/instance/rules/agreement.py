@@ -130,12 +130,8 @@ def _module_text(gbit_s: float, links: int) -> str:
 def _listing(texts: Iterable[str]) -> str:
     """Return the first text of a list and the number of further ones."""
     items = list(texts)
-    return both(
-        [
-            *items[:MAX_NAMED],
-            *([f"{len(items) - MAX_NAMED} more"] if len(items) > MAX_NAMED else []),
-        ]
-    )
+    remainder = [f"{len(items) - MAX_NAMED} more"] if len(items) > MAX_NAMED else []
+    return both([*items[:MAX_NAMED], *remainder])
 
 
 def _planes(instance: Question) -> Iterator[str]:
@@ -144,13 +140,10 @@ def _planes(instance: Question) -> Iterator[str]:
     """
     network = instance.network
     direct = instance.asks("direct")
+    domains = ["robust.survive = 'domain'"] if "domain" in instance.losses else []
     lists = {
         "nic_planes": ("several planes", network.nic_planes, direct),
-        "gpus_per_nic": (
-            "NICs of several GPUs",
-            network.gpus_per_nic,
-            direct + (["robust.survive = 'domain'"] if "domain" in instance.losses else []),
-        ),
+        "gpus_per_nic": ("NICs of several GPUs", network.gpus_per_nic, direct + domains),
     }
     sizes = sorted({domain.size for domain in network.hb_domains})
     yield from broken(
@@ -421,6 +414,7 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
     network = instance.network
     direct, reach_m = "direct" in network.fabrics, network.link_reach_m[1]
     way = instance.workload[0].options.collectives
+    rates = {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}
     return broken(
         (
             network.panels and not direct,
@@ -442,9 +436,7 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             " between domains, needs \"levels\" or fabrics without 'direct'",
         ),
         (
-            direct
-            and not {optic.gbit_s for optic in network.optics if optic.reach_m >= reach_m}
-            & {nic.gbit_s for nic in network.nics},
+            direct and not rates & {nic.gbit_s for nic in network.nics},
             f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the"
             " second of network.link_reach_m, needs one that does",
         ),

@@ -245,11 +245,8 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
     )
     rate_optics = [optic for optic in network.optics if optic.links_of(rate)]
     core_optics = [optic for optic in rate_optics if _fits_core(instance, optic, switch)]
-    for reach_m, (stretch, optics) in zip(
-        network.link_reach_m[::2],
-        (("from NIC to leaf", rate_optics), ("to the core", core_optics)),
-        strict=True,
-    ):
+    ends = (("from NIC to leaf", rate_optics), ("to the core", core_optics))
+    for reach_m, (stretch, optics) in zip(network.link_reach_m[::2], ends, strict=True):
         if not any(optic.reach_m >= reach_m for optic in optics):
             yield (
                 f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links"
@@ -274,11 +271,8 @@ def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:
     if network.link_ends == "same" or links < 2:
         return links == 1
     ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
-    return (
-        switch.radix % links == 0
-        and optic.gbit_s <= switch.cage_gbit_s
-        and ports // links >= len(instance.workload)
-    )
+    fits = switch.radix % links == 0 and optic.gbit_s <= switch.cage_gbit_s
+    return fits and ports // links >= len(instance.workload)
 
 
 def phase_disagreements(instance: Question) -> Iterator[str]:

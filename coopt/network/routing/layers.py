@@ -117,9 +117,8 @@ def striped_clos(switches: int, uplinks: int, tops: int) -> TwoLayer:
     """Switches whose up-link j of switch i goes to (i*uplinks + j) mod tops, the rule of
     docs/network.md.
     """
-    places = np.repeat(np.arange(switches), uplinks) * tops + (
-        np.arange(switches * uplinks) % max(tops, 1)
-    )
+    ends = np.arange(switches * uplinks) % max(tops, 1)
+    places = np.repeat(np.arange(switches), uplinks) * tops + ends
     return TwoLayer(links=np.bincount(places, minlength=switches * tops).reshape(switches, tops))
 
 
@@ -182,7 +181,8 @@ class Loads:
     @property
     def alpha(self) -> float:
         """Flows per link on the worst bundle; 0 without flows."""
-        return float((np.maximum(self.up, self.down) / np.maximum(self.links, 1)).max(initial=0.0))
+        per_link = np.maximum(self.up, self.down) / np.maximum(self.links, 1)
+        return float(per_link.max(initial=0.0))
 
 
 def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
@@ -195,15 +195,13 @@ def link_loads(clos: TwoLayer, flows: Flows, cores: Ints) -> Loads:
     """
     out = np.flatnonzero(cores >= 0)
     shape = clos.links.shape
-    return Loads(
-        links=clos.links,
-        up=np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
-            shape
-        ),
-        down=np.bincount(
-            flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size
-        ).reshape(shape),
+    up = np.bincount(flows.src[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
+        shape
     )
+    down = np.bincount(flows.dst[out] * clos.cores + cores[out], minlength=clos.links.size).reshape(
+        shape
+    )
+    return Loads(links=clos.links, up=up, down=down)
 
 
 PAIRS = 1 << 16  # pairs of leaves that are spread at once, so that tables stay small
@@ -292,10 +290,8 @@ def hops(clos: TwoLayer, flows: Flows, cores: Ints) -> Hops:
     """Routes as bundles: leaf·cores + core on the way up, and as many further for the way down."""
     inside = cores < 0
     up, down = (np.where(inside, -1, ends * clos.cores + cores) for ends in (flows.src, flows.dst))
-    return Hops(
-        bundles=np.stack([up, np.where(inside, -1, down + clos.links.size)], axis=1),
-        capacity=np.tile(clos.links.ravel(), 2),
-    )
+    bundles = np.stack([up, np.where(inside, -1, down + clos.links.size)], axis=1)
+    return Hops(bundles=bundles, capacity=np.tile(clos.links.ravel(), 2))
 
 
 def flow_rates(routes: Hops) -> Floats:

@@ -74,9 +74,8 @@ class Plane:
         slice.
         """
         chain = self.chain
-        leaf_layer = striped_clos(
-            chain.leaves, chain.uplinks, chain.pods[0].spines if chain.pods else 0
-        )
+        spines = chain.pods[0].spines if chain.pods else 0
+        leaf_layer = striped_clos(chain.leaves, chain.uplinks, spines)
         if not self.pods:
             return (leaf_layer,)
         slice_ = striped_clos(self.pods, chain.pods[0].up, chain.cores // self.slices)
@@ -274,11 +273,8 @@ def plane_bound(plane: Plane, flows: Flows) -> float:
     if not plane.pods:
         return leaf_bound
     slice_ = TwoLayer(links=plane.layers[1].links[: plane.pods])
-    return max(
-        leaf_bound,
-        least_level(slice_, degrees(plane.pods, plane.between_pods(flows)), copies=plane.slices)
-        / slice_.unit,
-    )
+    degree = degrees(plane.pods, plane.between_pods(flows))
+    return max(leaf_bound, least_level(slice_, degree, copies=plane.slices) / slice_.unit)
 
 
 def _between_pods(plane: Plane, flows: Flows, slices: Ints) -> Flows:

@@ -54,7 +54,8 @@ def step_bound(board: Board) -> StepBound:
               s \\ge d + \\lceil |\\{u : dist(u, S) > d\\}| / cap(S) \\rceil
     """
     n = board.domains
-    bounds = [_link_bound(n * (n - 1), sum(board.ports(domain) for domain in range(n)), ALL_LINKS)]
+    ports = sum(board.ports(domain) for domain in range(n))
+    bounds = [_link_bound(n * (n - 1), ports, ALL_LINKS)]
     ends = np.array(list(board.links), dtype=np.int64)
     arcs = ends[:, 0], ends[:, 1], np.array(list(board.links.values()), dtype=np.int64)
     # Sets of vertices as bits of one number: a ring of a breadth-first search is a few operations
@@ -62,9 +63,8 @@ def step_bound(board: Board) -> StepBound:
     neighbours = [sum(1 << neighbour for neighbour in adjacent) for adjacent in board.neighbours]
     for domain in range(n):
         bounds += _balls(board, domain, arcs, neighbours)
-    return replace(
-        max(bounds, key=lambda bound: bound.steps), work=max(bound.work for bound in bounds)
-    )
+    tightest = max(bounds, key=lambda bound: bound.steps)
+    return replace(tightest, work=max(bound.work for bound in bounds))
 
 
 def free_bound(board: Board) -> StepBound:

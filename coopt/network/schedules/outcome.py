@@ -114,9 +114,9 @@ def collective(
     """
     board = board_of(graph)
     if algorithm == BEST:
+        schedules = _schedules(board, seed, free_roots)
         schedule = min(
-            _schedules(board, seed, free_roots),
-            key=lambda candidate: all_reduce_s(board, candidate, data_bytes, latency_s),
+            schedules, key=lambda candidate: all_reduce_s(board, candidate, data_bytes, latency_s)
         )
     else:
         schedule = _builder(algorithm, free_roots)(board, seed)
@@ -143,11 +143,8 @@ def bound_for(board: Board, schedule: Schedule) -> StepBound:
     """The lower bound that holds for the roots of a schedule: one or equally many at each domain,
     or any.
     """
-    return (
-        step_bound(board)
-        if len({schedule.roots.count(domain) for domain in range(board.domains)}) == 1
-        else free_bound(board)
-    )
+    counts = {schedule.roots.count(domain) for domain in range(board.domains)}
+    return step_bound(board) if len(counts) == 1 else free_bound(board)
 
 
 def _measured(

@@ -102,8 +102,8 @@ def _reduced(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
     chunks = range(len(schedule.roots))
     partial = [[1 << domain for _ in chunks] for domain in range(schedule.domains)]
     for step, hops in _by_step(schedule.reduction()):
-        # read before anything of the step arrives
-        for hop, contributions in [(hop, partial[hop.path[0]][hop.chunk]) for hop in hops]:
+        leaving = [(hop, partial[hop.path[0]][hop.chunk]) for hop in hops]
+        for hop, contributions in leaving:
             twice = partial[hop.path[-1]][hop.chunk] & contributions
             if twice:
                 link = (

@@ -155,14 +155,8 @@ def translates_schedule(board: Board, seed: int) -> Schedule | None:
             offsets = _offsets(board, group)
             if offsets is not None:
                 ends = [group.add(np.arange(n), offset).tolist() for offset in offsets]
-                return _moved(
-                    board,
-                    group,
-                    offsets,
-                    [list(enumerate(ends_of_offset)) for ends_of_offset in ends],
-                    range(n),
-                    seed,
-                )
+                routes = [list(enumerate(ends_of_offset)) for ends_of_offset in ends]
+                return _moved(board, group, offsets, routes, range(n), seed)
         return None
     order = ring_order(board)
     # From the most shifts down: more of them in a step make a shallower tree, if they can be

@@ -232,7 +232,8 @@ def _constructions(board: Board, seed: int, fewest: int) -> Iterator[Schedule]:
 
 def _tries(board: Board, steps: int) -> int:
     """Restarts that fit into the work allowed, at least 2."""
-    return max(2, min(MOST_TRIES, WORK // (len(board.links) * board.domains * steps)))
+    looks = len(board.links) * board.domains * steps
+    return max(2, min(MOST_TRIES, WORK // looks))
 
 
 def _roots(board: Board, steps: int) -> list[int]:
