@@ -235,7 +235,7 @@ def narrowed(instance: Instance) -> Instance:
     return instance.model_copy(update={"network": network})
 
 
-@settings(max_examples=example_count(20))
+@settings(max_examples=example_count(20, usual=2))
 @given(with_few_mappings().map(narrowed))
 def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None:
     tracing = Tracing(

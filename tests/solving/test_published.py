@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 RECORD = list(csv.DictReader((ROOT / "benchmarks" / "disciplines.csv").read_text("utf-8").splitlines()))
 QUICK = (
     *("tiny-64", "phased-128", "rail-only-gpt-1t", "megatron-530b", "llama3-405b-16k"),
-    *("fleet-core-growth", "direct-64", "fleet-131k-w8"),
+    *("fleet-core-growth", "direct-64"),
 )
 """Instances that are solved, routed and simulated within seconds; the benchmark records others."""
 
