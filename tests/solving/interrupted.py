@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,12 +15,11 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
-from coopt.network.space import families
 from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.outages import OutageShares, outages_of
 from coopt.verifier.parts.space import DesignFamily, NetworkGear
 from coopt.verifier.parts.uptime import uptime_of
-from tests.solving.oracle import every_design, every_mapping, fastest_s
+from tests.solving.oracle import every_mapping, fastest_s
 
 ITERATIONS = 1e6
 
@@ -72,14 +70,6 @@ def _counted(family: Family, uplinks: int) -> tuple[DesignFamily, list[SwitchLev
         family.gpus, family.hb, family.domains, gear if family.tiers else None, 0, family.spare_domains
     )
     return there, [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
-
-
-def networks(instance: Instance) -> Iterator[tuple[Family, int]]:
-    """Every network with every number of uplinks; of NICs with several ports those that share modules as listed."""
-    if instance.network.nic_planes == (1,):
-        yield from every_design(instance)
-    else:
-        yield from ((family, uplinks) for family in families(instance) for uplinks in family.uplink_choices)
 
 
 def in_time(instance: Instance, family: Family, uplinks: int, gpu: Gpu | None = None) -> bool:

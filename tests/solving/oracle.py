@@ -9,7 +9,6 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from coopt.columns.grid import Context, DomainSet, context_of, mappings
@@ -188,21 +187,6 @@ def answers(instance: Instance, family: Family, uplinks: int) -> bool:
 def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> float:
     """The iteration time of the fastest mapping and placement; infinity where none fits into memory."""
     return least_s(workload, gpu, family.hb, replace(context_of(family), bundle=0), uplinks)
-
-
-def fastest_times_s(workload: Workload, gpu: Gpu, family: Family) -> list[float]:
-    """As `fastest_s` for all numbers of uplinks that a network may have."""
-    return least_times_s(workload, gpu, family.hb, replace(context_of(family), bundle=0), family.uplink_choices)
-
-
-@lru_cache(maxsize=1 << 14)
-def least_times_s(
-    workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: tuple[int, ...]
-) -> list[float]:
-    """As `least_s` for several numbers of uplinks at once."""
-    pool = every_mapping(workload, gpu, hb, context.site, context.discipline)
-    times_s: list[float] = pool.time_s(context, np.array(uplinks)[:, None]).min(axis=1, initial=math.inf).tolist()
-    return times_s
 
 
 def load(workloads: Iterable[Workload], gpu: Gpu, networks: Iterable[Family]) -> None:

@@ -19,8 +19,7 @@ from coopt.verifier.simulation.iteration import IterationSimulation
 from coopt.verifier.simulation.networks import network_of
 from coopt.verifier.simulation.plans import placed_runs
 from coopt.verifier.training.work import Clock
-from tests.conftest import ask, example_count, small_model, switch
-from tests.solving import fleet_oracle
+from tests.conftest import ask, example_count, switch
 from tests.solving.oracle import enumerated, instances
 
 SLOW_STEP_S = 2e-4
@@ -145,31 +144,3 @@ def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(r
     compare()
     assert min(seen[way] for way in ("rings", HALVING, TREES)) > 0, seen
     assert routing == "ecmp" or seen["equal"] > 0.9 * seen["all"]
-
-
-def test_islands_whose_workloads_sum_nothing_across_domains_are_found() -> None:
-    """All of their traffic across domains is hops, which take no rounds."""
-    islands = ask(
-        cluster={"gpu": "h100-sxm", "gpus": 48},
-        workload={
-            "name": "w",
-            "model": small_model(layers=4, hidden=2048, heads=16, kv_heads=16, ffn=8192),
-            "global_batch": 12,
-            "max_iteration_time_s": 0.0761,
-            "allow_tp_across": True,
-            "mapping": {"zero": 0},
-            "options": {"collectives": "fastest"},
-        },
-        network={
-            "hb_domains": [
-                {"name": f"hb{size}", "size": size, "gbyte_s": 450, "usd_per_gpu": usd, "w_per_gpu": 30}
-                for size, usd in ((1, 359), (4, 179))
-            ],
-            "fabrics": "rail-optimized",
-            "nics": {"name": "nic", "gbit_s": 400, "usd": 188, "w": 20},
-            "switches": switch(6, 2592),
-            "optics": {"name": "optic", "gbit_s": 400, "reach_m": 500, "usd": 517, "w": 14},
-        },
-        sharing={"mode": "partition"},
-    )
-    assert coopt.solve(islands).objective.value == fleet_oracle.enumerated(islands)

@@ -19,7 +19,7 @@ from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question, switch, value, value_of
+from tests.conftest import ask, question, value, value_of
 from tests.solving.fleets import two
 from tests.solving.interrupted import ITERATIONS, in_days
 from tests.solving.test_model_files import check
@@ -55,21 +55,6 @@ def test_fewer_days_take_spares_and_then_another_network_and_then_nothing_does()
     assert 0 in spares
     assert any(spares)
     assert math.isinf(costs[-1])
-
-
-def test_a_network_that_interruptions_rule_out_hides_no_dearer_one():
-    """All that costs little is in time but for its failures, whatever stands by."""
-    changes: dict[str, Any] = {
-        "cluster__gpus": 128,
-        "network__hb_domains": ["hgx-h100-8", "h100-hb16", "h100-hb32"],
-        "network__switches": [switch(8, 5000), switch(16, 11000), switch(32, 30000)],
-    }
-    fastest = solve(days(20.0, **changes)).workloads[0].iteration_time_s * ITERATIONS / 86400
-    tight = days(fastest * 1.001, **changes)
-    plan = solve(tight)
-    assert plan.status == "optimal"
-    assert plan.objective.value == solve(tight, top=2).objective.value
-    assert verify(tight, plan).accepted
 
 
 def test_spare_domains_are_billed_with_gpus_and_nics_and_take_racks():

@@ -89,7 +89,7 @@ KINDS = {
     "ends of their own in doubt": Kind(st.builds(in_doubt, ANY_ENDS, wishes()), 20, 2),
     "islands": Kind(partitions(), 20, 2),
     "islands that share a core": Kind(partitions(core=True), 40, 3),
-    "regret under a budget": Kind(budgeted(), 1000, 20),
+    "regret under a budget": Kind(budgeted(), 1000, 8),
     "fleets with interruptions": Kind(interrupted_fleets(), 25),
     "fleets in phases at sites": Kind(fleets(phases=UP_TO_THREE, sites=(1, 2, 2)), 25),
     "fleets with a core, in doubt": Kind(fleets(phases=UP_TO_THREE, cores=True, doubts=True), 25),

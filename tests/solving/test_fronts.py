@@ -126,17 +126,6 @@ def test_a_point_is_an_accepted_plan_that_costs_what_the_search_finds_for_its_bo
     assert just_faster.status == "infeasible"
 
 
-def test_every_point_keeps_the_limits_of_the_instance() -> None:
-    free = coopt.pareto(large(), EVERY)
-    watts = [point.best.cost.power_w for point in free.points]
-    assert max(watts) > min(watts)
-    cap = (max(watts) + min(watts)) / 2
-    capped = coopt.pareto(large(limits={"power_mw": cap / 1e6}), EVERY)
-    assert capped.points
-    assert all(point.best.cost.power_w <= cap for point in capped.points)
-    assert capped.points[0].pace > free.points[0].pace
-
-
 @pytest.mark.parametrize("kind", ["capex", "power", "tco"])
 def test_the_front_of_another_objective_is_that_of_an_instance_that_asks_for_it(kind: str) -> None:
     asked = coopt.pareto(large(), EVERY, objective=kind)  # type: ignore[arg-type]

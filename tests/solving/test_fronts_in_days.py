@@ -33,9 +33,9 @@ from coopt.solving.resolves import Resolver
 from tests.availability.test_outages import RATES
 from tests.conftest import accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
-from tests.solving.fleet_oracle import TooManyError, enumerated
+from tests.solving.fleet_oracle import Job, TooManyError, enumerated
 from tests.solving.fleets import fleets
-from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, networks, promised
+from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, promised
 from tests.solving.oracle import FEW_TIMED, every_design, fastest_s, instances
 from tests.solving.questions import interrupted
 from tests.solving.test_days import days, fleet
@@ -108,14 +108,6 @@ def test_the_fastest_within_a_budget_is_a_point_of_the_front() -> None:
         plan = coopt.solve(within(point.cost.capex_usd))
         assert plan.cost.capex_usd == point.cost.capex_usd
         assert plan.objective.value == pytest.approx(point.pace * days(20.0).workload[0].bound_s, rel=1e-9)
-
-
-def test_a_larger_budget_is_never_slower_and_failures_never_make_it_faster() -> None:
-    budgets = [point.cost.capex_usd * factor for point in coopt.pareto(days(20.0), 4).points for factor in (0.99, 1.1)]
-    times = [coopt.solve(within(usd)).objective.value or math.inf for usd in sorted(budgets)]
-    assert times == sorted(times, reverse=True)
-    often = {"rates": {"name": "often", "gpus_per_host": 8, "software": {"per_year": 50.0}}}
-    assert times[-1] < (coopt.solve(within(max(budgets), availability=often)).objective.value or math.inf)
 
 
 def test_without_a_bound_the_fastest_is_found_told_and_traced() -> None:
@@ -253,7 +245,9 @@ def dated_front(instance: Instance, slowest: float) -> list[tuple[float, float]]
     cost less are slower."""
     asked = instance.availability
     designs = []
-    for family, uplinks in networks(instance):
+    job = Job(instance, 1.0)
+    listed = (one for gpus in job.sizes for one in job.networks(gpus))
+    for family, uplinks in ((one, u) for one in listed for u in one.uplink_choices):
         times = [least_s(instance, family, uplinks, one) for one in instance.workload]
         if any(time_s > slowest * one.bound_s for time_s, one in zip(times, instance.workload, strict=True)):
             continue
@@ -334,16 +328,6 @@ def test_dates_and_budgets_read_the_same_front() -> None:
 def test_even_steps_take_the_last_point_within_each() -> None:
     assert evenly(np.array([0.0, 1.0, 9.0, 10.0]), 3) == [0, 1, 3]
     assert evenly(np.array([10.0, 9.0, 1.0, 0.0]), 3) == [3, 2, 0]
-
-
-def test_a_front_over_days_needs_days() -> None:
-    iterations = (
-        days(20.0)
-        .workload[0]
-        .model_copy(update={"train_days": None, "train_tokens": None, "max_iteration_time_s": 1.0})
-    )
-    with pytest.raises(InstanceError, match="no workload has a bound on days"):
-        coopt.pareto(days(20.0).model_copy(update={"workload": (iterations,)}), over=["days"])
 
 
 @st.composite

@@ -37,10 +37,33 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "days.md").read_text("utf-8")
 
 
-def test_a_margin_on_time_is_a_shorter_bound():
-    margin, shorter = ask(margin={"time": 0.25}), ask(workload__0__max_iteration_time_s=1.0 / 1.25)
+def test_margins_are_shorter_bounds_and_smaller_gpus_and_leave_workloads_of_others_alone() -> None:
+    margin, shorter, bare = ask(margin={"time": 0.25}), ask(workload__0__max_iteration_time_s=1.0 / 1.25), ask()
     assert margin.workload[0].bound_s == shorter.workload[0].bound_s
     assert solve(margin).workloads == solve(shorter).workloads
+    (half,), (whole,) = solve(ask(margin={"time": 0.0, "memory": 0.5})).workloads, solve(bare).workloads
+    assert half.memory_gib <= half.memory_limit_gib == pytest.approx(whole.memory_limit_gib / 2)
+    Instance.model_validate(dict(bare.model_dump(by_alias=True)) | {"workload": bare.workload, "margin": {"time": 0.5}})
+    assert bare.workload[0].bound_s == 1.0
+
+
+def test_what_a_margin_costs_is_told_with_the_ports_it_keeps() -> None:
+    """Without it a plan may be free of charge, of which nothing is a share; and no margin costs regret."""
+    kept, regret = ask(margin={"time": 3.0}), {"aim": "regret", "prices": {"nic": [0.5, 2.0]}}
+    plan = solve(kept)
+    assert value_without_margin(kept, plan) == value(ask())
+    assert value_without_margin(ask(), solve(ask())) is None
+    (note,) = margin_note(kept, plan, 0.0)
+    assert note.endswith(f"that costs {amount('capex', plan.objective.value)}.")
+    ports = {"margin": {"time": 0.0, "ports": 0.2}, "network__switches": [switch(16, 11000)], "cluster__gpus": 256}
+    for changes, more in (
+        (ports, "0.0% on top of iteration times, 20.0% of the ports of each switch (4 of 16 on 16-port)."),
+        ({"margin": {"time": 0.1}, "robust": regret}, "10.0% on top of iteration times."),
+    ):
+        asked = ask(**changes)
+        plan = solve(asked)
+        assert [*margin_note(asked, plan, None)] == [f"Kept free: {more}"]
+        assert value_without_margin(asked, plan) is None or "robust" not in changes
 
 
 @pytest.mark.parametrize("kind", ["shared", "sites", "phased", "fleet", "regret"])
@@ -49,12 +72,6 @@ def test_plans_of_several_networks_verify_with_a_margin(kind: str) -> None:
     plan = solve(instance)
     assert plan.status == "optimal"
     assert not verify(instance, plan).failures
-
-
-def test_a_margin_on_memory_is_a_smaller_gpu():
-    plan = solve(ask(margin={"time": 0.0, "memory": 0.5}))
-    assert plan.workloads[0].memory_limit_gib == pytest.approx(solve(ask()).workloads[0].memory_limit_gib / 2)
-    assert plan.workloads[0].memory_gib <= plan.workloads[0].memory_limit_gib
 
 
 @pytest.mark.parametrize(
@@ -72,12 +89,6 @@ def test_a_margin_on_ports_is_smaller_switches(changes: dict[str, Any]) -> None:
     assert verify(kept, plan).accepted
     whole = solve(without_margin(kept))
     assert whole.objective.value == value(ask(network__switches=switches, cluster__gpus=256, **changes))
-
-
-def test_the_first_screen_says_how_many_ports_stay_free() -> None:
-    kept = ask(margin={"time": 0.0, "ports": 0.2}, network__switches=[switch(16, 11000)], cluster__gpus=256)
-    (note,) = margin_note(kept, solve(kept))
-    assert note == "Kept free: 0.0% on top of iteration times, 20.0% of the ports of each switch (4 of 16 on 16-port)."
 
 
 def test_a_plan_that_uses_ports_that_stay_free_is_rejected() -> None:
@@ -124,35 +135,6 @@ def test_margins_stay_with_questions_that_follow():
     again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
     assert again == instance
     assert again.workload[0].bound_s == instance.workload[0].bound_s
-
-
-def test_workloads_of_others_stay_as_they_are():
-    bare = ask()
-    Instance.model_validate(dict(bare.model_dump(by_alias=True)) | {"workload": bare.workload, "margin": {"time": 0.5}})
-    assert bare.workload[0].bound_s == 1.0
-
-
-def test_what_a_margin_costs_is_told():
-    instance = ask(margin={"time": 3.0})
-    plan = solve(instance)
-    assert value_without_margin(instance, plan) == solve(ask()).objective.value
-    assert value_without_margin(ask(), solve(ask())) is None
-
-
-def test_what_a_margin_costs_has_no_share_of_nothing():
-    """Without it a plan may be free of charge: one HB domain whose price is that of its servers."""
-    kept = ask(margin={"time": 0.1})
-    plan = solve(kept)
-    (note,) = margin_note(kept, plan, 0.0)
-    assert note.endswith(f"that costs {amount('capex', plan.objective.value)}.")
-
-
-def test_a_margin_costs_no_regret():
-    regret = ask(margin={"time": 0.1}, robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}})
-    plan = solve(regret)
-    assert value_without_margin(regret, plan) is None
-    (note,) = margin_note(regret, plan, value_without_margin(regret, plan))
-    assert note == "Kept free: 10.0% on top of iteration times."
 
 
 def test_the_table_of_errors_is_that_of_the_calibration():
@@ -216,8 +198,7 @@ def with_terms(instance: Instance, **terms: Any) -> Instance:
 
 def test_they_count_in_the_total_cost_alone() -> None:
     instance, bare = ask(objective=OWNED), ask(objective={"minimize": "tco"})
-    plan, without = coopt.solve(instance), coopt.solve(bare)
-    assert without.cost is not None
+    plan = coopt.solve(instance)
     terms = instance.objective
     electricity = plan.cost.power_w / 1000 * terms.years * 8760 * terms.pue * terms.usd_per_kwh
     assert plan.cost.tco_usd == pytest.approx(plan.cost.capex_usd * 1.29 + electricity, rel=1e-12)
@@ -226,14 +207,6 @@ def test_they_count_in_the_total_cost_alone() -> None:
     assert "purchase, 5.0% of it for labour, 6.0% of it a year for support, and 4 years of power" in words
     assert "in purchase, labour, support and electricity" in words
     assert instance.sha256 != bare.sha256
-
-
-def test_a_plan_that_leaves_them_out_is_rejected() -> None:
-    instance = ask(objective={"minimize": "tco", "labour_share": 0.05})
-    plan = coopt.solve(instance)
-    cheaper = plan.cost.tco_usd - 0.05 * plan.cost.capex_usd
-    lie = with_part(plan, cost=plan.cost.model_copy(update={"tco_usd": cheaper}))
-    assert {"tco"} <= {check.name for check in coopt.verify(instance, lie).failures}
 
 
 @pytest.mark.parametrize("limits", [{}, {"capex_usd": 4e6}], ids=["free", "capped"])
@@ -324,19 +297,19 @@ ISLANDS = {"gbit_s_per_gpu": 100.0}
 @pytest.mark.parametrize(
     "question",
     [
+        ask,
         lambda: two(core=ISLANDS),
         lambda: two(core=ISLANDS, site=[{"name": "here", "power_mw": 1.0}]),
         lambda: Instance.model_validate(apart()),
         lambda: ask(robust={"prices": {"nic": [0.5, 2.0]}}),
     ],
-    ids=["partition", "fleet", "sites", "robust"],
+    ids=["one network", "partition", "fleet", "sites", "robust"],
 )
-def test_a_coupled_plan_that_leaves_them_out_is_rejected(question: Callable[[], Instance]) -> None:
+def test_a_plan_that_leaves_them_out_is_rejected(question: Callable[[], Instance]) -> None:
     asked = with_terms(question(), minimize="tco", labour_share=0.05)
     plan = coopt.solve(asked)
-    lie = plan.model_copy(
-        update={"cost": plan.cost.model_copy(update={"tco_usd": plan.cost.tco_usd - 0.05 * plan.cost.capex_usd})}
-    )
+    cost = plan.cost.model_copy(update={"tco_usd": plan.cost.tco_usd - 0.05 * plan.cost.capex_usd})
+    lie = with_part(plan, cost=cost) if len(plan.parts) == 1 else plan.model_copy(update={"cost": cost})
     assert coopt.verify(asked, plan).accepted
     assert "tco" in {check.name for check in coopt.verify(asked, lie).failures}
 
@@ -350,7 +323,7 @@ def asked(*include: str, **limits: float) -> coopt.Instance:
     return coopt.Instance.model_validate({**table, "objective": {"include": include}, "limits": limits})
 
 
-def test_hosts_stand_on_the_line_of_their_domain() -> None:
+def test_hosts_stand_on_the_line_of_their_domain_and_count_in_caps() -> None:
     instance = asked(*WHOLE)
     plan, without = coopt.solve(instance), coopt.solve(asked(*(kind for kind in WHOLE if kind != "host")))
     (domain,) = (item for item in plan.cost.items if item.kind == "hb")
@@ -359,17 +332,9 @@ def test_hosts_stand_on_the_line_of_their_domain() -> None:
     assert plan.cost.power_w - without.cost.power_w == pytest.approx(64 * 552.5)
     assert coopt.verify(instance, plan).accepted
     assert not coopt.verify(instance, without).accepted
-
-
-def test_a_cap_on_power_holds_for_hosts_too() -> None:
-    watts = coopt.solve(asked(*WHOLE)).cost.power_w
-    assert coopt.solve(asked(*WHOLE, power_mw=1.01 * watts / 1e6)).status == "optimal"
-    assert coopt.solve(asked(*WHOLE, power_mw=0.99 * watts / 1e6)).status == "infeasible"
-
-
-def test_an_instance_with_hosts_is_read_back_as_it_was() -> None:
-    instance = asked(*WHOLE)
     assert coopt.Instance.model_validate(instance.model_dump(by_alias=True)) == instance
+    for share, status in ((1.01, "optimal"), (0.99, "infeasible")):
+        assert coopt.solve(asked(*WHOLE, power_mw=share * plan.cost.power_w / 1e6)).status == status
 
 
 @pytest.mark.parametrize(

@@ -372,21 +372,6 @@ def test_a_site_of_little_power_takes_the_dearer_part_that_draws_less() -> None:
     assert at(power_w * 0.999e-6)[0] == "cool"
 
 
-def test_a_network_that_serves_all_phases_alike_never_changes() -> None:
-    """It is bought in the cheap phase before it is needed, and takes no labour."""
-    phases = [
-        {"year": 0, "gpus": 24, "workloads": ["large"], "price": {"gpu": 0.5, "nic": 0.5}},
-        {"year": 2, "gpus": 32, "retrofit_usd_per_link": 5000.0},
-    ]
-    instance = two(phase=phases)
-    plan = coopt.solve(instance)
-    large = [part.design for part in plan.parts if part.name.startswith("large")]
-    assert len(large) == 2
-    assert large[0] == large[1]
-    assert enumerated(instance) == plan.objective.value
-    assert coopt.verify(instance, plan).accepted
-
-
 def test_a_limit_is_to_blame_alone_where_regret_is_minimised_and_in_every_phase() -> None:
     """The least power of a site with which the other one may stay as it is, in the phase that takes most."""
     doubt = {"prices": {"gpu": [0.5, 1.5]}, "aim": "regret"}

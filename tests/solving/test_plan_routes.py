@@ -381,18 +381,19 @@ def hops(row: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_every_path_is_a_path_of_the_network(name: str) -> None:
+def test_paths_are_paths_of_the_network_and_reproduce_the_loads_of_links_and_bytes_between_domains(name: str) -> None:
     instance, plan, rows = solved(name)
     graph = network_graph(instance, plan)
     assert rows
     for row in rows:
         assert nx.is_simple_path(graph, hops(row)), hops(row)
         assert graph.nodes[row["source_gpu"]]["domain"] != graph.nodes[row["destination_gpu"]]["domain"]
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_paths_reproduce_the_loads_of_links(name: str) -> None:
-    instance, plan, rows = solved(name)
+    for workload, chosen in zip(instance.workload, plan.workloads, strict=True):
+        sent = demand(workload, chosen)
+        leaving = (one.size_bytes[one.src // sent.active != one.dst // sent.active].sum() for one in sent.streams)
+        listed = sum(float(row["bytes"]) for row in rows if row["workload"] == workload.name)
+        assert listed == pytest.approx(float(sum(leaving)))
+        assert listed > 0
     family, uplinks = family_of_plan(instance, plan)
     found: Counter[tuple[object, ...]] = Counter()
     for row in rows:
@@ -422,20 +423,6 @@ def test_paths_reproduce_the_loads_of_links(name: str) -> None:
                     expected[link.workload, link.collective, *ends, way] += flows
     assert found == expected
     assert bool(expected) == (name not in ("one tier", "two NICs"))
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_bytes_are_those_between_domains(name: str) -> None:
-    instance, plan, rows = solved(name)
-    for workload, chosen in zip(instance.workload, plan.workloads, strict=True):
-        sent = demand(workload, chosen)
-        across = sum(
-            float(stream.size_bytes[stream.src // sent.active != stream.dst // sent.active].sum())
-            for stream in sent.streams
-        )
-        listed = sum(float(row["bytes"]) for row in rows if row["workload"] == workload.name)
-        assert listed == pytest.approx(across)
-        assert across > 0
 
 
 def test_the_traffic_of_a_pair_of_gpus_is_split_over_their_nics() -> None:
