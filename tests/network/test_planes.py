@@ -130,12 +130,15 @@ def test_losses_above_leaves_are_shared_by_all_planes() -> None:
         ({"nics": {**CX8, "ports": [1, 2], "cages": 2}}, "ports = 1: .* cages = 2"),
         ({"switches": {**BOX, "modes": {"radix": 32, "port_gbit_s": 800}}}, "ports of 800"),
         ({"nic_planes": [1, 8], "fabrics": ["clos", "direct"]}, "direct links"),
+        ({"nic_planes": 8, "core": {"switch": BOX["name"], "gbit_s_per_gpu": 1.0}}, r"its ports .*800"),
     ],
 )
 def test_what_cannot_be_wired_is_refused(changes: dict[str, Any], words: str) -> None:
-    table = question()["network"] | {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC}
+    parts = {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC} | changes
+    core = parts.pop("core", None)
+    sharing = {"sharing": {"mode": "partition", "core": core}} if core else {}
     with pytest.raises(ValueError, match=words):
-        ask(network=table | changes, cluster__gpus=1024)
+        ask(network=question()["network"] | parts, cluster__gpus=1024, **sharing)
 
 
 def test_leaves_of_every_plane_join_a_core_of_their_rate() -> None:
@@ -154,13 +157,6 @@ def test_leaves_of_every_plane_join_a_core_of_their_rate() -> None:
     alone = {"workload__0__gpus": 64, "sharing": {"mode": "partition", "core": core}}
     domain = next(one for one in families(ask(**table | {"cluster__gpus": 64}, **alone)) if not one.tiers)
     assert (domain.nic_count, domain.core_links) == (16, 16)
-
-
-def test_a_core_of_another_rate_than_any_plane_is_refused() -> None:
-    table = question()["network"] | {"hb_domains": NVL64, "nics": CX8, "switches": BOX, "optics": OPTIC}
-    core = {"switch": BOX["name"], "gbit_s_per_gpu": 1.0}
-    with pytest.raises(ValueError, match=r"its ports .*800"):
-        ask(network=table | {"nic_planes": 8}, sharing={"mode": "partition", "core": core})
 
 
 def test_a_network_that_grows_is_found_among_optics_that_only_planes_can_take() -> None:

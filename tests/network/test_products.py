@@ -97,25 +97,18 @@ def test_every_level_chooses_for_itself() -> None:
     }  # fmt: skip
 
 
-def test_where_few_products_may_be_in_use_reach_counts() -> None:
-    few = {"mode": "partition", "most_products": {"optics": 1}}
-    dear = FRUGAL | {"w": 30}
+def test_where_few_products_may_be_in_use_reach_counts_and_a_price_that_falls_with_the_quantity() -> None:
+    few, dear = {"mode": "partition", "most_products": {"optics": 1}}, FRUGAL | {"w": 30}
     assert names(ask(network__optics=[CHEAP, dear], sharing=few)) == [["cheap", "frugal"], ["frugal"], ["frugal"]]
     assert names(ask(network__optics=[CHEAP, dear], sharing={"mode": "partition"}))[0] == ["cheap"]
+    for terms, first in (({"usd": 90}, ["cheap", "frugal"]), ({"usd": 110, "applies": "incremental"}, ["cheap"])):
+        discount = {"kind": "optics", "item": "frugal", "from": 1000, **terms}
+        assert names(asked(sharing={"mode": "partition", "discount": discount}))[0] == first
 
 
-def test_an_optic_whose_price_falls_with_the_quantity_is_a_choice() -> None:
-    sharing = {"mode": "partition", "discount": {"kind": "optics", "item": "frugal", "from": 1000, "usd": 90}}
-    assert names(asked(sharing=sharing))[0] == ["cheap", "frugal"]
-    sharing["discount"] = {"kind": "optics", "item": "frugal", "from": 1000, "usd": 110, "applies": "incremental"}
-    assert names(asked(sharing=sharing))[0] == ["cheap"]
-
-
-def test_a_watt_costs_differently_at_each_site_in_each_phase_and_at_each_turn_of_prices() -> None:
-    tco = asked(objective={"minimize": "tco"})
-    assert measures_of(tco) == ("tco",)
-    robust = asked(objective={"minimize": "tco"}, robust={"aim": "regret", "prices": {"optics": [0.5, 2.0]}})
-    assert measures_of(robust) == ("tco", "capex", "power")
-    phases = [{"year": 1, "gpus": 32}, {"year": 2, "gpus": 64}]
-    assert measures_of(asked(objective={"minimize": "tco"}, phase=phases)) == ("tco", "capex", "power")
-    assert measures_of(asked(phase=phases)) == ("capex",)
+def test_a_watt_costs_differently_in_each_phase_and_at_each_turn_of_prices() -> None:
+    tco, phases = {"objective": {"minimize": "tco"}}, [{"year": 1, "gpus": 32}, {"year": 2, "gpus": 64}]
+    doubt = {"aim": "regret", "prices": {"optics": [0.5, 2.0]}}
+    assert [measures_of(asked(**changes)) for changes in (tco, {"phase": phases})] == [("tco",), ("capex",)]
+    for changes in ({"robust": doubt}, {"phase": phases}):
+        assert measures_of(asked(**tco, **changes)) == ("tco", "capex", "power")

@@ -22,51 +22,37 @@ from tests.suite.conftest import HEAD, INSTANCES, Here, Ran, Written
 from tests.suite.processes import rows_without_times
 
 
-def test_every_case_has_its_row_and_its_file(written: Written, ran: Ran, here: Here, tmp_path: Path) -> None:
+def test_every_case_has_its_row_and_its_file_which_say_what_the_plan_says(written, ran, here, tmp_path) -> None:
+    """A finished run is not run again, and a grown suite asks only what is new."""
     done = ran(written())
-    assert (done.cases, done.worked, done.stopped) == (6, 6, None)
+    assert (done.cases, done.worked, done.stopped, here.ended) == (6, 6, None, "closed")
     assert done.statuses == {"infeasible": 4, "optimal": 2}
-    assert here.ended == "closed"
     found = rows_without_times(tmp_path / "out")
     assert [(row["workload_max_iteration_time_s"], row["cluster_gpus"]) for row in found] == [
         (bound, gpus) for bound in (0.5, 0.68, 1.0) for gpus in (32, 64)
     ]
     assert {f"{row['case_id']}.json" for row in found} == set(os.listdir(tmp_path / "out" / "cases"))
-
-
-def test_a_row_says_what_the_plan_says(written: Written, ran: Ran, tmp_path: Path) -> None:
-    ran(written())
-    row = rows_without_times(tmp_path / "out")[-1]
+    row = found[-1]
     outcome = Outcome.model_validate_json((tmp_path / "out" / "cases" / f"{row['case_id']}.json").read_bytes())
-    instance = coopt.load(INSTANCES / "tiny-64.toml", json.loads(str(row["overrides"])))
-    plan = outcome.plan
-    assert coopt.verify(instance, plan).accepted
+    plan, overrides = outcome.plan, json.loads(str(row["overrides"]))
+    assert coopt.verify(coopt.load(INSTANCES / "tiny-64.toml", overrides), plan).accepted
     assert (row["capex_usd"], row["value"]) == (plan.cost.capex_usd, plan.objective.value)
     assert (row["hb_name"], row["switches"]) == (plan.design.hb_domain.name, plan.design.fabric.switch_count)
     assert row["iteration_time_s"] == plan.workloads[0].iteration_time_s
-    (workload,) = row["workloads"]  # type: ignore[misc]
+    (workload,) = row["workloads"]
     assert workload["mfu"] == row["mfu"] == plan.workloads[0].mfu
+    again = ran(written(), resume=True)
+    assert (again.kept, again.worked, len(here.seen)) == (6, 0, 6)
+    assert rows_without_times(tmp_path / "out") == found
+    more = '[grid.vary]\n"workload.max_iteration_time_s" = [0.5, 0.68, 1.0, 2.0]\n"cluster.gpus" = [32, 64]\n'
+    grown = ran(written(more), resume=True)
+    assert (grown.kept, grown.worked) == (6, 2)
 
 
 def test_a_question_that_two_cases_ask_is_answered_once(written: Written, ran: Ran, here: Here) -> None:
     done = ran(written('[grid.vary]\n"solver.threads" = [1, 2, 3]\n'))
     assert (done.cases, done.asked, len(here.seen)) == (3, 1, 1)
     assert done.statuses == {"optimal": 3}
-
-
-def test_a_finished_run_is_not_run_again(written: Written, ran: Ran, here: Here, tmp_path: Path) -> None:
-    ran(written())
-    before = rows_without_times(tmp_path / "out")
-    again = ran(written(), resume=True)
-    assert (again.kept, again.worked, len(here.seen)) == (6, 0, 6)
-    assert rows_without_times(tmp_path / "out") == before
-
-
-def test_a_grown_suite_asks_only_what_is_new(written: Written, ran: Ran) -> None:
-    ran(written())
-    more = '[grid.vary]\n"workload.max_iteration_time_s" = [0.5, 0.68, 1.0, 2.0]\n"cluster.gpus" = [32, 64]\n'
-    grown = ran(written(more), resume=True)
-    assert (grown.kept, grown.worked) == (6, 2)
 
 
 @pytest.mark.parametrize(
@@ -124,17 +110,15 @@ def test_what_failed_is_tried_again_and_what_was_refused_is_not(written, ran, tm
     assert (again.kept, again.worked, again.damaged) == (5, 1, 0)
 
 
-def test_an_error_inside_a_case_is_its_row(written, ran, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("coopt.suite.work.solve", lambda instance: 1 / 0)
-    done = ran(written())
-    assert done.statuses == {"failed": 6}
-    assert "ZeroDivisionError" in str(rows_without_times(tmp_path / "out")[0]["why"])
-
-
-def test_a_worker_of_another_release_does_not_answer(written, ran, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("coopt.suite.work.__version__", "0.0.0")
+@pytest.mark.parametrize(
+    ("place", "value", "why"),
+    [("solve", lambda instance: 1 / 0, "ZeroDivisionError"), ("__version__", "0.0.0", "coopt 0.0.0")],
+    ids=["error", "worker of another release"],
+)
+def test_an_error_inside_a_case_is_its_row(written, ran, tmp_path, monkeypatch, place, value, why) -> None:
+    monkeypatch.setattr(f"coopt.suite.work.{place}", value)
     assert ran(written()).statuses == {"failed": 6}
-    assert "coopt 0.0.0" in str(rows_without_times(tmp_path / "out")[0]["why"])
+    assert why in str(rows_without_times(tmp_path / "out")[0]["why"])
 
 
 def test_a_refused_combination_is_a_row_with_the_sentence(written: Written, ran: Ran, tmp_path: Path) -> None:

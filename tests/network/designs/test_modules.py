@@ -26,24 +26,22 @@ def bought(bill: BilledNetwork) -> dict[str, int]:
 
 
 def test_twin_ports_halve_the_modules_of_switches() -> None:
-    """1,024 cables on either side of the leaves: 512 modules at each switch end, one for each NIC."""
-    bill = billed(
-        {"ports": 64, "switch": "qm9700", "optic": "800g-sr8", "optic_below": "400g-sr4"},
+    """1,024 cables on either side of the leaves: 512 modules at each switch end, one for each NIC.
+
+    Of 32 servers 31: each of 8 leaves has 31 cables down, which take 16 twin ports and not 15.5. A NIC of two ports
+    fills a twin port.
+    """
+    twin, plain = (
         {"ports": 64, "switch": "qm9700", "optic": "800g-sr8"},
+        {"ports": 64, "gbit_s": 400, "optic": "800g-sr8"},
     )
+    bill = billed(twin | {"optic_below": "400g-sr4"}, twin)
     assert bought(bill) == {"800g-sr8": 512 + 2 * 512, "400g-sr4": 1024}
     assert bill.tier[0].optic == "800g-sr8 / 400g-sr4"
-
-
-def test_a_module_is_not_shared_by_switches() -> None:
-    """31 of 32 servers: each of 8 leaves has 31 cables down, which take 16 twin ports and not 15.5."""
-    tiers = [{"ports": 64, "gbit_s": 400, "optic": "800g-sr8", "optic_below": "400g-sr4"}, {"ports": 64}]
-    assert bought(billed(*tiers, domains=31)) == {"800g-sr8": 8 * 16, "400g-sr4": 248}
-
-
-def test_a_nic_of_two_ports_fills_a_twin_port() -> None:
-    tiers = [{"ports": 128, "gbit_s": 400, "optic": "800g-sr8"}, {"ports": 128}]
-    assert bought(billed(*tiers, nic_ports=2, planes=2, unit_domains=64)) == {"800g-sr8": 1024 + 1024}
+    some = billed(plain | {"optic_below": "400g-sr4"}, {"ports": 64}, domains=31)
+    assert bought(some) == {"800g-sr8": 8 * 16, "400g-sr4": 248}
+    two = billed(plain | {"ports": 128}, {"ports": 128}, nic_ports=2, planes=2, unit_domains=64)
+    assert bought(two) == {"800g-sr8": 1024 + 1024}
 
 
 def test_a_nic_does_not_share_its_module_with_others() -> None:
