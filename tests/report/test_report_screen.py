@@ -55,11 +55,15 @@ def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
 
 
 def test_electricity_that_the_headline_counts_stands_below_the_bill(instance: Instance, plan: Plan) -> None:
+    """A limit that is missed is said in capitals."""
     assert plan.cost is not None
     for aim, said in (("tco", True), ("capex", False)):
         objective = instance.objective.model_copy(update={"minimize": aim})
         text = " ".join(lines_of(instance.model_copy(update={"objective": objective}), plan))
         assert (words.money(plan.cost.tco_usd) in text) == said
+    tight = instance.limits.model_copy(update={"power_mw": 2.0})
+    text = rendered(plan_screen(instance.model_copy(update={"limits": tight}), plan), io.StringIO())
+    assert "-16.3% TOO MUCH" in text
 
 
 def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instance, plan: Plan) -> None:
@@ -97,13 +101,6 @@ def test_numbers_of_gpus_that_a_coarse_list_leaves_out_are_named(instance: Insta
     assert between in said(built // 2, built, 2 * built)
     assert f"least = {built}, most = {2 * built}" in said(built // 2, built, 2 * built, minimize="time")
     assert said(built - step, built) == said(built) == said(2 * built) == ""
-
-
-def test_a_limit_that_is_missed_is_said_in_capitals(instance: Instance, plan: Plan) -> None:
-    tight = instance.limits.model_copy(update={"power_mw": 2.0})
-    text = rendered(plan_screen(instance.model_copy(update={"limits": tight}), plan), io.StringIO())
-    assert "power" in text
-    assert "-16.3% TOO MUCH" in text
 
 
 LONE = {"name": "lone", "size": 1, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -102,3 +103,19 @@ def rows_of_grid(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any
     file.write_text(HEAD + GRID, "utf-8")
     ran_here(file, folder / "whole", Here())
     return rows_without_times(folder / "whole")
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of the usual suite."""
+    folder = tmp_path_factory.mktemp("usual")
+    file = folder / "suite.toml"
+    file.write_text(HEAD + VARY, "utf-8")
+    ran_here(file, folder / "out", Here())
+    return folder / "out"
+
+
+@pytest.fixture
+def finished(whole_run: Path, tmp_path: Path) -> Path:
+    """A copy of it to change something in."""
+    return Path(shutil.copytree(whole_run, tmp_path / "out"))

@@ -55,39 +55,28 @@ def test_a_question_that_two_cases_ask_is_answered_once(written: Written, ran: R
     assert done.statuses == {"optimal": 3}
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        lambda text, other: text[: len(text) // 2],
-        lambda text, other: "",
-        lambda text, other: other,
-        lambda text, other: text.replace("coopt-case/1", "coopt-case/9"),
-        lambda text, other: "{}",
-        lambda text, other: re.sub(r'"capex_usd":\s*([\d.]+)', '"capex_usd": 1.0', text),
-        lambda text, other: re.sub(r'"status":\s*"optimal"', '"status": "feasible"', text, count=1),
-        lambda text, other: re.sub(r'"plan":\s*\{.*\},\s*"fastest"', '"plan": null, "fastest"', text, flags=re.DOTALL),
-    ],
-    ids=[
-        "cut",
-        "empty",
-        "of another case",
-        "of another form",
-        "without content",
-        "with a bill that is wrong",
-        "with another status",
-        "without its plan",
-    ],
-)
-def test_a_file_that_cannot_be_trusted_is_written_anew(written, ran, tmp_path, harm) -> None:
-    ran(written())
-    before = rows_without_times(tmp_path / "out")
-    first, other, *_ = (
-        tmp_path / "out" / "cases" / f"{row['case_id']}.json" for row in before if row["status"] == "optimal"
-    )
-    first.write_text(harm(first.read_text("utf-8"), other.read_text("utf-8")), "utf-8")
+HARM: dict[str, Callable[[str, str], str]] = {
+    "cut": lambda text, other: text[: len(text) // 2],
+    "empty": lambda text, other: "",
+    "of another case": lambda text, other: other,
+    "of another form": lambda text, other: text.replace("coopt-case/1", "coopt-case/9"),
+    "without content": lambda text, other: "{}",
+    "with a wrong bill": lambda text, other: re.sub(r'"capex_usd":\s*([\d.]+)', '"capex_usd": 1.0', text),
+    "with another status": lambda text, other: re.sub(r'"status":\s*"optimal"', '"status": "feasible"', text, count=1),
+    "without its plan": lambda text, other: re.sub(
+        r'"plan":\s*\{.*\},\s*"fastest"', '"plan": null, "fastest"', text, flags=re.DOTALL
+    ),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_file_that_cannot_be_trusted_is_written_anew(written, ran, finished, harm) -> None:
+    before = rows_without_times(finished)
+    first, other, *_ = (finished / "cases" / f"{row['case_id']}.json" for row in before if row["status"] == "optimal")
+    first.write_text(HARM[harm](first.read_text("utf-8"), other.read_text("utf-8")), "utf-8")
     again = ran(written(), resume=True)
     assert (again.kept, again.worked, again.damaged) == (5, 1, 1)
-    assert rows_without_times(tmp_path / "out") == before
+    assert rows_without_times(finished) == before
 
 
 @pytest.mark.parametrize("harm", [None, "capex_usd"])
@@ -101,9 +90,8 @@ def test_the_fastest_designs_are_kept_where_they_evaluate_to_what_the_file_says(
     assert (again.kept, again.damaged) == ((1, 0) if harm is None else (0, 1))
 
 
-def test_what_failed_is_tried_again_and_what_was_refused_is_not(written, ran, tmp_path, here) -> None:
-    ran(written())
-    file = sorted((tmp_path / "out" / "cases").glob("*.json"))[0]
+def test_what_failed_is_tried_again_and_what_was_refused_is_not(written, ran, finished) -> None:
+    file = sorted((finished / "cases").glob("*.json"))[0]
     failed = Outcome.model_validate_json(file.read_bytes()).model_copy(update={"status": "failed", "plan": None})
     file.write_text(failed.model_dump_json(by_alias=True), "utf-8")
     again = ran(written(), resume=True)
@@ -141,8 +129,8 @@ def test_an_interrupt_keeps_all_that_is_finished(written, ran, here, tmp_path, m
     assert ran(written(), resume=True).kept == 2
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_folder_with_something_in_it_is_refused(written: Written, ran: Ran, tmp_path: Path) -> None:
-    ran(written())
     with pytest.raises(InstanceError, match="--resume"):
         ran(written())
     with pytest.raises(InstanceError, match=r"'small'.*'other'"):
