@@ -140,26 +140,15 @@ def _stays(instance: Instance, found: Explanation) -> bool:
 QUESTIONS = Path(__file__).parents[2] / "instances" / "questions"
 
 
-@pytest.mark.parametrize(
-    ("key", "name"),
-    [
-        ("workload[0].max_iteration_time_s", "the bound on iteration time (workload[0].max_iteration_time_s)"),
-        ("site[1].power_mw", "the limit on power (site[1].power_mw)"),
-        ("workload[0].mapping.tp", "workload[0].mapping.tp"),
-    ],
-)
-def test_a_limit_goes_by_its_name_and_its_key(key: str, name: str) -> None:
-    assert limit_name(key) == name
-
-
-def test_a_sentence_begins_with_a_capital_or_a_key() -> None:
+def test_limits_go_by_names_and_keys_sentences_begin_with_capitals_or_keys_and_lists_end_with_and() -> None:
+    bound = "workload[0].max_iteration_time_s"
+    assert limit_name(bound) == f"the bound on iteration time ({bound})"
+    assert limit_name("site[1].power_mw") == "the limit on power (site[1].power_mw)"
+    assert limit_name("workload[0].mapping.tp") == "workload[0].mapping.tp"
     assert sentence("the same network") == "The same network"
-    assert sentence("network.hb_domains binds") == "network.hb_domains binds"
-    assert sentence("4 x hgx-h100-8") == "4 x hgx-h100-8"
-
-
-def test_lists_end_with_and() -> None:
+    assert [sentence(text) for text in ("network.hb_domains binds", "4 x h")] == ["network.hb_domains binds", "4 x h"]
     assert [both(["a"]), both(["a", "b"]), both(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert [len(told("MW", used, step=0.0)) for used in (0.0, 0.2)] == [1, 2], "nothing is less than nothing"
 
 
 def bill(switches: int, nics: int, optics_usd: float) -> Cost:
@@ -217,10 +206,6 @@ def told(unit: str, used: float | None, **more: Any) -> list[str]:
 )
 def test_what_a_plan_takes_of_a_bound_stands_beside_it(unit: str, used: float, text: str) -> None:
     assert text in told(unit, used)[0]
-
-
-def test_nothing_is_said_of_less_than_nothing() -> None:
-    assert [len(told("MW", used, step=0.0)) for used in (0.0, 0.2)] == [1, 2]
 
 
 def test_what_a_looser_bound_lets_in_stands_with_its_price() -> None:

@@ -146,19 +146,12 @@ def test_least_regret_binds() -> None:
     assert best(replace(data, outlooks=(replace(outlook, opex=np.array([5.0, 4.0])),)), choice.REGRET) == 3.0
 
 
-def test_joining_the_core_uses_its_product() -> None:
+def test_brackets_end_at_their_thresholds_and_cost_no_less_and_cores_use_their_product() -> None:
+    steps, first = apart(products=(replace(A, discount="incremental"), B)), replace(A, start=np.array([0.0, 7.0]))
+    assert best(steps) == enumerated(steps) == 1 + 3 + 4 * 10 + 6
+    assert choice.build(apart(products=(first, B)), ()).ends_of[0].tolist() == [5, 7]
     joins = two_workloads(quantity=np.array([[2.0, 0], [2.0, 0], [3.0, 0], [3.0, 0]]))
     assert choice.build(joins, ()).users_of[0, 1] == [1]
-
-
-def test_two_brackets_are_no_cheaper_than_one() -> None:
-    steps = apart(products=(replace(A, discount="incremental"), B))
-    assert best(steps) == enumerated(steps) == 1 + 3 + 4 * 10 + 6
-
-
-def test_a_bracket_nobody_fills_ends_at_its_threshold() -> None:
-    first = replace(A, start=np.array([0.0, 7.0]))
-    assert choice.build(apart(products=(first, B)), ()).ends_of[0].tolist() == [5, 7]
 
 
 def test_a_choice_cut_reads_as_written_and_binds_and_none_is_there_before() -> None:

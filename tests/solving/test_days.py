@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
 from coopt.plan.parts import Design
 from coopt.report.faults import faults_report
@@ -149,35 +148,6 @@ def test_faults_tell_what_stands_by(spares: int, says: str) -> None:
     gpu = next(fault for fault in found.faults if fault.part == "GPU")
     assert ("stands by" in gpu.remedy) == bool(spares)
     assert says in " ".join(rendered(faults_report(found)).split())
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"availability": {"rates": "nothing"}}, "no failure rates of this name"),
-        ({"availability": {"rates": "llama-3", "spare_domains": -1}}, "spare_domains"),
-        ({"availability": {"rates": "llama-3", "checkpoint_s": 0}}, "checkpoint_s"),
-        (
-            {"availability": {"rates": {"extends": "llama-3", "gpu": {"per_year": 9.0}}}},
-            "needs low <= per_year <= high",
-        ),
-        (
-            {"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}},
-            r"availability: does not go with robust\.survive",
-        ),
-        (
-            {
-                "availability": {"rates": {"extends": "llama-3", "gpus_per_host": 6}},
-                "network__gpus_per_nic": [1, 4],
-                "network__hb_domains": "hgx-h100-8",
-            },
-            r"gpus_per_nic = 1, 4: GPUs that fail with their NIC are of one host.*= 6",
-        ),
-    ],
-)
-def test_bad_terms_are_refused(changes, words):
-    with pytest.raises((InstanceError, ValueError), match=words):
-        ask(**changes)
 
 
 def test_bounds_are_certified_with_interruptions_and_lies_about_them_are_not():

@@ -28,7 +28,7 @@ from coopt.solving.arrays import viable
 from coopt.solving.shared import _floor, _is_quick
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
-from tests.conftest import accepted, ask, example_count, question, small_model, switch
+from tests.conftest import accepted, ask, example_count, small_model, switch
 from tests.solving.oracle import instances
 from tests.solving.questions import racked
 
@@ -179,25 +179,6 @@ def test_the_default_is_even_beside_what_asks_for_it(changes: dict[str, Any]) ->
     instance = ask(**changes)
     assert instance.network.domain_fill == "even"
     assert Instance.model_validate(instance.model_dump(mode="json", by_alias=True)).sha256 == instance.sha256
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"site": [{"name": "a", "power_mw": 1.0}], "cluster__shares": 4}, "site"),
-        (
-            {"phase": [{"gpus": 32, "year": 0, "workloads": ["w"]}, {"gpus": 64, "year": 1, "workloads": ["w"]}]},
-            "phase",
-        ),
-        ({"robust": {"survive": "nic", "slower": 3.0}}, "robust.survive"),
-        ({"network__gpus_per_nic": 2}, "gpus_per_nic"),
-        ({"network__charge": "loads", "network__routing": "pinned"}, "pinned"),
-        ({"workload__0__options": {"collectives": "fastest"}}, "collectives"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=f"domain_fill = 'any'.*{words}"):
-        Instance.model_validate(question(network__domain_fill="any", **changes))
 
 
 @settings(max_examples=example_count(40))

@@ -162,21 +162,6 @@ def test_a_lie_about_value_or_bound_is_rejected(kind: str) -> None:
         assert ("bound" in [check.name for check in verdict.failures]) == (lie > value)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"objective": {"minimize": "carbon"}}, "needs objective.kg_co2_per_kwh"),
-        ({"objective": {"minimize": "carbon", "kg_co2_per_kwh": 0.4}}, "needs train_tokens"),
-        ({"objective": {"minimize": "usd_per_token", "years": 0}}, "needs years above 0"),
-        ({"objective": {"minimize": "time"}, "solver": {"top": 2}}, "runners-up"),
-        ({"objective": {"minimize": "time"}, "sharing": {"mode": "partition"}}, "needs one workload on one network"),
-    ],
-)
-def test_objectives_that_lack_terms_are_refused(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises((InstanceError, ValueError), match=words):
-        ask(**changes)
-
-
 def test_commands_that_know_sums_alone_say_so() -> None:
     with pytest.raises(InstanceError, match="compares bills"):
         coopt.pareto(ask(objective={"minimize": "usd_per_token"}))

@@ -56,20 +56,13 @@ def test_a_choice_is_worth_what_its_parts_are() -> None:
     assert found.objective == found.capex_usd + 1 + 1 + 2 * 5
     assert found.uses == {"gpus": 10}
     assert found.is_within
+    few = two_workloads(quantity=np.array([[1.0, 0], [0, 9], [2.0, 0], [0, 9]]))
+    assert worth(few, np.array([0, 2])).capex_usd == 1 + 3 + 4 * 6, "too few units for a bracket are rounded up"
 
 
-def test_too_few_units_for_a_bracket_are_rounded_up_where_that_is_cheaper() -> None:
-    data = two_workloads(quantity=np.array([[1.0, 0], [0, 9], [2.0, 0], [0, 9]]))
-    assert worth(data, np.array([0, 2])).capex_usd == 1 + 3 + 4 * 6
-
-
-def test_a_workload_without_options_has_no_partition() -> None:
+def test_no_options_and_no_time_are_told_apart() -> None:
     assert search_partition(two_workloads(workloads=3)).outcome == "infeasible"
-
-
-def test_a_time_limit_is_told_apart() -> None:
-    found = search_partition(two_workloads(), deadline=0.0)
-    assert found.outcome == "time limit"
+    assert search_partition(two_workloads(), deadline=0.0).outcome == "time limit"
 
 
 def test_a_choice_over_its_limit_by_less_than_the_solver_sees_is_cut_off() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,14 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from pydantic import ValidationError
 
 import coopt
 from coopt.columns.flows import Groups
 from coopt.columns.grid import Context, DomainSet, context_left, context_of, divisors, mappings
 from coopt.columns.loads import crossings
 from coopt.columns.pools import place
-from coopt.instance.catalog import sentences
 from coopt.instance.couplings import Robust
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, without_nics
@@ -103,36 +100,6 @@ def test_a_search_for_regret_counts_prices_and_claims_nothing_where_it_is_stoppe
         on_progress=lambda step: cancel.set() if "prices may turn out" in step.message else None,
     )
     assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "interrupted", None)
-
-
-@pytest.mark.parametrize(
-    ("wish", "complaint"),
-    [
-        ({"slower": 1.5}, "robust.slower = 1.5: allows slower iterations after a loss, needs robust.survive"),
-        ({"aim": "regret"}, "robust.aim = 'regret': nothing may turn out otherwise"),
-        ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
-        (
-            {"efficiency": [1.0, 1.6]},
-            r"\[1, 1.6\]: more than the peaks of h100-sxm, needs at most 1.47",
-        ),
-        ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
-        ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),
-        ({"survive": ["nic"], "slower": 0.5}, "robust.slower = 0.5: needs a factor from 1 to 1000, or a table"),
-        ({"survive": ["nic"], "slower": "twice"}, "robust.slower = 'twice': needs a factor from 1 to 1000, or a table"),
-        ({"survive": ["nic"], "slower": {"nic": 0.5}}, "robust.slower.nic = 0.5: needs at least 1"),
-        ({"survive": ["nic"], "slower": {"gpu": 2.0}}, "robust.slower.gpu: unknown key"),
-        (
-            {"survive": ["nic"], "slower": {"domain": 2.0}},
-            "robust.slower.domain = 2: belongs to no loss, needs 'domain' in robust.survive",
-        ),
-        ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
-        ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(wish: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        ask(robust=wish)
-    assert re.search(complaint, "\n".join(sentences(refused.value, Instance)))
 
 
 def test_a_bound_on_regret_is_doubted_without_a_plan_as_well() -> None:

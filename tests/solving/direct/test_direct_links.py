@@ -204,26 +204,6 @@ def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
 TWO = [linked()["workload"][0] | {"name": name} for name in ("one", "other")]
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"network__fabrics": ["direct"]}, "'direct' is compared with switches, needs another fabric"),
-        ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
-        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside 'direct' in network.fabrics"),
-        (
-            {"network__link_reach_m": [50, 5000, 6000]},
-            "network.optics: none of a NIC's rate reaches the 5000 m of a direct link",
-        ),
-        ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
-        ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
-        ({"workload": TWO}, "'direct' links are for the traffic of one workload, and there are 2"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(changes: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        Instance.model_validate(linked(**changes))
-
-
 def test_mappings_that_direct_links_do_not_carry_are_counted() -> None:
     table = linked(workload__0__mapping={"pp": [4], "micro_batch": [1]}, network__fabrics=["direct", "rail-only"])
     told: list[str] = []

@@ -114,28 +114,6 @@ def test_an_exchange_of_no_workload_is_rejected(answered: tuple[Instance, Plan])
     assert not coopt.verify(instance, wrong).accepted
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"site": []}, "wan: joins or divides among sites, and there are none"),
-        ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
-        ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
-        ({"cluster__gpus": [64, 128]}, "cluster.gpus = 64, 128: sites share one number of GPUs, needs one"),
-        ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
-        ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
-        ({"wan__0__between": ["east"]}, "wan.0.between.1"),
-        ({"site__1__name": "east"}, "site: name 'east' appears twice"),
-        ({"wan": [LINK, LINK | {"between": ["west", "east"]}]}, r"wan\[1\].between: west - east is there already"),
-        ({"objective": {}}, "objective.include: lacks 'gpu'"),
-        ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside \\[\\[site\\]\\], needs 1"),
-        ({"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []}, "site: 7 sites, needs at most 6"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(changes: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        Instance.model_validate(apart(**changes))
-
-
 POWERS = ("site__0__power_mw", "site__1__power_mw")
 
 

@@ -1,0 +1,174 @@
+"""What does not go together is refused before any search, with its key, its value and what is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from coopt.instance.base import InstanceError
+from coopt.instance.catalog import sentences
+from coopt.instance.schema import Instance
+from tests.conftest import question
+from tests.solving.direct.test_direct_links import TWO, linked
+from tests.solving.sites.test_sites import LINK, apart
+from tests.solving.test_phased_questions import FIRST, LAST
+
+PHASES: dict[str, tuple[dict[str, Any], str]] = {
+    "one phase": ({"phase": [LAST]}, "phase: there is one phase, needs two or more"),
+    "years that fall": ({"phase": [FIRST, LAST | {"year": 2026}]}, "needs a year after 2026"),
+    "GPUs that fall": ({"phase": [FIRST | {"gpus": 128}, LAST]}, "needs at least 128"),
+    "an unknown workload": ({"phase": [FIRST | {"workloads": "x"}, LAST]}, "is named 'x', needs one of w"),
+    "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears twice"),
+    "two bounds": (
+        {"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]},
+        "train_days has no train_tokens",
+    ),
+    "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "needs 64, the GPUs of the last phase"),
+    "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "one largest ratio"),
+    "a budget": ({"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}}, "limits.capex_usd: does not go with"),
+    "power": ({"phase": [FIRST, LAST], "objective": {"minimize": "power"}}, "needs 'capex' or 'tco'"),
+}
+
+REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any], str]]]] = {
+    "direct": (
+        linked,
+        [
+            ({"network__fabrics": ["direct"]}, "'direct' is compared with switches, needs another fabric"),
+            ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
+            ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside 'direct' in network.fabrics"),
+            (
+                {"network__link_reach_m": [50, 5000, 6000]},
+                "network.optics: none of a NIC's rate reaches the 5000 m of a direct link",
+            ),
+            ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
+            ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
+            ({"workload": TWO}, "'direct' links are for the traffic of one workload, and there are 2"),
+        ],
+    ),
+    "sites": (
+        apart,
+        [
+            ({"site": []}, "wan: joins or divides among sites, and there are none"),
+            ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
+            ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
+            ({"cluster__gpus": [64, 128]}, "cluster.gpus = 64, 128: sites share one number of GPUs, needs one"),
+            ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
+            ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
+            ({"wan__0__between": ["east"]}, "wan.0.between.1"),
+            ({"site__1__name": "east"}, "site: name 'east' appears twice"),
+            ({"wan": [LINK, LINK | {"between": ["west", "east"]}]}, r"wan\[1\].between: west - east is there already"),
+            ({"objective": {}}, "objective.include: lacks 'gpu'"),
+            ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside \\[\\[site\\]\\], needs 1"),
+            (
+                {"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []},
+                "site: 7 sites, needs at most 6",
+            ),
+        ],
+    ),
+    "robust": (
+        lambda **wish: question(robust=wish),
+        [
+            ({"slower": 1.5}, "robust.slower = 1.5: allows slower iterations after a loss, needs robust.survive"),
+            ({"aim": "regret"}, "robust.aim = 'regret': nothing may turn out otherwise"),
+            ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
+            (
+                {"efficiency": [1.0, 1.6]},
+                r"\[1, 1.6\]: more than the peaks of h100-sxm, needs at most 1.47",
+            ),
+            ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
+            ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),
+            ({"survive": ["nic"], "slower": 0.5}, "robust.slower = 0.5: needs a factor from 1 to 1000, or a table"),
+            (
+                {"survive": ["nic"], "slower": "twice"},
+                "robust.slower = 'twice': needs a factor from 1 to 1000, or a table",
+            ),
+            ({"survive": ["nic"], "slower": {"nic": 0.5}}, "robust.slower.nic = 0.5: needs at least 1"),
+            ({"survive": ["nic"], "slower": {"gpu": 2.0}}, "robust.slower.gpu: unknown key"),
+            (
+                {"survive": ["nic"], "slower": {"domain": 2.0}},
+                "robust.slower.domain = 2: belongs to no loss, needs 'domain' in robust.survive",
+            ),
+            ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
+            ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),
+        ],
+    ),
+    "domains filled in any way": (
+        partial(question, network__domain_fill="any"),
+        [
+            ({"site": [{"name": "a", "power_mw": 1.0}], "cluster__shares": 4}, "site"),
+            (
+                {"phase": [{"gpus": 32, "year": 0, "workloads": ["w"]}, {"gpus": 64, "year": 1, "workloads": ["w"]}]},
+                "phase",
+            ),
+            ({"robust": {"survive": "nic", "slower": 3.0}}, "robust.survive"),
+            ({"network__gpus_per_nic": 2}, "gpus_per_nic"),
+            ({"network__charge": "loads", "network__routing": "pinned"}, "pinned"),
+            ({"workload__0__options": {"collectives": "fastest"}}, "collectives"),
+        ],
+    ),
+    "days": (
+        question,
+        [
+            ({"availability": {"rates": "nothing"}}, "no failure rates of this name"),
+            ({"availability": {"rates": "llama-3", "spare_domains": -1}}, "spare_domains"),
+            ({"availability": {"rates": "llama-3", "checkpoint_s": 0}}, "checkpoint_s"),
+            (
+                {"availability": {"rates": {"extends": "llama-3", "gpu": {"per_year": 9.0}}}},
+                "needs low <= per_year <= high",
+            ),
+            (
+                {"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}},
+                r"availability: does not go with robust\.survive",
+            ),
+            (
+                {
+                    "availability": {"rates": {"extends": "llama-3", "gpus_per_host": 6}},
+                    "network__gpus_per_nic": [1, 4],
+                    "network__hb_domains": "hgx-h100-8",
+                },
+                r"gpus_per_nic = 1, 4: GPUs that fail with their NIC are of one host.*= 6",
+            ),
+        ],
+    ),
+    "objectives": (
+        question,
+        [
+            ({"objective": {"minimize": "carbon"}}, "needs objective.kg_co2_per_kwh"),
+            ({"objective": {"minimize": "carbon", "kg_co2_per_kwh": 0.4}}, "needs train_tokens"),
+            ({"objective": {"minimize": "usd_per_token", "years": 0}}, "needs years above 0"),
+            ({"objective": {"minimize": "time"}, "solver": {"top": 2}}, "runners-up"),
+            (
+                {"objective": {"minimize": "time"}, "sharing": {"mode": "partition"}},
+                "needs one workload on one network",
+            ),
+        ],
+    ),
+    "margins": (
+        lambda **margin: question(margin=margin),
+        [
+            ({"time": -0.1}, "margin.time"),
+            ({"memory": 1.0}, "margin.memory"),
+            ({"ports": -0.1}, "margin.ports"),
+            ({"time": "often"}, "margin.time"),
+            ({"confidence": 1.0}, "margin.confidence"),
+        ],
+    ),
+    "phases": (question, [(changes, re.escape(says)) for changes, says in PHASES.values()]),
+}
+CASES = [(build, *row) for build, rows in REFUSED.values() for row in rows]
+IDS = [f"{name} {n}" for name, (_, rows) in REFUSED.items() for n in range(len(rows))]
+
+
+@pytest.mark.parametrize(("build", "changes", "words"), CASES, ids=IDS)
+def test_what_does_not_go_together_is_refused(
+    build: Callable[..., dict[str, Any]], changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises((InstanceError, ValidationError)) as refused:
+        Instance.model_validate(build(**changes))
+    told = sentences(refused.value, Instance) if isinstance(refused.value, ValidationError) else ()
+    assert re.search(words, "\n".join([str(refused.value), *told]), re.DOTALL)
