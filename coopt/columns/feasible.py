@@ -110,7 +110,7 @@ class FeasibleMappings:
     too_large: Mappings
     needless: Mappings
     least_bytes: float
-    _least_s: dict[tuple[float, float], Floats] = field(
+    _lower_bound_s: dict[tuple[float, float], Floats] = field(
         default_factory=dict, compare=False, repr=False
     )
     _counts: dict[DomainSet, tuple[Counter[str], Ints]] = field(
@@ -120,12 +120,12 @@ class FeasibleMappings:
         default_factory=dict, compare=False, repr=False
     )
 
-    def least_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
+    def lower_bound_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
         """Return the lower bound on the time of each feasible mapping (s), given the bandwidths
         inside domains and between them; cached per pair of bandwidths.
         """
         return recalled(
-            self._least_s,
+            self._lower_bound_s,
             (hb_gbyte_s, byte_s),
             lambda: least_time_s(
                 self.workload, gpu, self.fit, hb_gbyte_s=hb_gbyte_s, byte_s=byte_s

@@ -122,8 +122,8 @@ def undominated(values: Floats, *classes: Ints, rounds: int = ROUNDS) -> Bools:
 class Slopes:
     """Minimum and maximum increase of the bill of each product per unit (USD); shape (P,) each."""
 
-    least_usd: Floats
-    most_usd: Floats
+    min_usd: Floats
+    max_usd: Floats
 
 
 def needed_options(
@@ -146,12 +146,12 @@ def needed_options(
     joins
         Whether each option uses each product of a limited kind (n, products of limited kinds).
     """
-    remaining = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.most_usd))
+    remaining = np.lexsort((uses.sum(axis=1), usd + quantity @ slopes.max_usd))
     products = np.flatnonzero(quantity.any(axis=0))
-    units, least_usd, most_usd = (
+    units, min_usd, max_usd = (
         quantity.T[products],
-        slopes.least_usd[products],
-        slopes.most_usd[products],
+        slopes.min_usd[products],
+        slopes.max_usd[products],
     )
     needed, size = list[int](), 1
     while len(remaining):
@@ -162,7 +162,7 @@ def needed_options(
         number, place = np.nonzero(dominates)
         head, option = heads[number], remaining[place]
         extra_units = units[:, head] - units[:, option]
-        unit_usd = np.where(extra_units > 0, most_usd[:, None], least_usd[:, None])
+        unit_usd = np.where(extra_units > 0, max_usd[:, None], min_usd[:, None])
         dominates[number, place] = (
             usd[head] - usd[option] + (unit_usd * extra_units).sum(axis=0) <= 0
         )
@@ -207,7 +207,7 @@ def beaten_options(
         rival, option = np.nonzero(maybe)
         extra_units = rival_units[batch][rival] - quantity[unbeaten[option]]
         rise = np.where(
-            extra_units > 0, slopes.most_usd * extra_units, slopes.least_usd * extra_units
+            extra_units > 0, slopes.max_usd * extra_units, slopes.min_usd * extra_units
         ).sum(axis=1)
         beaten[unbeaten[option[rise < 0 if cheaper else rise <= 0]]] = True
         start = batch.stop
@@ -377,7 +377,7 @@ class Trials:
         np.maximum.at(enough, self.load_view, self.loads.enough_uplinks())
         return enough
 
-    def least_uplinks(self, limit: Ints) -> Ints:
+    def minimum_uplinks(self, limit: Ints) -> Ints:
         """Minimum number of uplinks, up to `limit`, with which some row of each view meets its
         bound; 0 if none does.
 
@@ -429,15 +429,15 @@ def _fastest(view: Ints, times_s: Floats) -> Ints:
     if not len(view):
         return view
     begins = np.flatnonzero(np.diff(view, prepend=-1))
-    least_s = np.repeat(np.minimum.reduceat(times_s, begins), np.diff(begins, append=len(view)))
-    is_least = np.flatnonzero(times_s == least_s)
+    min_s = np.repeat(np.minimum.reduceat(times_s, begins), np.diff(begins, append=len(view)))
+    is_least = np.flatnonzero(times_s == min_s)
     return is_least[np.diff(view[is_least], prepend=-1) > 0]
 
 
 ENTRIES = 1 << 17  # pairs of groups and networks evaluated at once, so that tables stay small
 
 
-class LeastUplinks(NamedTuple):
+class MinimumUplinks(NamedTuple):
     """Minimum number of uplinks of a leaf with which some row meets its bound (0 without leaves),
     and the fastest row then.
     """
@@ -595,12 +595,12 @@ class Pool:
         return {}
 
     @cached_property
-    def least_s(self) -> dict[tuple[Context, bytes], Floats]:
+    def minimum_s(self) -> dict[tuple[Context, bytes], Floats]:
         """Cache of the time of the fastest row (s), by network and numbers of uplinks."""
         return {}
 
     @cached_property
-    def least_uplinks(self) -> dict[Context, LeastUplinks | None]:
+    def minimum_uplinks(self) -> dict[Context, MinimumUplinks | None]:
         """Cache of the minimum number of uplinks of networks; None where no row meets its bound."""
         return {}
 
@@ -668,7 +668,7 @@ def in_time(
     """
     quick, gated = _quick(source, site)
     may_meet = quick & (
-        source.least_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s
+        source.lower_bound_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s
     )
     timely_rows = meeting(source, gpu, hb, site, best_case, np.flatnonzero(may_meet))
     _, placement_counts = source.counts_on(site)

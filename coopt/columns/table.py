@@ -21,7 +21,7 @@ import numpy as np
 from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.flows import NicLayout
 from coopt.columns.grid import Context, DomainSet, context_of
-from coopt.columns.pools import ENTRIES, LeastUplinks, Pool, Trials, pool
+from coopt.columns.pools import ENTRIES, MinimumUplinks, Pool, Trials, pool
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, next_even
 
@@ -239,11 +239,11 @@ def best_rows(
     return best_columns
 
 
-def minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
+def minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[MinimumUplinks | None]:
     """Return the minimum number of uplinks of each context, or None where no row meets its bound;
     cached in the pool.
     """
-    known, batch_size = candidates.least_uplinks, max(1, ENTRIES // len(candidates))
+    known, batch_size = candidates.minimum_uplinks, max(1, ENTRIES // len(candidates))
     unknown = [context for context in contexts if context not in known]
     for start in range(0, len(unknown), batch_size):
         batch = unknown[start : start + batch_size]
@@ -251,7 +251,7 @@ def minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[Least
     return [known[context] for context in contexts]
 
 
-def _minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[LeastUplinks | None]:
+def _minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[MinimumUplinks | None]:
     groups, place = candidates.distinct_groups
     m, layouts = len(groups.tp), list(dict.fromkeys(context.layout for context in contexts))
     loads = candidates.stacked(layouts, contexts[0].discipline)
@@ -274,12 +274,12 @@ def _minimum_uplinks(candidates: Pool, contexts: Sequence[Context]) -> list[Leas
         load=(np.arange(k)[:, None] * m + place).ravel(),
         load_view=np.repeat(np.arange(k), m),
     )
-    uplinks = trials.least_uplinks(trials.enough_uplinks())
+    uplinks = trials.minimum_uplinks(trials.enough_uplinks())
     rows = trials.fastest_rows(np.maximum(uplinks, 1))
     fastest = zip(rows.tolist(), uplinks.tolist(), strict=True)
-    least_uplinks = dict(zip(networks, fastest, strict=True))
-    answers = [least_uplinks[number[context.layout], context.byte_s] for context in contexts]
+    of_networks = dict(zip(networks, fastest, strict=True))
+    answers = [of_networks[number[context.layout], context.byte_s] for context in contexts]
     return [
-        LeastUplinks(row, 0 if context.layout.is_flat else u) if u else None
+        MinimumUplinks(row, 0 if context.layout.is_flat else u) if u else None
         for context, (row, u) in zip(contexts, answers, strict=True)
     ]

@@ -166,7 +166,7 @@ def table_times_s(
     """
     times_s: dict[Context, Floats] = {}
     for site, site_choices in of_sites(choices).items():
-        times_s |= least_times_s(table.pools[w, site], site_choices, check)
+        times_s |= minimum_times_s(table.pools[w, site], site_choices, check)
     return times_s
 
 
@@ -178,7 +178,7 @@ def of_sites(choices: Mapping[Context, Ints]) -> dict[DomainSet, dict[Context, I
     return sites
 
 
-def least_times_s(
+def minimum_times_s(
     pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None] = lambda: None
 ) -> dict[Context, Floats]:
     """Time of the fastest mapping (s) for every number of uplinks, in contexts of the pool's
@@ -194,11 +194,11 @@ def least_times_s(
     check
         Called between contexts; raises when time is up.
     """
-    least_s: dict[Context, Floats] = {}
+    minimum_s: dict[Context, Floats] = {}
     unknown = {
         context: uplinks
         for context, uplinks in choices.items()
-        if (context, uplinks.tobytes()) not in pool.least_s
+        if (context, uplinks.tobytes()) not in pool.minimum_s
     }
     for byte_s, rate_choices in _of_rates(unknown):
         floors_s = pool.contention_free_s(byte_s)
@@ -214,14 +214,14 @@ def least_times_s(
                 for context, context_size in zip(rate_choices, sizes.tolist(), strict=True)
                 if context_size == size
             }
-            least_s |= _fastest_s(
+            minimum_s |= _fastest_s(
                 pool.take(order[: counts[sizes == size].max()]), size_choices, check
             )
-    pool.least_s.update(
-        {(context, unknown[context].tobytes()): times for context, times in least_s.items()}
+    pool.minimum_s.update(
+        {(context, unknown[context].tobytes()): times for context, times in minimum_s.items()}
     )
     return {
-        context: pool.least_s[context, uplinks.tobytes()] for context, uplinks in choices.items()
+        context: pool.minimum_s[context, uplinks.tobytes()] for context, uplinks in choices.items()
     }
 
 

@@ -263,17 +263,17 @@ def support_share(instance: Instance, phase: int) -> float:
 
 
 def work_usd(
-    instance: Instance, goods_usd: Sequence[float], support_usd: Sequence[float]
+    instance: Instance, products_usd: Sequence[float], support_usd: Sequence[float]
 ) -> list[float]:
     """Labour for what each phase buys, and support of what stands in it; of what is bought at once,
     for all years.
     """
     terms = instance.objective
     if not instance.phase:
-        return [owned_usd(terms, usd, 0.0) - usd for usd in goods_usd]
+        return [owned_usd(terms, usd, 0.0) - usd for usd in products_usd]
     return [
         usd * terms.labour_share + support
-        for usd, support in zip(goods_usd, support_usd, strict=True)
+        for usd, support in zip(products_usd, support_usd, strict=True)
     ]
 
 
@@ -303,7 +303,7 @@ class PhaseBill:
     energy_usd: float
 
     @property
-    def goods_usd(self) -> float:
+    def products_usd(self) -> float:
         """What is paid for products, without labour on links."""
         return math.fsum(item.usd for item in self.purchases if item.kind != "labour")
 

@@ -491,7 +491,7 @@ def _fastest_time(
             if context.site == site
         }
         source, ideal = table.feasible[w, site.gpus], full_bandwidth(list(ends))
-        bound_s = source.least_s(gpu, hb.gbyte_s, ideal.byte_s)
+        bound_s = source.lower_bound_s(gpu, hb.gbyte_s, ideal.byte_s)
         promising = source.fit.take(np.argsort(bound_s, kind="stable")[:PROMISING])
         record = timed(in_orders(place(workload, gpu, hb, site, promising), discipline), hb, ends)
         candidates = place(

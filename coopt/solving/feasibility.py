@@ -14,7 +14,7 @@ from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.flows import NicLayout
 from coopt.columns.grid import Context, DomainSet, context_of, domains_filled
 from coopt.columns.pools import Pool, in_orders, meeting, pool
-from coopt.columns.times import least_times_s
+from coopt.columns.times import minimum_times_s
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits
@@ -175,7 +175,7 @@ def _may_be_in_time(source: FeasibleMappings, gpu: Gpu, hb: HbDomain, best: Cont
     """Rows of the mappings that may meet their bound on the best network, first those that may be
     the fastest.
     """
-    floor_s, bound_s = source.least_s(gpu, hb.gbyte_s, best.byte_s), source.workload.bound_s
+    floor_s, bound_s = source.lower_bound_s(gpu, hb.gbyte_s, best.byte_s), source.workload.bound_s
     rows = np.flatnonzero((source.fastest_s <= bound_s) & (floor_s <= bound_s))
     return rows[np.argsort(floor_s[rows], kind="stable")]
 
@@ -231,7 +231,7 @@ def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) 
     context, choices = context_of(family), family.uplink_choices
     enough = np.array(choices[bisect_left(choices, fewest) :])
     timed = [
-        (mappings.workload, least_times_s(mappings, {context: enough})[context])
+        (mappings.workload, minimum_times_s(mappings, {context: enough})[context])
         for mappings in pools
     ]
     return _trains(instance, family, enough.tolist(), timed)

@@ -57,8 +57,8 @@ def test_distinct_rows_bring_every_row_back(rows: list[tuple[int, int, int]], un
         assert [*zip(*found, strict=True)] == sorted({*zip(*used, strict=True)})
 
 
-FLAT = Slopes(least_usd=np.array([5.0, 7.0]), most_usd=np.array([5.0, 7.0]))
-ALL_UNITS = Slopes(least_usd=np.array([0.0, 7.0]), most_usd=np.array([5.0, 7.0]))
+FLAT = Slopes(min_usd=np.array([5.0, 7.0]), max_usd=np.array([5.0, 7.0]))
+ALL_UNITS = Slopes(min_usd=np.array([0.0, 7.0]), max_usd=np.array([5.0, 7.0]))
 APART = np.array([[True, False], [False, True]])
 
 
@@ -92,7 +92,7 @@ def test_every_dropped_option_has_a_kept_one_that_dominates_it(slopes: Slopes) -
     found = needed_options(usd, uses, quantity, joins, slopes)
     for b in np.setdiff1d(np.arange(400), found):
         more, less = np.maximum(quantity[found] - quantity[b], 0), np.maximum(quantity[b] - quantity[found], 0)
-        dearer = usd[found] - usd[b] + more @ slopes.most_usd - less @ slopes.least_usd
+        dearer = usd[found] - usd[b] + more @ slopes.max_usd - less @ slopes.min_usd
         fits = (uses[found] <= uses[b]).all(axis=1) & ~(joins[found] & ~joins[b]).any(axis=1)
         assert (fits & (dearer <= 0)).any()
 

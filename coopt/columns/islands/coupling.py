@@ -41,12 +41,10 @@ class Coupling:
         instance = self.market.instance
         weight = float(instance.objective.minimize != "power" or "capex" in instance.limits.sums)
         price_lists = [self.market.products, *map(priced_products, self.price_scenarios)]
-        least_usd, most_usd = np.array(
+        min_usd, max_usd = np.array(
             [[item.slopes for item in products] for products in price_lists]
         ).transpose(2, 0, 1)
-        return Slopes(
-            least_usd=weight * least_usd.min(axis=0), most_usd=weight * most_usd.max(axis=0)
-        )
+        return Slopes(min_usd=weight * min_usd.min(axis=0), max_usd=weight * max_usd.max(axis=0))
 
     @cached_property
     def limited(self) -> Ints:
@@ -130,7 +128,7 @@ class Coupling:
 
     def promising(self, usage: Usage) -> Ints:
         """Return the positions of undominated options and of the cheapest ones."""
-        usd = usage[1] @ self.slopes.most_usd
+        usd = usage[1] @ self.slopes.max_usd
         return np.union1d(
             self.undominated(usage), np.argsort(usd, kind="stable")[: int(len(usd) * BATCH)]
         )

@@ -79,9 +79,9 @@ class Builds:
         return replace(self, **parts)
 
     @property
-    def least_uplinks(self) -> Ints:
+    def minimum_uplinks(self) -> Ints:
         """Minimum number of uplinks that each build allows (n,)."""
-        return np.where(self.shapes.down > 0, self.shapes.fewest_uplinks, 0)[self.shape]
+        return np.where(self.shapes.down > 0, self.shapes.min_uplinks, 0)[self.shape]
 
 
 @dataclass(frozen=True, kw_only=True)

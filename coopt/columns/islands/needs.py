@@ -177,20 +177,20 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     ]
     of_view, row = of_view[is_in_time], row[is_in_time]
     # one search per view covers all its shapes, which then restrict the result to their own range
-    fewest, most_uplinks = np.full(len(views), MAX_UPLINKS), np.ones(len(views), dtype=np.int64)
-    np.minimum.at(fewest, view, shapes.fewest_uplinks)
+    fewest, max_uplinks = np.full(len(views), MAX_UPLINKS), np.ones(len(views), dtype=np.int64)
+    np.minimum.at(fewest, view, shapes.min_uplinks)
     # a single tier neither has nor needs uplinks
-    np.maximum.at(most_uplinks, view, np.where(shapes.down > 0, shapes.most_uplinks, 1))
+    np.maximum.at(max_uplinks, view, np.where(shapes.down > 0, shapes.max_uplinks, 1))
     networks = layout.take(views)
     trials = Trials.of(
         rows, row, of_view, layout=networks, byte_s=byte_s[views], discipline=discipline
     )
-    least_uplinks = _least_in_orders(trials, networks, np.maximum(fewest, 1), most_uplinks)[view]
-    uplinks = next_even(np.maximum(least_uplinks, shapes.fewest_uplinks), shapes.bundle)
+    minimum_uplinks = _least_in_orders(trials, networks, np.maximum(fewest, 1), max_uplinks)[view]
+    uplinks = next_even(np.maximum(minimum_uplinks, shapes.min_uplinks), shapes.bundle)
     return np.where(
-        (least_uplinks > 0) & (uplinks <= shapes.most_uplinks),
+        (minimum_uplinks > 0) & (uplinks <= shapes.max_uplinks),
         uplinks,
-        np.where((least_uplinks > 0) & (shapes.down == 0), 0, -1),
+        np.where((minimum_uplinks > 0) & (shapes.down == 0), 0, -1),
     )
 
 
@@ -212,7 +212,7 @@ def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limi
     rows, orders = stages_apart.rows, stages_apart.rows.outermost
     discipline = stages_apart.loads.discipline
     uplinks = (
-        stages_apart.least_uplinks(stages_apart.enough_uplinks())
+        stages_apart.minimum_uplinks(stages_apart.enough_uplinks())
         if "pp" in orders
         else np.zeros_like(limit)
     )
@@ -236,5 +236,5 @@ def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limi
         byte_s=stages_apart.byte_s,
         discipline=discipline,
     )
-    fewer = stages_together.least_uplinks(np.maximum(goal, 1))
+    fewer = stages_together.minimum_uplinks(np.maximum(goal, 1))
     return np.where(fewer > 0, fewer, uplinks)

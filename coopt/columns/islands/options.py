@@ -315,7 +315,7 @@ def _networks(
         market.wirings,
     )
     builds = market.builds(row_sites, shapes)
-    least_usage = coupling.of_islands(market.islands(builds, builds.least_uplinks))
+    least_usage = coupling.of_islands(market.islands(builds, builds.minimum_uplinks))
     uplinks_of_pairs = np.where(_in_reach(market, rows, shapes), UNKNOWN, NEVER)
     uplinks = uplinks_of_pairs[builds.nic, builds.shape]
     survivors, undecided = rivals, np.flatnonzero(uplinks == UNKNOWN)

@@ -44,8 +44,8 @@ COLUMNS = (
     "core_ports",
     "planes",
     "down",
-    "fewest_uplinks",
-    "most_uplinks",
+    "min_uplinks",
+    "max_uplinks",
     "bundle",
     "leaf_span",
     "pods",
@@ -93,8 +93,8 @@ class Shapes(RowArrays):
     leaves: Ints
     chassis: Ints
     down: Ints
-    fewest_uplinks: Ints
-    most_uplinks: Ints
+    min_uplinks: Ints
+    max_uplinks: Ints
     bundle: Ints
     leaf_span: Ints
     pod_span: Ints

@@ -254,7 +254,7 @@ def slopes_of(data: ChoiceData) -> Slopes:
             chain = data.chain(p)
             min_usd[p] = min(min_usd[p], *(products[q].slopes[0] for q in chain))
             max_usd[p] = max(max_usd[p], min(products[q].slopes[1] for q in chain))
-    return Slopes(least_usd=min_usd, most_usd=max_usd)
+    return Slopes(min_usd=min_usd, max_usd=max_usd)
 
 
 def scaled(data: ChoiceData, worth: float = math.inf) -> tuple[ChoiceData, float]:

@@ -205,7 +205,7 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = Tr
         for t in range(grid.phases)
     ]
     support = [math.fsum(row) for row in (units.sum(axis=1) * grid.support_usd).tolist()]
-    work = work_usd(instance, [one.goods_usd for one in spent], support)
+    work = work_usd(instance, [one.products_usd for one in spent], support)
     named = tuple(
         item if year is None else item.bought_in(year)
         for year, one in zip(instance.years, spent, strict=True)
