@@ -34,6 +34,7 @@ def answers() -> dict[str, Any]:
 
 
 def test_every_answer_is_a_line_of_text(answers: dict[str, Any]) -> None:
+    """Every public name is there."""
     for name, held in {
         "instance": ("Instance('tiny-64', ", "64 x h100-sxm"),
         "plan": ("Plan('tiny-64', optimal, ", "181,888 USD", "1 part"),
@@ -44,6 +45,7 @@ def test_every_answer_is_a_line_of_text(answers: dict[str, Any]) -> None:
         assert repr(answers[name]).startswith(held[0])
         assert all(figure in repr(answers[name]) for figure in held)
     assert all(str(one) == repr(one) and len(repr(one)) < 100 for one in answers.values())
+    assert all(getattr(coopt, name) and name in dir(coopt) for name in coopt.__all__)
 
 
 def test_every_answer_shows_itself_in_a_notebook(answers: dict[str, Any]) -> None:
@@ -113,12 +115,10 @@ def test_a_front_of_whole_plans_names_where_each_workload_runs() -> None:
     instance, _ = solved("partition")
     front = coopt.pareto(instance, points=3)
     table = front.to_frame()
-    for workload in instance.workload:
-        seconds = [
-            run.iteration_time_s for point in front.points for run in point.plan.runs if run.name == workload.name
-        ]
-        assert list(table[f"{workload.name}.iteration_time_s"]) == seconds
-    assert f"<th>{workload.name}.iteration_time_s</th>" in front._repr_html_()
+    for name in (workload.name for workload in instance.workload):
+        seconds = [run.iteration_time_s for point in front.points for run in point.plan.runs if run.name == name]
+        assert list(table[f"{name}.iteration_time_s"]) == seconds
+        assert f"<th>{name}.iteration_time_s</th>" in front._repr_html_()
 
 
 def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +158,3 @@ def test_functions_that_rooms_are_named_after_are_called(answers: dict[str, Any]
     for call, asked in ((coopt.catalog, "nics"), (coopt.schema, "plans")):
         with pytest.raises(coopt.InstanceError, match=f"'{asked}', needs one of"):
             call(asked)
-
-
-def test_every_public_name_is_there() -> None:
-    for name in coopt.__all__:
-        assert getattr(coopt, name)
-        assert name in dir(coopt)

@@ -208,43 +208,32 @@ def test_no_change_to_a_plan_leaves_it_without_a_page(solved, monkeypatch):
     assert rejected > 10
 
 
-def test_numbers_stay_with_their_units():
+def test_punctuation_behind_an_address_is_no_part_of_the_link():
+    """Nor in the catalog; numbers stay with their units."""
+    for text, address, rest in (
+        ("Guide (https://a.org/b-NS): twin port", "https://a.org/b-NS", "): twin port"),
+        ("https://a.org/Rail_(network), read", "https://a.org/Rail_(network)", ", read"),
+        ("see (https://a.org/x_(y)).", "https://a.org/x_(y)", ")."),
+        ("https://a.org/?a=1&b=2: <b>", "https://a.org/?a=1&amp;b=2", ": &lt;b&gt;"),
+    ):
+        assert linked(text).endswith(f'<a href="{address}" rel="noreferrer">{address}</a>{rest}')
+    sources = [source.source for kind in KINDS for entry in entries(kind).values() for source in entry.sources]
+    links = [link for source in sources for link in re.findall('href="([^"]*)"', linked(source))]
+    assert len(links) > 50
+    assert [link for link in links if link.endswith((":", ",", ".", ";")) or link.count("(") != link.count(")")] == []
     said = "for $94.3\u00a0M and 1.07\u00a0MW, 3\u00a0x box, 12 Mice"
     assert tied(said.replace("\u00a0", " ")) == said
 
 
-def test_terms_of_what_is_not_shown_are_left_out():
+def test_every_term_belongs_to_something_and_those_of_what_is_not_shown_are_left_out(solved):
+    known = set(page_contents(case_of(*solved))) | {"bounds", "front_table"}
+    table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
+    assert {term["when"] for term in table["term"] if "when" in term} <= known
     few, more = (
         {term for term, _ in glossary(dict.fromkeys(keys, True))} for keys in (["question"], ["question", "fabrics"])
     )
     assert "HB domain" in few
     assert more - few >= {"Rail", "Plane"}
-
-
-@pytest.mark.parametrize(
-    ("text", "address", "rest"),
-    [
-        ("Guide (https://a.org/b-NS): twin port", "https://a.org/b-NS", "): twin port"),
-        ("https://a.org/Rail_(network), read", "https://a.org/Rail_(network)", ", read"),
-        ("see (https://a.org/x_(y)).", "https://a.org/x_(y)", ")."),
-        ("https://a.org/?a=1&b=2: <b>", "https://a.org/?a=1&amp;b=2", ": &lt;b&gt;"),
-    ],
-)
-def test_punctuation_behind_an_address_is_no_part_of_the_link(text, address, rest):
-    assert linked(text).endswith(f'<a href="{address}" rel="noreferrer">{address}</a>{rest}')
-
-
-def test_no_link_of_the_catalog_ends_in_punctuation():
-    sources = [source.source for kind in KINDS for entry in entries(kind).values() for source in entry.sources]
-    links = [link for source in sources for link in re.findall('href="([^"]*)"', linked(source))]
-    assert len(links) > 50
-    assert [link for link in links if link.endswith((":", ",", ".", ";")) or link.count("(") != link.count(")")] == []
-
-
-def test_every_term_belongs_to_something(solved):
-    known = set(page_contents(case_of(*solved))) | {"bounds", "front_table"}
-    table = tomllib.loads(files("coopt").joinpath("report", "page", "glossary.toml").read_text("utf-8"))
-    assert {term["when"] for term in table["term"] if "when" in term} <= known
 
 
 def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():

@@ -13,7 +13,7 @@ from coopt.serve.contents import front_contents, plan_contents, verdict_contents
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
 from coopt.verifier.audit import verify
-from tests.conftest import ask, question
+from tests.conftest import question
 from tests.kinds import QUESTIONS, solved
 from tests.serve.conftest import INSTANCES
 
@@ -45,14 +45,17 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
 
 
 def test_where_each_price_comes_from_is_told_with_the_quote(tmp_path):
+    """A study is called one at once."""
     (tmp_path / "quotes.csv").write_text("kind,name,usd,source\nnic,cx7-400g,1480,quote of May\n", "utf-8")
-    given = question(catalog={"files": [str(tmp_path / "quotes.csv")]})
+    given = question(catalog={"files": [str(tmp_path / "quotes.csv")]}, network__hb_domains="h100-hb16")
     instance = coopt.load(given)
-    origins = {row[0]: row[1:] for row in plan_contents(instance, solve(instance))["origins"]["rows"]}
+    shown = plan_contents(instance, solve(instance))
+    origins = {row[0]: row[1:] for row in shown["origins"]["rows"]}
     assert "quote of May" in origins["cx7-400g"][0]
     assert origins["cx7-400g"][1].startswith(f"{TAG_WORDS['M']}: ")
     assert origins["cx7-400g"][1].endswith(" 25 W")
     assert "Rail-only" in origins["400g-199"][0]
+    assert "h100-hb16" in shown["explanation"][0]
 
 
 def test_a_price_of_a_phase_is_that_of_the_catalog_by_the_factor_of_the_phase():
@@ -74,33 +77,18 @@ def test_a_network_that_grows_is_one_and_says_what_each_phase_buys():
     assert [one["number"] for one in plan_contents(*solved("fleet"))["figures"] if one["name"] == "Networks"] == [2]
 
 
-def test_a_study_is_called_one_at_once():
-    instance = ask(network__hb_domains="h100-hb16")
-    said = plan_contents(instance, solve(instance))["explanation"]
-    assert "h100-hb16" in said[0]
-
-
-def test_a_verdict_that_rejects_marks_what_is_wrong():
+def test_a_verdict_that_rejects_marks_what_is_wrong_and_points_of_a_front_fall_in_cost():
+    """A plan is set against full bandwidth as in the terminal."""
     instance = load(INSTANCES / "tiny-64.toml")
     plan = solve(instance)
     assert plan.cost is not None
     wrong = plan.model_copy(update={"cost": plan.cost.model_copy(update={"capex_usd": 1.0})})
-    shown = verdict_contents(verify(instance, wrong))
-    assert not shown["accepted"]
-    assert {"text": "NO", "mark": "bad"} in shown["checks"]["rows"][0]
-    assert verdict_contents(verify(instance, plan))["accepted"]
-
-
-def test_points_of_a_front_fall_in_cost_and_rise_in_time():
-    instance = load(INSTANCES / "tiny-64.toml")
+    rejected, accepted = (verdict_contents(verify(instance, one)) for one in (wrong, plan))
+    assert (rejected["accepted"], accepted["accepted"]) == (False, True)
+    assert {"text": "NO", "mark": "bad"} in rejected["checks"]["rows"][0]
     points = front_contents(instance, pareto(instance, 16))["points"]
     times, values = ([point[name] for point in points] for name in ("time", "value"))
-    assert times == sorted(times)
-    assert values == sorted(values, reverse=True)
     assert len(points) >= 2
-
-
-def test_a_plan_is_set_against_full_bandwidth_as_in_the_terminal():
-    instance = load(INSTANCES / "questions" / "fixed-network.toml")
-    shown = json.dumps(plan_contents(instance, solve(instance))["sections"])
-    assert "this plan saves" in shown
+    assert (times, values) == (sorted(times), sorted(values, reverse=True))
+    fixed = load(INSTANCES / "questions" / "fixed-network.toml")
+    assert "this plan saves" in json.dumps(plan_contents(fixed, solve(fixed))["sections"])

@@ -96,19 +96,24 @@ def solved(**changes: Any) -> tuple[Instance, Plan]:
     return instance, coopt.solve(instance)
 
 
-def test_every_message_is_sent_and_received_with_its_bytes() -> None:
+def test_every_message_is_sent_and_received_with_its_bytes_and_waits_for_those_of_the_phase_before() -> None:
     instance, plan = solved()
     _, (sent,) = demands(instance, plan)
     ranks = traces(chakra_traces(instance, plan))
     assert len(ranks) == sent.ranks
     seen: defaultdict[int, Counter[tuple[int, ...]]] = defaultdict(Counter)
     for rank, nodes in enumerate(ranks):
+        assert [node["id"] for node in nodes] == list(range(1, len(nodes) + 1))
+        tags = {node["id"]: node["attr"]["comm_tag"][1] for node in nodes}
         for node in nodes:
             assert {name: kind for name, (kind, _) in node["attr"].items()} == READ_AS
             values = {name: value for name, (_, value) in node["attr"].items()}
             assert values["is_cpu_op"] == 0
             assert rank == values["comm_src" if node["type"] == COMM_SEND_NODE else "comm_dst"]
             seen[node["type"]][values["comm_src"], values["comm_dst"], values["comm_tag"], values["comm_size"]] += 1
+            earlier = [one for one, tag in tags.items() if tag < tags[node["id"]]]
+            last = max((tags[one] for one in earlier), default=None)
+            assert node.get("data_deps", []) == [one for one in earlier if tags[one] == last]
     assert seen[COMM_SEND_NODE] == seen[COMM_RECV_NODE]
     asked: Counter[tuple[int, ...]] = Counter()
     for tag, stream in enumerate(sent.streams):
@@ -116,17 +121,6 @@ def test_every_message_is_sent_and_received_with_its_bytes() -> None:
             asked[int(src), int(dst), tag, int(size)] += int(size > 0)
     assert seen[COMM_SEND_NODE] == +asked
     assert sum(asked.values()) > 100
-
-
-def test_messages_wait_for_those_of_the_phase_before() -> None:
-    instance, plan = solved()
-    for nodes in traces(chakra_traces(instance, plan)):
-        assert [node["id"] for node in nodes] == list(range(1, len(nodes) + 1))
-        tags = {node["id"]: node["attr"]["comm_tag"][1] for node in nodes}
-        for node in nodes:
-            earlier = [one for one, tag in tags.items() if tag < tags[node["id"]]]
-            last = max((tags[one] for one in earlier), default=None)
-            assert node.get("data_deps", []) == [one for one in earlier if tags[one] == last]
 
 
 def test_one_workload_of_several_has_to_be_named() -> None:

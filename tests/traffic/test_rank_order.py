@@ -53,12 +53,17 @@ def as_sets(table: Any) -> set[frozenset[int]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_run_tp_fastest_then_cp_dp_pp_each_on_a_gpu_of_its_own(kind: str) -> None:
+    """A TP group takes as many GPUs of a domain as the placement says."""
     for split, table in cases(kind):
         t, c, d, p = (degree(split, name) for name in ("tp", "cp", "dp", "pp"))
         slow = product(range(p), range(d)) if table.pp_last else ((s, r) for r, s in product(range(d), range(p)))
         expected = [(s, r, x, y) for (s, r), x, y in product(slow, range(c), range(t))]
         assert list(zip(table.pp, table.dp, table.cp, table.tp, strict=True)) == expected
         assert sorted(table.gpu.tolist()) == list(range(split.ranks))
+        domain = np.arange(split.ranks) // split.active
+        for members in gpu_groups(table, table.cp, table.dp, table.pp):
+            _, counts = np.unique(domain[sorted(members)], return_counts=True)
+            assert set(counts.tolist()) == {split.extent("th")}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,15 +76,6 @@ def test_groups_are_those_of_the_traffic(kind: str) -> None:
         for stage in range(len(order)):
             assert set(table.gpu[table.pp == stage].tolist()) == set(order[stage].tolist())
         assert gpu_groups(table, table.tp, table.cp, table.dp) == as_sets(order.T)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_tp_group_takes_as_many_gpus_of_a_domain_as_the_placement_says(kind: str) -> None:
-    for split, table in cases(kind):
-        domain = np.arange(split.ranks) // split.active
-        for members in gpu_groups(table, table.cp, table.dp, table.pp):
-            _, counts = np.unique(domain[sorted(members)], return_counts=True)
-            assert set(counts.tolist()) == {split.extent("th")}
 
 
 @pytest.mark.parametrize("kind", ["experts", "experts by TP"])

@@ -140,32 +140,20 @@ def _plan(workload: Workload, pool: Pool, row: int) -> WorkloadPlan:
 
 @settings(max_examples=example_count(500, 50))
 @given(placed())
-def test_groups_partition_the_ranks_and_keep_to_rails(found: tuple[Workload, WorkloadPlan]) -> None:
-    split = split_of(*found)
+def test_groups_and_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]) -> None:
+    """Groups partition the ranks; what ranks send is what ranks receive as pairs."""
+    split, asked = split_of(*found), demand(*found)
     for name in ("tp", "cp", "dp", "ep", "copies"):
         table = groups(split, name)
         assert sorted(table.ravel().tolist()) == list(range(split.ranks)), name
         assert (table // split.active == table[:, :, :1] // split.active).all()  # one row, one domain
         assert (table % split.active == table[:, :1, :] % split.active).all()  # one column, one rail
-
-
-@settings(max_examples=example_count(500, 50))
-@given(placed())
-def test_legs_keep_to_a_domain_or_to_a_rail(found: tuple[Workload, WorkloadPlan]) -> None:
-    workload, plan = found
-    asked = demand(workload, plan)
     for stream in asked.streams:
         same_domain = stream.src // asked.active == stream.dst // asked.active
         same_rail = stream.src % asked.active == stream.dst % asked.active
         assert (same_domain | same_rail).all()
         assert (stream.src != stream.dst).all()
         assert (stream.size_bytes >= 0).all()
-
-
-@settings(max_examples=example_count(300, 25))
-@given(placed())
-def test_what_ranks_send_is_what_ranks_receive_as_pairs(found: tuple[Workload, WorkloadPlan]) -> None:
-    asked = demand(*found)
     src, dst, sizes = sparse_matrix(asked)
     assert sizes.sum() == pytest.approx(sum(bytes_by_kind(asked).values()))
     assert len({*zip(src.tolist(), dst.tolist(), strict=True)}) == len(src)
