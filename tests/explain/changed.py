@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from typing import Any
 
 from coopt.explain.limits import numeric_limits, of_any_site
@@ -9,6 +11,20 @@ from coopt.explain.relaxations import _single_limits
 from coopt.instance.schema import Instance
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.resolves import Resolver
+
+
+def with_key(table: dict[str, Any], key: str, value: Any) -> Instance:
+    """A question with another value under a key such as `site[1].power_mw`, by its table alone."""
+    whole: Any = copy.deepcopy(table)
+    *parents, last = re.findall(r"[a-z_]+|\d+", key)
+    here: Any = whole
+    for name in parents:
+        if isinstance(here, list | tuple):
+            here = here[int(name)]
+        elif not name.isdigit():  # a list of one may stand without brackets
+            here = here.setdefault(name, {})
+    here[last] = value
+    return Instance.model_validate(whole)
 
 
 def network(instance: Instance, **update: Any) -> Instance:

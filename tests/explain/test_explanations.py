@@ -21,6 +21,7 @@ from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
+from tests.explain.changed import with_key
 from tests.kinds import QUESTIONS
 from tests.solving.fleet_oracle import least_costs, least_excess
 
@@ -29,17 +30,7 @@ KINDS = ("partition", "phased", "sites", "worst-case", "direct")
 
 
 def changed(kind: str, key: str, value: Any) -> Instance:
-    """The question of a kind with another value under a key such as `site[1].power_mw`, by its table alone."""
-    table: Any = copy.deepcopy(QUESTIONS[kind])
-    *parents, last = re.findall(r"[a-z_]+|\d+", key)
-    here: Any = table
-    for name in parents:
-        if isinstance(here, list):
-            here = here[int(name)]
-        elif not name.isdigit():  # a list of one may stand without brackets
-            here = here.setdefault(name, {})
-    here[last] = value
-    return Instance.model_validate(table)
+    return with_key(QUESTIONS[kind], key, value)
 
 
 def asked(kind: str) -> Instance:

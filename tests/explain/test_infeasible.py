@@ -22,7 +22,7 @@ from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver
 from tests.conftest import ask, example_count, question, small_model
-from tests.explain.changed import bounded, kept_free, limits, memory, moved, network, way_out
+from tests.explain.changed import bounded, kept_free, limits, memory, way_out, with_key
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.fleets import growing_at
 from tests.solving.oracle import with_few_mappings
@@ -57,32 +57,13 @@ def hopeless(draw: st.DrawFn) -> Instance:
 def typed(instance: Instance, change: Change, number: float | None = None) -> Instance:
     """The instance with what a user would type; `number` in place of it."""
     value: Any = tomllib.loads(f"x = {change.to}")["x"] if number is None else number
-    if change.limit == "cluster.gpus":
-        counts = tuple(value) if isinstance(value, list) else (value,)
-        return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"gpus": counts})})
+    table = instance.model_dump(by_alias=True)
     if change.limit == "cluster.gpu":
-        table = instance.model_dump(by_alias=True)
-        table["cluster"] |= {"gpu": value}
-        names = {"h100-sxm": "hgx-h100-8", "gb200": "gb200-nvl72"}
-        table["network"]["hb_domains"] = names.get(value) or f"hgx-{value}-8"
-        return Instance.model_validate(table)
-    if not isinstance(value, list):
-        if change.limit == "network.max_tiers":
-            return network(instance, max_tiers=int(value))
-        return moved(instance, change.limit, value)
-    table, key = change.limit.rsplit(".", 1)
-    if table == "network":
-        have = {getattr(entry, "name", entry): entry for entry in getattr(instance.network, key)}
-        kind = {"hb_domains": "hb_domain", "nics": "nic", "switches": "switch", "optics": "optic"}.get(key)
-        new = (
-            [have[entry] if entry in have or kind is None else find(kind, entry) for entry in value] if kind else value
-        )
-        return network(instance, **{key: tuple(new)})
-    w = int(table.split("[")[1].split("]")[0])
-    every = list(instance.workload)
-    mapping = every[w].mapping.model_copy(update={key: tuple(value)})
-    every[w] = every[w].model_copy(update={"mapping": mapping})
-    return instance.model_copy(update={"workload": tuple(every)})
+        table["network"]["hb_domains"] = {"h100-sxm": "hgx-h100-8", "gb200": "gb200-nvl72"}.get(value, f"hgx-{value}-8")
+    if change.limit.startswith("network.") and isinstance(value, list):
+        listed = {entry["name"]: entry for entry in table["network"][change.limit[8:]] if isinstance(entry, dict)}
+        value = [listed.get(entry, entry) for entry in value]
+    return with_key(table, change.limit, value)
 
 
 @settings(max_examples=example_count(20, usual=2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from coopt.instance.variants import with_scaled_bounds
 from coopt.network.plan_networks import families_of_design
 from coopt.plan.couplings import one_network
 from coopt.plan.front import Front, FrontPoint
-from coopt.plan.schema import InstanceId, Plan, Progress, SolverReport, Timing
+from coopt.plan.schema import InstanceId, Plan, Progress
 from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
 from coopt.report.words import rendered
@@ -57,34 +58,18 @@ def pairs(front: Front) -> list[tuple[float, float]]:
     return [(point.pace, point.best.cost.of(front.kind)) for point in front.points]
 
 
+@cache
+def any_plan() -> Plan:
+    return coopt.solve(ask())
+
+
 def as_plan(instance: Instance, front: Front, point: FrontPoint) -> tuple[Instance, Plan]:
     """A point as the plan of the instance with its bounds at the pace of the point."""
-    asked = with_scaled_bounds(instance, point.pace)
-    report = SolverReport(
-        formulation="front",
-        name="HiGHS",
-        version="",
-        options={},
-        nodes=0,
-        columns_enumerated=0,
-        columns_gated={},
-        columns_kept=0,
-        families=0,
-        cuts=0,
-    )
-    plan = Plan(
-        instance=InstanceId(name=asked.name, sha256=asked.sha256),
-        status="optimal",
-        stop_reason="optimal",
-        objective=point.best.objective,
-        design=point.best.design,
-        cost=point.best.cost,
-        workloads=point.best.workloads,
-        parts=(one_network(point.best.cost, point.best.workloads, design=point.best.design),),
-        solver=report,
-        timing_s=Timing(model=0, columns=0, build=0, handover=0, solve=0, total=0),
-    )
-    return asked, plan
+    asked, best = with_scaled_bounds(instance, point.pace), point.best
+    told = {"objective": best.objective, "design": best.design, "cost": best.cost, "workloads": best.workloads}
+    told["parts"] = (one_network(best.cost, best.workloads, design=best.design),)
+    told["instance"] = InstanceId(name=asked.name, sha256=asked.sha256)
+    return asked, any_plan().model_copy(update=told)
 
 
 @slow
