@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from tests.conftest import accepted, ask, example_count, value
+from tests.solving import oracle
 from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import (
     CORE_ENDS,
@@ -72,15 +73,16 @@ class Kind(NamedTuple):
 
 DOUBTED = st.builds(in_doubt, instances(), wishes())
 ANY_ENDS = twin_ported().map(lambda one: on_network(one, link_ends="any"))
+FEWEST = racked().map(lambda one: on_network(one, domain_fill="fewest"))
 KINDS = {
-    "one network": Kind(instances(), 100, whole=True),
-    "a cap on another measure": Kind(capped(), 12),
+    "one network": Kind(instances(), 100, least=oracle.enumerated, whole=True),
+    "a cap on another measure": Kind(capped(), 12, least=oracle.enumerated),
     "planes of NICs": Kind(planar(), 40),
     "ends of their own": Kind(twin_ported(), 200, 10),
     "planes with ends of their own": Kind(twin_ported((1, 2, 4)), 40),
     "labour and support": Kind(st.builds(owned, twin_ported(), SHARE, SHARE), 60, 5),
-    "domains filled in any way": Kind(racked(), 25),
-    "domains filled where fewer do": Kind(racked().map(lambda one: on_network(one, domain_fill="fewest")), 25),
+    "domains filled in any way": Kind(racked(), 25, least=oracle.enumerated),
+    "domains filled where fewer do": Kind(FEWEST, 25, least=oracle.enumerated),
     "interruptions": Kind(interrupted(), 200, 5),
     "growth": Kind(clusters(), 100, whole=True),
     "growth in doubt": Kind(st.builds(in_doubt, clusters(), wishes()), 30),
