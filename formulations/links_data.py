@@ -62,7 +62,9 @@ def on_orbits(
         Which domains may be joined, and which ones flows of a source may visit, each (D, D) and
         kept by the group; all where left out.
     """
-    count, firsts, moves = len(ports), group.min(axis=0), _moves(group)
+    count, firsts = len(ports), group.min(axis=0)
+    # for each domain the permutations that bring it to the first of its orbit
+    moves = [group[group[:, domain] == first] for domain, first in enumerate(firsts)]
     may_join, may_visit = _within(count, neighbourhoods)
     domain_first, domain_orbit = _orbits(firsts)
     # Pairs of an orbit are moved to one with the first domain of the orbit, and there to the
@@ -79,7 +81,7 @@ def on_orbits(
     arcs, senders = (
         np.argwhere(among)[_orbits(codes[among])[0]] for among in (may_join, may_visit)
     )
-    flow, flows = flow_orbits(group, neighbourhoods)
+    flow, _ = flow_orbits(group, neighbourhoods)
     orbit_row, to_first = (
         np.searchsorted(domain_first, firsts),
         np.array([move[0] for move in moves]),
@@ -93,17 +95,18 @@ def on_orbits(
         ),
         arcs=arcs,
         pair=pairs[arcs[:, 0], arcs[:, 1]],
-        load=_sparse(
-            [_present(flow[orbit_row, to_first[:, a], to_first[:, b]]) for a, b in arcs], flows
-        ),
+        load=_sparse([_present(flow[orbit_row, to_first[:, a], to_first[:, b]]) for a, b in arcs]),
+        # flows of a source into a domain, and those out of it as -1 - orbit
         balance=_sparse(
             [
                 np.concatenate(
-                    [_present(flow[orbit_row[s]][:, v]), -1 - _present(flow[orbit_row[s]][v])]
+                    [
+                        _present(flow[orbit_row[s]][:, v]),
+                        -1 - _present(flow[orbit_row[s]][v]),
+                    ]
                 )
                 for s, v in senders
-            ],
-            flows,
+            ]
         ),
         demand=demand[:, senders[:, 0], senders[:, 1]],
         sent=demand.sum(axis=2)[:, domain_first],
@@ -119,12 +122,6 @@ def _within(count: int, neighbourhoods: tuple[Bools, Bools] | None) -> tuple[Boo
         if neighbourhoods is None
         else (neighbourhoods[0] & other_domains, neighbourhoods[1] & other_domains)
     )
-
-
-def _moves(group: Ints) -> list[Ints]:
-    """For each domain the permutations that bring it to the first of its orbit."""
-    firsts = group.min(axis=0)
-    return [group[group[:, domain] == first_domain] for domain, first_domain in enumerate(firsts)]
 
 
 def _orbits(codes: Ints) -> tuple[Ints, Ints]:
@@ -162,7 +159,7 @@ def _present(orbits: Ints) -> Ints:
     return orbits[orbits >= 0]
 
 
-def _sparse(rows: Sequence[Ints], width: int) -> Sparse:
+def _sparse(rows: Sequence[Ints]) -> Sparse:
     """Rows of signed columns, added up."""
     columns, values = [], []
     for row in rows:

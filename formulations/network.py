@@ -135,7 +135,10 @@ def cheapest_design(data: NetworkData) -> tuple[int, int] | None:
     Cost and use of a limited resource never fall as uplinks are added, so no other number of
     uplinks is better.
     """
-    uplinks_needed = _uplinks_needed(data)[data.context]
+    # the least uplinks with which every workload has a column in time, for each context
+    least = np.full((data.workloads, data.contexts), np.iinfo(np.int64).max)
+    np.minimum.at(least, (data.column_workload, data.column_context), data.need)
+    uplinks_needed = least.max(axis=0, initial=0)[data.context]
     # A family that cannot serve still gets a number within its range, which `serves` then rules
     # out.
     uplinks = np.maximum(data.min_uplinks, np.minimum(uplinks_needed, data.max_uplinks))
@@ -148,15 +151,6 @@ def cheapest_design(data: NetworkData) -> tuple[int, int] | None:
     cost = data.fixed + data.uplink * uplinks + data.spine * spines
     f = int(np.argmin(np.where(serves, cost, np.inf)))
     return f, int(uplinks[f])
-
-
-def _uplinks_needed(data: NetworkData) -> Ints:
-    """The least uplinks with which every workload has a column in time, for each context; shape
-    (K,).
-    """
-    min_uplinks = np.full((data.workloads, data.contexts), np.iinfo(np.int64).max)
-    np.minimum.at(min_uplinks, (data.column_workload, data.column_context), data.need)
-    return np.asarray(min_uplinks.max(axis=0, initial=0), dtype=np.int64)
 
 
 def set_design(m: pyo.ConcreteModel, family: int, uplinks: int) -> None:

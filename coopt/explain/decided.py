@@ -115,9 +115,9 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
         "limits that conflict", partial(conflicts_of, instance, resolver.has_plan)
     )
     conflicts = next(iter(found), None)
-    in_all = None if conflicts is None else frozenset(conflicts[0] if conflicts else ())
-    for conflict in conflicts or ():
-        in_all = in_all and in_all.intersection(conflict)
+    in_all = (
+        None if conflicts is None else frozenset.intersection(*map(frozenset, conflicts or ((),)))
+    )
     ways_out = list(relaxations_of(resolver, instance, study.answers, in_vain.append, in_all))
     kind, is_regret = instance.objective.minimize, instance.minimizes_regret
     ways_out.sort(key=(lambda way: len(way.changes)) if is_regret else changes_and_cost)

@@ -93,7 +93,6 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
         *_sharing(instance),
         _memory(instance),
         *_losses(instance),
-        *_confidence(instance),
         *_shapes(instance),
     )
 
@@ -189,7 +188,17 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
     sharing, network = instance.sharing, instance.network
     if sharing.mode != "partition":
         return
-    yield from _gpus(instance)
+    # the GPUs that islands share, in each phase where there are several
+    for t, (key, cap) in enumerate(instance.gpu_caps.items()):
+        yield NumericLimit(
+            key=key,
+            unit="GPUs",
+            now=cap,
+            loosest=cap * MORE_GPUS,
+            with_number=lambda question, number, t=t: with_gpu_cap(question, t, number),  # type: ignore[misc]
+            used=lambda plan, t=t: contents.gpus(plan, t),  # type: ignore[misc]
+            whole=True,
+        )
     products = {
         "hb": network.hb_domains,
         "nic": network.nics,
@@ -203,7 +212,7 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
                 unit="products",
                 now=number,
                 loosest=len(products[kind]),
-                used=partial(_in_use, kind),
+                used=lambda plan, kind=kind: float(len(contents.products(plan, kind))),  # type: ignore[misc]
                 whole=True,
             )
     if sharing.core is not None:
@@ -213,24 +222,6 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
             now=sharing.core.gbit_s_per_gpu,
             loosest=LEAST_RATE_GBIT_S,
         )
-
-
-def _gpus(instance: Instance) -> Iterator[NumericLimit]:
-    """The GPUs that islands share, in each phase where there are several."""
-    for t, (key, cap) in enumerate(instance.gpu_caps.items()):
-        yield NumericLimit(
-            key=key,
-            unit="GPUs",
-            now=cap,
-            loosest=cap * MORE_GPUS,
-            with_number=lambda question, number, t=t: with_gpu_cap(question, t, number),  # type: ignore[misc]
-            used=lambda plan, t=t: contents.gpus(plan, t),  # type: ignore[misc]
-            whole=True,
-        )
-
-
-def _in_use(kind: str, plan: Plan) -> float:
-    return float(len(contents.products(plan, kind)))
 
 
 def _memory(instance: Instance) -> NumericLimit:
@@ -274,26 +265,19 @@ def fewer_losses(instance: Instance) -> Iterator[tuple[Instance, Change, tuple[s
         )
 
 
-def _confidence(instance: Instance) -> Iterator[NumericLimit]:
-    """The probability that days are kept; that of a half is the mean."""
-    availability = instance.availability
-    if (
-        availability is None
-        or availability.confidence is None
-        or not any(workload.calendar for workload in instance.workload)
-    ):
-        return
-    yield NumericLimit(
-        key="availability.confidence",
-        unit="",
-        now=availability.confidence,
-        loosest=0.5,
-        structural=True,
-    )
-
-
 def _shapes(instance: Instance) -> Iterator[NumericLimit]:
-    """Limits on the form of networks."""
+    """The probability that days are kept, of which a half is the mean; limits on the form of
+    networks.
+    """
+    confidence = None if instance.availability is None else instance.availability.confidence
+    if confidence is not None and any(workload.calendar for workload in instance.workload):
+        yield NumericLimit(
+            key="availability.confidence",
+            unit="",
+            now=confidence,
+            loosest=0.5,
+            structural=True,
+        )
     network = instance.network
     if network.max_tiers < MAX_TIERS:
         yield NumericLimit(

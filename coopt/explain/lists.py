@@ -218,13 +218,11 @@ def _sizes(instance: Instance) -> Iterator[ListLimit]:
                 key=f"workload[{w}].gpus",
                 now=workload.gpus,
                 widest=(*workload.gpus, *additions),
-                with_list=partial(_with_sizes, w),
+                with_list=lambda question, values, w=w: with_workload(  # type: ignore[misc]
+                    question, w, {"gpus": values}
+                ),
                 used=partial(sizes_used, workload=workload.name),
             )
-
-
-def _with_sizes(w: int, instance: Instance, sizes: tuple[Any, ...] | None) -> Instance:
-    return with_workload(instance, w, {"gpus": sizes})
 
 
 def _spares(instance: Instance) -> Iterator[ListLimit]:

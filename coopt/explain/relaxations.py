@@ -130,7 +130,9 @@ def _single_limits(
         if short or capped:
             asks["cluster.gpus"] = partial(_other_gpus, resolver, instance, in_vain, ways)
         if short:
-            asks["cluster.gpu"] = partial(_another_gpu, resolver, instance, in_vain)
+            asks["cluster.gpu"] = lambda: _with_gpus(
+                resolver, instance, another_gpu(instance, resolver.has_plan), in_vain
+            )
     yield from sorted(asks.items(), key=lambda ask: _turn(instance, ask[0]))
 
 
@@ -187,13 +189,6 @@ def _fewer_losses(
         notes = tuple(f"{key} has to go as well." for key in idle)
         return way_out and way_out.model_copy(update={"notes": (*way_out.notes, *notes)})
     return None
-
-
-def _another_gpu(
-    resolver: Resolver, instance: Instance, in_vain: Callable[[str], None]
-) -> Relaxation | None:
-    """A faster kind of GPU."""
-    return _with_gpus(resolver, instance, another_gpu(instance, resolver.has_plan), in_vain)
 
 
 def _with_gpus(

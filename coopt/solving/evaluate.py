@@ -224,7 +224,11 @@ def evaluate_instance(
         workload = next(
             workload for workload, run in zip(workloads, plans, strict=True) if run is None
         )
-        raise InstanceError(f"{instance.name}: {_no_placement(workload, family)}")
+        raise InstanceError(
+            f"{instance.name}: workload {workload.name!r}: no part of its mapping fills"
+            f" {family.active} active GPUs of {family.hb.name}, needs degrees whose divisors"
+            " multiply to that number"
+        )
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=built_design,
@@ -307,10 +311,3 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
             names = NAMED.get(field.name)
             labels = [names[v] for v in values] if names else values
             yield choice_left(f"{key}.{field.name}", tuple(labels))
-
-
-def _no_placement(workload: Workload, family: Family) -> str:
-    return (
-        f"workload {workload.name!r}: no part of its mapping fills {family.active} active GPUs of"
-        f" {family.hb.name}, needs degrees whose divisors multiply to that number"
-    )

@@ -361,14 +361,6 @@ class Run:
             )
             self.on_progress(step)
 
-    def tell_outcomes(self, done: int, total: int) -> None:
-        """How many of the ways prices may turn out have their best plan."""
-        self.tell(
-            "solve",
-            f"{done} of {total} way{'s' if total > 1 else ''} prices may turn out",
-            done=(done, total),
-        )
-
     def tell_standing(self, standing: SearchStanding) -> None:
         """Report how far the solver is, in objective units; a caller that interrupts is not called
         again.

@@ -181,7 +181,7 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
         return tuple((factors, at_prices(hopeful, factors), least) for factors, least in told)
     hopeful, plain = at_max_efficiency(run.instance), hopeful_offers(run, placed)
     backend = backend_of(run.instance.solver.model_copy(update={"gap": 0.0}), run.backend.cancel)
-    found = []
+    found, total = [], len(run.instance.price_scenarios)
     for factors in run.instance.price_scenarios:
         then, least = at_prices(hopeful, factors), math.inf
         for offer in offers_then(plain, then):
@@ -198,7 +198,11 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
         if math.isinf(least):  # limits do not depend on the outlook
             return "infeasible"
         found.append((factors, then, least))
-        run.tell_outcomes(len(found), len(run.instance.price_scenarios))
+        run.tell(
+            "solve",
+            f"{len(found)} of {total} way{'s' if total > 1 else ''} prices may turn out",
+            done=(len(found), total),
+        )
     return tuple(found)
 
 

@@ -265,15 +265,14 @@ def _in_place(
             and (not history or history[-1] <= uplinks)
             and uplinks in family.uplink_choices
             and _fits(grid, family, uplinks)
-            and _builds_same(design_of(family, uplinks), design)
+            and _builds(design_of(family, uplinks)) == _builds(design)
         ):
             yield chain, (*history, uplinks)
 
 
-def _builds_same(design: Design, rival: Design) -> bool:
-    """Whether two designs build the same; one HB domain buys no network, whatever is named."""
-    is_single_domain = design.fabric.tiers == rival.fabric.tiers == 0
-    return design.hb_domain == rival.hb_domain if is_single_domain else design == rival
+def _builds(design: Design) -> object:
+    """What a design builds; one HB domain buys no network, whatever is named."""
+    return design if design.fabric.tiers else design.hb_domain
 
 
 def _dead_end(instance: Instance, begun: Begun, t: int, design: Design | None) -> str:

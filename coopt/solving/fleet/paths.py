@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from coopt.solving.days import in_days
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
+Member = TypeVar("Member")
 Prune = Callable[[Sequence["Chain"]], list["IslandPath"]]
 Stages = dict[int, Family]
 """What a network of the last phase can have been before, and itself, by GPUs."""
@@ -267,23 +269,32 @@ def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict
     may follow the smaller one, so that no less of anything stands in any phase with the larger, and
     purchases for more do for less. With labour all are kept.
     """
-    phases = list(menus)
 
-    def from_phase(position: int, before: Family | None) -> Iterator[dict[int, Family]]:
-        if position == len(phases):
-            yield {}
-            return
-        follow = [
+    def follow(before: Family | None, menu: Sequence[Family]) -> Iterable[Family]:
+        larger = [
             family
-            for family in menus[phases[position]]
+            for family in menu
             if before is None
             or (before.gpus <= family.gpus and before.core_links <= family.core_links)
         ]
-        for family in follow if every else _fewest(follow):
-            for later in from_phase(position + 1, family):
-                yield {phases[position]: family, **later}
+        return larger if every else _fewest(larger)
 
-    return from_phase(0, None)
+    return (
+        dict(zip(menus, ways, strict=True)) for ways in _sequences(list(menus.values()), follow)
+    )
+
+
+def _sequences(
+    menus: Sequence[Sequence[Member]],
+    follow: Callable[[Member | None, Sequence[Member]], Iterable[Member]],
+    before: Member | None = None,
+) -> Iterator[tuple[Member, ...]]:
+    """One member of each menu, of those that may follow the one before."""
+    if not menus:
+        yield ()
+    for member in follow(before, menus[0]) if menus else ():
+        for later in _sequences(menus[1:], follow, member):
+            yield member, *later
 
 
 def _fewest(follow: list[Family]) -> Iterator[Family]:
@@ -316,23 +327,13 @@ def _paths(
     """
     most = max(family.uplink_choices[0] for family in chosen.values()) if from_least else math.inf
     menus = [tuple(u for u in family.uplink_choices if u <= most) for family in chosen.values()]
-    for uplinks in _rising(menus, every=every):
+
+    def rising(before: int | None, menu: Sequence[int]) -> Sequence[int]:
+        rest = menu[bisect_left(menu, before or 0) :]
+        return rest if every else rest[:1]
+
+    for uplinks in _sequences(menus, rising):
         yield stretched(dict(zip(chosen, uplinks, strict=True)), chosen, phases)
-
-
-def _rising(menus: list[tuple[int, ...]], *, every: bool) -> Iterator[tuple[int, ...]]:
-    """Uplinks that never fall: all of them, or the least of each phase."""
-
-    def from_phase(t: int, least: int) -> Iterator[tuple[int, ...]]:
-        if t == len(menus):
-            yield ()
-            return
-        rest = menus[t][bisect_left(menus[t], least) :]
-        for uplinks in rest if every else rest[:1]:
-            for later in from_phase(t + 1, uplinks):
-                yield uplinks, *later
-
-    yield from from_phase(0, 0)
 
 
 def stretched(uplinks: dict[int, int], chosen: dict[int, Family], phases: int) -> IslandPath:

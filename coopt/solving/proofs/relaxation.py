@@ -90,12 +90,13 @@ class Tariffs:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProofCase:
     """Options that are left (O,), and the least and the most that is bought of each product (P,),
-    in units.
+    in units; `counted` are the products that count towards the limit of their kind.
     """
 
     rows: Bools
     min_units: Floats
     max_units: Floats
+    counted: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 import numpy as np
 
@@ -53,7 +52,6 @@ class CaseBranch:
 
 Node = CaseProof | CaseBranch
 """A case that is left whole, or both sides of a cut."""
-CountedProducts = frozenset[int]
 Frontier = list[tuple[float, float]]
 """Units of a limit, ascending, and what they cost, falling."""
 
@@ -61,18 +59,11 @@ Cut = dict[str, int]
 """What a branch says of a cut."""
 
 
-class CountedCase(NamedTuple):
-    """A case with the products that are counted in it."""
-
-    case: ProofCase
-    counted_products: CountedProducts
-
-
 class _Place:
     """A place in the tree: a case and what its program says, and once it is cut both sides."""
 
-    def __init__(self, tallied: CountedCase, proof: CaseProof) -> None:
-        self.tallied, self.proof = tallied, proof
+    def __init__(self, case: ProofCase, proof: CaseProof) -> None:
+        self.case, self.proof = case, proof
         self.cut: Cut | None = None
         self.sides: tuple[_Place, ...] = ()
 
@@ -144,19 +135,16 @@ class Prover:
         # count by the last phase.
         cores = frozenset(max(data.following(core.product)) for core in data.cores)
         rows, max_units = np.ones(len(data.usd), dtype=bool), np.full(products, np.inf)
-        root = self._among(
-            ProofCase(rows=rows, min_units=np.zeros(products), max_units=max_units), cores
+        root = ProofCase(
+            rows=rows, min_units=np.zeros(products), max_units=max_units, counted=cores
         )
-        return self._ranged(
-            root, cores, [p for p in range(products) if len(data.products[p].usd) > 1]
-        )
+        several = [p for p in range(products) if len(data.products[p].usd) > 1]
+        return self._ranged(self._among(root), several)
 
-    def _ranged(
-        self, case: ProofCase, counted_products: CountedProducts, products: list[int]
-    ) -> Node:
+    def _ranged(self, case: ProofCase, products: list[int]) -> Node:
         """Set aside first that more of a product is bought than all islands could have."""
         if not products:
-            return self._node(case, counted_products)
+            return self._node(case)
         p, further = products[0], products[1:]
         max_units = math.ceil(
             sum(
@@ -170,15 +158,13 @@ class Prover:
         # With a range that ends, bills have finite corners. Where this side stays open, the range
         # is left as it is.
         if not self._is_closed(proof):
-            return self._ranged(case, counted_products, further)
-        up_to = self._ranged(
-            replace(case, max_units=_at(case.max_units, p, max_units)), counted_products, further
-        )
+            return self._ranged(case, further)
+        up_to = self._ranged(replace(case, max_units=_at(case.max_units, p, max_units)), further)
         return CaseBranch(product=p, max_units=max_units, sides=(up_to, proof))
 
-    def _node(self, case: ProofCase, counted_products: CountedProducts) -> Node:
+    def _node(self, case: ProofCase) -> Node:
         """Cut the case with the lowest bound, until every one is closed or time is up."""
-        root = self._place(CountedCase(case, counted_products))
+        root = self._place(case)
         queue = [root]
         # The lowest bound is the one that all cases prove together, so it is raised first.
         while queue:
@@ -196,32 +182,30 @@ class Prover:
                     heappush(queue, side)
         return root.node()
 
-    def _place(self, tallied: CountedCase) -> _Place:
+    def _place(self, case: ProofCase) -> _Place:
         self._cases += 1
-        return _Place(tallied, self._relaxation.solve(tallied.case, self._target))
+        return _Place(case, self._relaxation.solve(case, self._target))
 
-    def _cut_of(self, place: _Place) -> tuple[Cut, tuple[CountedCase, CountedCase]] | None:
+    def _cut_of(self, place: _Place) -> tuple[Cut, tuple[ProofCase, ProofCase]] | None:
         """Both sides of a cut of a case; None where it leaves few choices open, or nothing can be
         cut.
         """
-        (case, counted_products), proof = place.tallied, place.proof
+        case, proof = place.case, place.proof
         # The linear program knows no limit on products in use, so these cuts come first: before,
         # its bounds are weak.
-        product = self._uncounted(case, counted_products, proof)
+        product = self._uncounted(case, proof)
         if product is not None:
-            return self._by_product(case, counted_products, product)
+            without = replace(case, rows=case.rows & ~self._uses[:, product])
+            among = self._among(replace(case, counted=case.counted | {product}))
+            return {"product": product}, (without, among)
         if self._left_open(proof) >= self._target:
             return None
-        return self._by_purchase(case, counted_products, proof) or self._by_island(
-            case, counted_products, proof
-        )
+        return self._by_purchase(case, proof) or self._by_island(case, proof)
 
     def _is_closed(self, proof: CaseProof) -> bool:
         return proof.bound >= self._target if proof.multipliers.costs else proof.bound > 0
 
-    def _uncounted(
-        self, case: ProofCase, counted_products: CountedProducts, proof: CaseProof
-    ) -> int | None:
+    def _uncounted(self, case: ProofCase, proof: CaseProof) -> int | None:
         """Of the products of which more might be used than may be, the one that the cheapest
         options have most of.
         """
@@ -229,28 +213,21 @@ class Prover:
         for kind in self._data.kinds:
             products_used = [int(p) for p in kind.products if self._uses[case.rows, int(p)].any()]
             if len(products_used) > kind.max_products:
-                candidates += [p for p in products_used if p not in counted_products]
+                candidates += [p for p in products_used if p not in case.counted]
         min_prices = self._relaxation.cheapest(proof.prices)
         is_cheapest = np.isfinite(proof.prices) & (proof.prices <= min_prices[self._data.workload])
         units = self._relaxation.stock[is_cheapest].sum(axis=0)
         return max(candidates, key=lambda p: float(units[p]), default=None)
 
-    def _by_product(
-        self, case: ProofCase, counted_products: CountedProducts, p: int
-    ) -> tuple[Cut, tuple[CountedCase, CountedCase]]:
-        without = CountedCase(replace(case, rows=case.rows & ~self._uses[:, p]), counted_products)
-        among = CountedCase(self._among(case, counted_products | {p}), counted_products | {p})
-        return {"product": p}, (without, among)
-
-    def _among(self, case: ProofCase, counted_products: CountedProducts) -> ProofCase:
+    def _among(self, case: ProofCase) -> ProofCase:
         """The case without the other products of a kind of which as many are counted as may be
         used.
         """
         rows = case.rows
         for kind in self._data.kinds:
             of_kind = {int(p) for p in kind.products}
-            if len(of_kind & counted_products) >= kind.max_products:
-                rows = rows & ~self._uses[:, sorted(of_kind - counted_products)].any(axis=1)
+            if len(of_kind & case.counted) >= kind.max_products:
+                rows = rows & ~self._uses[:, sorted(of_kind - case.counted)].any(axis=1)
         return replace(case, rows=rows)
 
     def _left_open(self, proof: CaseProof) -> float:
@@ -330,8 +307,8 @@ class Prover:
         )
 
     def _by_purchase(
-        self, case: ProofCase, counted_products: CountedProducts, proof: CaseProof
-    ) -> tuple[Cut, tuple[CountedCase, CountedCase]] | None:
+        self, case: ProofCase, proof: CaseProof
+    ) -> tuple[Cut, tuple[ProofCase, ProofCase]] | None:
         """Cut where the straight lines are furthest below a bill, if that is far enough."""
         gaps = [(self._gap(case, proof, p, at), p, at) for p, at in proof.purchases.items()]
         far_gaps = [gap for gap in gaps if gap[0] > WORTH_A_CUT * (self._target - proof.bound)]
@@ -342,12 +319,8 @@ class Prover:
         max_units = max(
             min(math.floor(at), int(min(case.max_units[p], 1e15)) - 1), int(case.min_units[p])
         )
-        up_to = CountedCase(
-            replace(case, max_units=_at(case.max_units, p, max_units)), counted_products
-        )
-        beyond = CountedCase(
-            replace(case, min_units=_at(case.min_units, p, max_units + 1)), counted_products
-        )
+        up_to = replace(case, max_units=_at(case.max_units, p, max_units))
+        beyond = replace(case, min_units=_at(case.min_units, p, max_units + 1))
         return {"product": p, "max_units": max_units}, (up_to, beyond)
 
     def _gap(self, case: ProofCase, proof: CaseProof, p: int, at: float) -> float:
@@ -368,8 +341,8 @@ class Prover:
         return float(excess[0] - lines.min())
 
     def _by_island(
-        self, case: ProofCase, counted_products: CountedProducts, proof: CaseProof
-    ) -> tuple[Cut, tuple[CountedCase, CountedCase]] | None:
+        self, case: ProofCase, proof: CaseProof
+    ) -> tuple[Cut, tuple[ProofCase, ProofCase]] | None:
         """Cut where the linear program divides a workload most evenly between few and many units of
         a product.
         """
@@ -389,12 +362,8 @@ class Prover:
             return None
         _, w, p, max_units = split
         in_workload, has_few = self._data.workload == w, units_of[:, p] <= max_units
-        up_to = CountedCase(
-            replace(case, rows=case.rows & (has_few | ~in_workload)), counted_products
-        )
-        beyond = CountedCase(
-            replace(case, rows=case.rows & ~(has_few & in_workload)), counted_products
-        )
+        up_to = replace(case, rows=case.rows & (has_few | ~in_workload))
+        beyond = replace(case, rows=case.rows & ~(has_few & in_workload))
         return {"workload": w, "product": p, "max_units": max_units}, (up_to, beyond)
 
 

@@ -315,18 +315,12 @@ def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPl
     sizes, position = np.unique(table.prod(axis=1), return_inverse=True)
     least = np.full(len(sizes), np.inf)
     np.minimum.at(least, position.ravel(), least_compute_s(workload, gpu, table))
-    return tuple(
-        sorted(
-            _on(hb, zip(sizes.tolist(), least.tolist(), strict=True)),
-            key=lambda place: place.least_s,
-        )
-    )
-
-
-def _on(hb: HbDomain, sizes: Iterator[tuple[int, float]]) -> Iterator[JobPlace]:
-    for gpus, least_s in sizes:
-        for domains in domain_counts(gpus, hb):
-            yield JobPlace(least_s=least_s, site=DomainSet(gpus=gpus, hb=hb.name, domains=domains))
+    found = [
+        JobPlace(least_s=least_s, site=DomainSet(gpus=some_gpus, hb=hb.name, domains=domains))
+        for some_gpus, least_s in zip(sizes.tolist(), least.tolist(), strict=True)
+        for domains in domain_counts(some_gpus, hb)
+    ]
+    return tuple(sorted(found, key=lambda place: place.least_s))
 
 
 class Subject(NamedTuple):
