@@ -27,6 +27,7 @@ from coopt.report.words import rendered
 from coopt.solving import shared
 from coopt.solving.shared import without
 from tests.conftest import ask, example_count
+from tests.solving import fleet_oracle, oracle
 from tests.solving.every_optic import with_every_optic
 from tests.solving.fleets import partitions
 from tests.solving.oracle import fastest_s, instances, load
