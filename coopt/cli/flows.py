@@ -177,8 +177,7 @@ def route(
         for name in names
     ]
     (_, routing), *_ = routings
-    loads = f"loads of {len(routing.links):,} bundles"
-    write_file(links, lambda: links_csv(routing), loads)
+    write_file(links, lambda: links_csv(routing), f"loads of {len(routing.links):,} bundles")
     answer_parts(routings, lambda routing: rendered(routing_report(routing)), as_json=as_json)
 
 
