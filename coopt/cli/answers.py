@@ -11,9 +11,11 @@ import click
 
 from coopt.cli.arguments import (
     GAP,
+    INFEASIBLE,
     PACE,
     POINTS,
     SEED,
+    STOPPED,
     THREADS,
     TIME_LIMIT,
     TOP,
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from coopt.plan.front import Front
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
-
-STOPPED, INFEASIBLE = 4, 3
 
 EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that turn the direction of a text, so that a terminal shows something else than what
 is there.
+"""
+
+
+REFUSED, INFEASIBLE, STOPPED, FAILED = 1, 3, 4, 5
+"""Exit codes: input that cannot be used, what is proven not to exist, what ended before its proof,
+and what was checked and does not hold. Misuse of the command line is 2.
 """
 
 
@@ -107,26 +114,30 @@ def check_place(output: str, *others: str) -> None:
     if output == "-":
         raise InstanceError("-: the answer goes to standard output, needs the name of a file")
     file = Path(output)
-    try:
-        if file.is_dir():
-            raise InstanceError(
-                f"{output}: is a folder, needs the name of a file (such as {file / 'plan.json'})"
-            )
-        if file.exists() and not file.is_file():
-            raise InstanceError(
-                f"{output}: is no regular file, needs the name of a file (without one the answer"
-                " goes to stdout)"
-            )
-        for occupied in map(Path, others):
-            if file == occupied or (
-                file.exists() and occupied.exists() and file.samefile(occupied)
-            ):
-                raise InstanceError(
-                    f"{output}: is {occupied}, which is needed for something else, needs another"
-                    " name"
-                )
+    with _writable(output):
+        same = [
+            other
+            for other in map(Path, others)
+            if file == other or (file.exists() and other.exists() and file.samefile(other))
+        ]
+        refusals = {
+            f"is a folder, needs the name of a file (such as {file / 'plan.json'})": file.is_dir(),
+            "is no regular file, needs the name of a file (without one the answer goes to"
+            " stdout)": file.exists() and not file.is_file(),
+            f"is {''.join(map(str, same[:1]))}, which is needed for something else, needs another"
+            " name": bool(same),
+        }
+        for refusal in (text for text, holds in refusals.items() if holds):
+            raise InstanceError(f"{output}: {refusal}")
         with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
             pass
+
+
+@contextmanager
+def _writable(output: str) -> Iterator[None]:
+    """Refuse a place that the system says nothing can be written to."""
+    try:
+        yield
     except OSError as error:
         raise InstanceError(
             f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
@@ -156,18 +167,12 @@ def check_folder(output: str) -> None:
             "the folder to write to: its name is empty, needs the name of a folder (`.` for this"
             " one)"
         )
-    folder = Path(os.path.realpath(output))
-    while not folder.exists():
-        folder = folder.parent
+    place = Path(os.path.realpath(output))
+    folder = next(parent for parent in (place, *place.parents) if parent.exists())
     if not folder.is_dir():
         raise InstanceError(f"{output}: {folder.name} is no folder, needs the name of a folder")
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InstanceError(
-            f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
-        ) from None
+    with _writable(output), tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def _write(stream: TextIO | None, text: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coopt.cli.arguments import (
+    FAILED,
     GAP,
     TIME_LIMIT,
     Settings,
@@ -25,12 +26,6 @@ from coopt.cli.arguments import (
 
 if TYPE_CHECKING:
     from coopt.verifier.simulation.traces import TraceRecord
-
-REJECTED = 5
-
-UNPROVEN = 5
-
-MISSED = 5
 
 
 @click.command()
@@ -71,7 +66,7 @@ def verify(
     table = None if routes is None else read_text(Path(routes), "a CSV file", remedy)
     verdict = verify(load(instance, dict(settings)), read_plan(plan), routes=table, part=part)
     answer(verdict.model_dump_json(indent=2) if as_json else rendered(verdict_report(verdict)))
-    ctx.exit(0 if verdict.accepted else REJECTED)
+    ctx.exit(0 if verdict.accepted else FAILED)
 
 
 @click.command()
@@ -167,7 +162,7 @@ def certify(
         if as_json
         else rendered(certificate_report(certificate))
     )
-    ctx.exit(0 if certificate.ok else UNPROVEN)
+    ctx.exit(0 if certificate.ok else FAILED)
 
 
 @click.command()
@@ -228,4 +223,4 @@ def simulate(
         sections = [rendered(simulation_report(simulation.of(name))) for name in names]
         titled = [f"Part {name}\n\n{text}" for name, text in zip(names, sections, strict=True)]
         answer("\n".join(titled if len(names) > 1 else sections))
-    ctx.exit(0 if simulation.met else MISSED)
+    ctx.exit(0 if simulation.met else FAILED)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coopt.cli.arguments import (
+    FAILED,
     POINTS,
     TIME_LIMIT,
     Settings,
@@ -25,7 +26,6 @@ from coopt.cli.arguments import (
     plan_argument,
     write_file,
 )
-from coopt.cli.checks import REJECTED
 from coopt.instance.base import InstanceError, alternatives, both, write_new_text, write_text
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def report(
         case = replace(case, explanation=explain(question, given_plan))
     write_file(output, lambda: page_html(case), "page")
     answer(rendered(page_report(case)))
-    ctx.exit(0 if case.verdict.accepted else REJECTED)
+    ctx.exit(0 if case.verdict.accepted else FAILED)
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from coopt._version import __version__
-from coopt.cli.arguments import note
+from coopt.cli.arguments import REFUSED, STOPPED, note
 from coopt.instance.base import InstanceError, alternatives
 
 COMMANDS = {  # with the file beside this one that each stands in
@@ -40,9 +40,6 @@ COMMANDS = {  # with the file beside this one that each stands in
     "schema": "files",
     "new": "files",
 }
-
-REFUSED = 1
-STOPPED = 4
 
 
 class LazyGroup(click.Group):

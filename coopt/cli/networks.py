@@ -11,8 +11,10 @@ import click
 
 from coopt.cli.arguments import (
     BYTES,
+    FAILED,
     LATENCY,
     RATE,
+    REFUSED,
     SEED,
     Settings,
     a_file,
@@ -36,8 +38,6 @@ ALGORITHMS = click.Choice(
 )
 PARTS = ("nic", "optic", "panel", "switch")
 ROOTS = click.Choice(["even", "free"])
-
-REFUSED, OFF = 1, 5
 
 
 @click.command()
@@ -245,7 +245,7 @@ def reproduce(ctx: click.Context, designs: str, cheapest: bool, as_json: bool) -
     for refusal in reproduction.refused:
         note(refusal)
     ctx.exit(
-        REFUSED if reproduction.refused else OFF if reproduction.exact < reproduction.of else 0
+        REFUSED if reproduction.refused else FAILED if reproduction.exact < reproduction.of else 0
     )
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from coopt.cli.arguments import (
+    FAILED,
     PERCENT,
+    STOPPED,
     a_file,
     answer,
     check_folder,
@@ -24,10 +26,6 @@ from coopt.instance.base import counted
 if TYPE_CHECKING:
     from coopt.validation.facts import FitSet
     from coopt.validation.published import Measurement
-
-STOPPED = 4
-
-TOO_FAR_OFF = 5
 
 
 @click.group()
@@ -163,7 +161,7 @@ def validate(
         if as_json
         else rendered(validation_report(comparison, limit))
     )
-    ctx.exit(TOO_FAR_OFF if limit is not None and comparison.fails(limit) else 0)
+    ctx.exit(FAILED if limit is not None and comparison.fails(limit) else 0)
 
 
 @click.command()

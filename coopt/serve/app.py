@@ -15,9 +15,8 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from coopt._version import __version__
 from coopt.instance.catalog import KINDS, entries
@@ -152,7 +151,12 @@ class Endpoints:
 
         async def search(request: Request) -> Response:
             document = await self._search_document(request)
-            return Events(_events_of(self._searches, task, document, self._limit_s + SLACK_S))
+            events = _events_of(self._searches, task, document, self._limit_s + SLACK_S)
+            lines = (f"event: {name}\ndata: {text}\n\n" async for name, text in events)
+            # whoever makes the events is closed as soon as nobody listens
+            return StreamingResponse(
+                lines, media_type="text/event-stream", headers={"x-accel-buffering": "no"}
+            )
 
         return search
 
@@ -250,39 +254,6 @@ async def _events_of(
     except (TimeoutError, WorkerDiedError, BusyError) as error:
         yield "failed", json.dumps({"sentence": ENDED_EARLY[type(error)]})
     yield "end", "{}"
-
-
-class Events(Response):
-    """Server-sent events; whoever makes them is closed as soon as nobody listens."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, events: AsyncIterator[Event]) -> None:
-        self.status_code, self.background, self._events = 200, None, events
-        self.init_headers({"x-accel-buffering": "no"})
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        telling = asyncio.create_task(self._tell(send))
-        leaving = asyncio.create_task(_listener_gone(receive))
-        _, unfinished = await asyncio.wait((telling, leaving), return_when=asyncio.FIRST_COMPLETED)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(telling, leaving, return_exceptions=True)
-
-    async def _tell(self, send: Send) -> None:
-        await send(
-            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        )
-        async for name, text in self._events:
-            event = f"event: {name}\ndata: {text}\n\n".encode()
-            await send({"type": "http.response.body", "body": event, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _listener_gone(receive: Receive) -> None:
-    """Wait until the listener has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
