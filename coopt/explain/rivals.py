@@ -95,7 +95,8 @@ class RivalPlans:
 
     def among(self, entries: tuple[ListedChoice, ...]) -> list[Rival]:
         """The rivals of one list: what the plan costs more without an entry; where nothing, what it
-        costs with that entry alone; of one that the plan has not, the latter.
+        costs with that entry alone, unless that is the plan itself; of one that the plan has not,
+        the latter.
         """
         rivals, others = list[Rival](), list[Plan]()
         for choice in entries:
@@ -108,12 +109,19 @@ class RivalPlans:
                 if rival.extra is None or rival.extra > 0:
                     rivals.append(rival)
                     continue
-            if self._is_question(alone):
+            is_own = used_of(self.plan, choice.part) == {choice.name} and self._is_best
+            if not is_own and self._is_question(alone):
                 # the best without another entry may have this one alone
                 known = (one for one in others if used_of(one, choice.part) == {choice.name})
                 plan = next(known, None) or self.study.plan_of(alone)
                 rivals.append(self._compared(choice, plan, excluded=False))
         return rivals
+
+    @property
+    def _is_best(self) -> bool:
+        """Whether no plan costs less."""
+        least = value_of(self.optimum)
+        return least is not None and self.study.resolver.beyond(least, self.value) >= 0
 
     @property
     def _instance(self) -> Instance:

@@ -21,8 +21,15 @@ def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
     done = coopt("explain", written())
     assert done.exit_code == 0
     assert done.stdout.startswith("The plan, 8")
-    for words in ("does not bind", "each bound costs", "keep the plan", "The runner-up, "):
+    for words in (
+        "does not bind",
+        "each bound costs",
+        "keep the plan",
+        "The runner-up, ",
+        "network.fabrics = clos alone",
+    ):
         assert words in done.stdout
+    assert "network.fabrics = rail-only alone" not in done.stdout  # that is the plan
     notes = [line.partition("to compare ")[2] for line in done.stderr.splitlines() if "to compare " in line]
     left_out = {
         "rail-optimized networks": "network.fabrics = rail-optimized",
@@ -122,7 +129,7 @@ def test_growth_in_phases_is_explained_too(coopt, written):
     assert done.exit_code == 0
     said = " ".join(done.stdout.split())
     assert "(workload[0].max_iteration_time_s) does not bind" in said
-    assert "network.fabrics = rail-only alone" in said
+    assert "network.fabrics = clos alone" in said
     assert "tighter than what" in said
 
 
