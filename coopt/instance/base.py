@@ -445,13 +445,9 @@ def _html_table(rows: Sequence[Row]) -> str:
 def _cell(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: ""}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1e4 else _large(value)
-
-
-def _large(value: Any) -> str:
-    return f"{value:,.0f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class Table(BaseModel):

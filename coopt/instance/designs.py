@@ -165,6 +165,32 @@ class PublishedDesign(Table):
         return self.installed * self.gpus_per_domain
 
     @property
+    def leaf_rails(self) -> int:
+        """Number of positions of a domain with leaves of their own."""
+        return self.rails or self.gpus_per_domain
+
+    @property
+    def unit(self) -> int:
+        """Number of domains whose leaves serve no others."""
+        return self.unit_domains or self.installed
+
+    @property
+    def domain_ends(self) -> int:
+        """Number of end points of a domain in a plane."""
+        return self.gpus_per_domain * self.nic_ports // self.planes
+
+    @property
+    def block(self) -> int:
+        """Number of end points of a domain that one leaf serves together."""
+        return self.domain_ends // (1 if self.fabric == "clos" else self.leaf_rails)
+
+    @property
+    def optics(self) -> tuple[Optic, ...]:
+        """The optics of all tiers."""
+        ends = (optic for tier in self.tiers for optic in (tier.optic, tier.optic_below))
+        return tuple(optic for optic in ends if optic is not None)
+
+    @property
     def installed(self) -> int:
         """Number of HB domains installed, or of hosts for a network beside that of a plan."""
         assert isinstance(self.domains, int), "counted by a plan as soon as the file is read"
@@ -266,17 +292,8 @@ def _with_id(sentence: str, table: dict[str, Any]) -> str:
 
 def contradictions(design: PublishedDesign) -> Iterator[str]:
     """Yield one sentence for each contradiction between keys of a design."""
-    rails, unit, leaf = (
-        design.rails or design.gpus_per_domain,
-        design.unit_domains,
-        design.leaf_domains,
-    )
-    ends = design.gpus_per_domain * design.nic_ports // design.planes
-    ends //= 1 if design.fabric == "clos" else rails
-    has, optics = design.nic_ports, (design.published and design.published.optics) or {}
-    named_optics = {
-        optic.name for tier in design.tiers for optic in (tier.optic, tier.optic_below) if optic
-    }
+    rails, unit, leaf = design.leaf_rails, design.unit_domains, design.leaf_domains
+    has, published = design.nic_ports, design.published
     yield from broken(
         (
             design.gpus_per_domain % rails,
@@ -295,9 +312,10 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             unit is not None and leaf is not None and leaf > unit,
-            f"leaf_domains = {leaf}: a switch of tier 1 would take {(leaf or 0) * ends:,} ports for"
-            f" end points and its unit has {(unit or 0) * ends:,}: leaves serve domains of one"
-            f" unit, needs at most unit_domains = {unit}",
+            f"leaf_domains = {leaf}: a switch of tier 1 would take"
+            f" {(leaf or 0) * design.block:,} ports for end points and its unit has"
+            f" {(unit or 0) * design.block:,}: leaves serve domains of one unit, needs at most"
+            f" unit_domains = {unit}",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,
@@ -309,11 +327,11 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         *(
             (
-                name not in named_optics,
+                name not in {optic.name for optic in design.optics},
                 f"published.optics: {name!r}: no tier names it, needs products that tiers have as"
                 " optic",
             )
-            for name in optics
+            for name in (published and published.optics) or {}
         ),
     )
     for number, tier in enumerate(design.tiers):

@@ -152,21 +152,14 @@ def choices_of(instance: Question) -> Iterator[Chosen]:
 
 def _knobs(instance: Question) -> Iterator[dict[str, dict[str, float | str]]]:
     """Yield every combination of knobs, by workload."""
-    keys = [
-        (workload.name, key)
+    choices = {
+        workload.name: [
+            dict(zip(knobs, values, strict=True)) for values in product(*knobs.values())
+        ]
         for workload in instance.workload
-        for key in workload.options.allowed.listed
-    ]
-    lists = [
-        values
-        for workload in instance.workload
-        for values in workload.options.allowed.listed.values()
-    ]
-    for values in product(*lists):
-        choice: dict[str, dict[str, float | str]] = {}
-        for (name, key), value in zip(keys, values, strict=True):
-            choice.setdefault(name, {})[key] = value
-        yield choice
+        if (knobs := workload.options.allowed.listed)
+    }
+    return (dict(zip(choices, some, strict=True)) for some in product(*choices.values()))
 
 
 def _gpus(instance: Question) -> tuple[str | None, ...]:

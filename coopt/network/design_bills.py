@@ -189,8 +189,7 @@ def _items(
 
 def cables_of(design: PublishedDesign) -> list[str]:
     """The optics of a design that come as cables with both of their ends."""
-    optics = (optic for tier in design.tiers for optic in (tier.optic, tier.optic_below))
-    return [optic.name for optic in optics if optic is not None and optic.whole_cable]
+    return [optic.name for optic in design.optics if optic.whole_cable]
 
 
 def spare_lines(

@@ -194,19 +194,13 @@ def _split(port: float | None, cable: float | None, origin: str) -> int:
 
 
 def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -> TierChain:
-    rails = design.rails or design.gpus_per_domain
-    ports = design.nic_ports // design.planes
+    rails, block, unit = design.leaf_rails, design.block, design.unit
     is_rail_only = design.fabric == "rail-only"
-    of_domain = design.gpus_per_domain * ports  # end points of a domain in a plane
-    block = (
-        of_domain if design.fabric == "clos" else of_domain // rails
-    )  # that one leaf takes together
-    unit = design.unit_domains or design.installed
     units = -(-design.installed // unit)
     networks = design.planes * (rails if is_rail_only else 1)
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
-        fill = units * unit * (block if is_rail_only else of_domain)
+        fill = units * unit * (block if is_rail_only else design.domain_ends)
         _check_single_tier(design, tiers[0], fill)
         return TierChain(
             ends=ends,
@@ -216,7 +210,7 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -
             fill=fill,
             networks_per_switch=tiers[0].down // fill,
         )
-    fill, of_unit = _filled(design, tiers[0], block, unit, origin)
+    fill, of_unit = _filled(design, tiers[0], origin)
     of_rail = units * of_unit
     leaves = of_rail * (rails if design.fabric == "rail-optimized" else 1)
     uplinks = tiers[0].uplinks(fill)
@@ -314,12 +308,11 @@ def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -
     return min(options)
 
 
-def _filled(
-    design: PublishedDesign, leaf: TierPorts, block: int, unit: int, origin: str
-) -> tuple[int, int]:
+def _filled(design: PublishedDesign, leaf: TierPorts, origin: str) -> tuple[int, int]:
     """End points that a leaf is sized for, and leaves of a unit (of each rail, where leaves serve
     one).
     """
+    block, unit = design.block, design.unit
     if design.leaf_domains is not None:
         fill = design.leaf_domains * block
         if fill > leaf.down and design.tiers[0].down is not None:
@@ -346,17 +339,14 @@ def leaf_numbers(design: PublishedDesign, chain: TierChain) -> NDArray[np.int64]
     GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then
     by unit, then by domain.
     """
-    rails = design.rails or design.gpus_per_domain
-    ports = design.nic_ports // design.planes
-    unit = design.unit_domains or design.installed
-    is_clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
-    block = of_domain if is_clos else of_domain // rails
-    rows = block if design.fabric == "rail-only" else of_domain
+    rails, block, unit = design.leaf_rails, design.block, design.unit
+    rows = block if design.fabric == "rail-only" else design.domain_ends
     if not chain.pods:
         return np.zeros((rows, design.installed), dtype=np.int64)
     row, domain = np.indices((rows, design.installed))
     units_before = np.zeros_like(row)
     if design.fabric == "rail-optimized":
+        ports = design.nic_ports // design.planes
         gpu, port = divmod(row, ports)
         row = gpu // rails * ports + port
         units_before = gpu % rails * -(-design.installed // unit)

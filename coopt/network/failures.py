@@ -47,10 +47,10 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
     if family.tiers == 0:
         return ()
     counts: Counter[Loss] = Counter()
-    link = _nic(family, "link from NIC to leaf", family.nic_count * family.nic_planes, 1)
+    links = family.nic_count * family.nic_planes
     for loss in (
-        _nic(family, "NIC", family.nic_count, family.nic_planes),
-        link,
+        _nics_lost(family, "NIC", family.nic_count, 1, family.nic_planes),
+        _nics_lost(family, "link from NIC to leaf", links, 1, 1),
         *_switches_and_links(family, uplinks),
     ):
         # Losses are equal but for their number: those of one effect fall on one key and are counted
@@ -59,8 +59,9 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
     return tuple(replace(loss, count=count) for loss, count in counts.items())
 
 
-def _nic(family: Family, part: str, count: int, ports: int) -> Loss:
-    slower, forwarded = without_nics(family, 1, ports)
+def _nics_lost(family: Family, part: str, count: int, lost: int, ports: int) -> Loss:
+    """A part with which some NICs of a domain lose so many of their ports."""
+    slower, forwarded = without_nics(family, lost, ports)
     return Loss(
         part=part,
         count=count,
@@ -134,9 +135,7 @@ def _leaves(family: Family, nics_of_leaf: list[int]) -> Iterator[Loss]:
     full_switches, last_planes = divmod(family.planes, family.planes_together)
     for planes, count in ((family.planes_together, full_switches), (last_planes, 1)):
         for nics in nics_of_leaf if planes and count else ():
-            slower, forwarded = without_nics(family, nics * planes, 1)
-            loss = Loss(part="leaf switch", count=count * family.nic_planes, domain_slowdown=slower)
-            yield replace(loss, forwarded=forwarded, aborts=family.nic_planes == 1)
+            yield _nics_lost(family, "leaf switch", count * family.nic_planes, nics * planes, 1)
 
 
 def slower_without_leaf(family: Family) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def schema_table(which: str = "instance") -> dict[str, Any]:
     answers: dict[str, type[Record]] = {"plan": Plan, "front": Front}
     files: dict[str, type[BaseModel]] = {"instance": Instance, "designs": DesignFile}
     schema = (
-        _in_schema_words(answers[which].model_json_schema(by_alias=True))
+        _changed(answers[which].model_json_schema(by_alias=True), _in_schema_words)
         if which in answers
         else file_schema(files[which])
     )
@@ -86,36 +87,35 @@ def instance_schema() -> dict[str, Any]:
 
 def file_schema(form: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of a table as written in TOML, where lists of one need no brackets."""
-    schema: dict[str, Any] = _with_names(_in_schema_words(form.model_json_schema(by_alias=True)))
+    plain = _changed(form.model_json_schema(by_alias=True), _in_schema_words)
+    schema: dict[str, Any] = _changed(plain, _with_names)
     for table in (schema, *schema.get("$defs", {}).values()):
         properties = table.get("properties", {})
         properties |= {name: _one_or_many(part) for name, part in properties.items()}
     return schema
 
 
-def _in_schema_words(part: Any) -> Any:
-    """Translate bounds that pydantic leaves under its own names into JSON Schema."""
+def _changed(part: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """Apply a change to every table of a schema, the innermost first."""
     if isinstance(part, list):
-        return [_in_schema_words(value) for value in part]
+        return [_changed(value, change) for value in part]
     if not isinstance(part, dict):
         return part
-    words = dict(OUTSIDE_WORDS)
-    if part.get("type") == "array":
-        words |= LENGTHS
+    return change({key: _changed(value, change) for key, value in part.items()})
+
+
+def _in_schema_words(part: dict[str, Any]) -> dict[str, Any]:
+    """Translate bounds that pydantic leaves under its own names into JSON Schema."""
+    words = OUTSIDE_WORDS | (LENGTHS if part.get("type") == "array" else {})
     # of a choice each list has its own
     kept = {key: value for key, value in part.items() if not (key in LENGTHS and "anyOf" in part)}
-    return {words.get(key, key): _in_schema_words(value) for key, value in kept.items()}
+    return {words.get(key, key): value for key, value in kept.items()}
 
 
-def _with_names(part: Any) -> Any:
+def _with_names(schema: dict[str, Any]) -> dict[str, Any]:
     """Add catalog names as a choice where they are allowed, for completion in editors; other names
     stay allowed.
     """
-    if isinstance(part, list):
-        return [_with_names(value) for value in part]
-    if not isinstance(part, dict):
-        return part
-    schema = {key: _with_names(value) for key, value in part.items()}
     references = {option.get("$ref") for option in schema.get("anyOf", ())}
     for kind, entry in KINDS.items():
         if f"#/$defs/{entry.__name__}" in references and TEXT in schema["anyOf"]:
