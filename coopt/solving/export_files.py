@@ -105,9 +105,7 @@ def _program_file(
         require_no_failures(instance, "a file of the mixed-integer program")
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
-    question, plan = placed_as(instance, plan)
-    objective = question.objective.model_copy(update={"minimize": plan.objective.kind})
-    question = question.model_copy(update={"objective": objective})
+    question = _as_solved(*placed_as(instance, plan))
     names = formulations_of(question)
     name = names[0] if len(names) == 1 else plan.solver.formulation
     if name not in names:
@@ -144,6 +142,12 @@ def _place(instance: Instance, count: int, program: int | None) -> int:
             f"program{'s' if count > 1 else ''}, needs a number from 1 to {count}"
         )
     return program - 1
+
+
+def _as_solved(instance: Instance, plan: Plan) -> Instance:
+    """The instance with the objective of the run that made the plan."""
+    objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
+    return instance.model_copy(update={"objective": objective})
 
 
 def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteModel]:
@@ -238,11 +242,14 @@ def _text(program: Program, ending: str) -> str:
         file = Path(folder) / f"model.{ending}"
         assert h.writeModel(str(file)) != highspy.HighsStatus.kError, f"HiGHS wrote no {ending}"
         text = file.read_text("utf-8")
-    return text if ending == "mps" else _in_common_words(text)
+    return text if ending == "mps" else _in_common_words(text, lp.col_names_[0])
 
 
-def _in_common_words(text: str) -> str:
-    """A file in LP format with sections that all readers know, and no empty ones."""
+def _in_common_words(text: str, first_variable: str) -> str:
+    """A file in LP format with sections that all readers know, and no empty ones, nor an empty
+    objective.
+    """
+    text = text.replace("\n obj: \n", f"\n obj: +0 {first_variable}\n", 1)
     sections: list[list[str]] = []
     for line in text.splitlines():
         if line in SECTIONS:
