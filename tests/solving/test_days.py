@@ -235,59 +235,24 @@ def test_faults_and_routes_of_a_part_know_its_spares() -> None:
         assert coopt.route(instance, plan, part=part.name).workloads[0].bound_s == run.bound_s
 
 
-MAPPING = {
-    "tp": 1,
-    "pp": 1,
-    "dp": 16,
-    "micro_batch": 1,
-    "interleave": 1,
-    "recompute": "none",
-    "sequence_parallel": False,
-    "zero": 1,
-    "offload_percent": 0,
-    "outermost": "pp",
-}
-
-
 def interrupted(spares: int | list[int] | None, train_days: float) -> Instance:
-    """Sixteen GPUs of two domains that fail so often that spares decide."""
+    """Sixteen GPUs of two domains that fail so often that spares decide, with one design and mapping."""
+    mapping: dict[str, Any] = {"tp": 4, "pp": 1, "dp": 4, "micro_batch": 1, "interleave": 1, "recompute": "none"}
+    mapping |= {"sequence_parallel": False, "zero": 1, "offload_percent": 0, "outermost": "pp"}
+    domain = {"name": "hb12", "size": 12, "gbyte_s": 900.0, "usd_per_gpu": 5000.0, "w_per_gpu": 50.0, "racks": 0.25}
     counts = {} if spares is None else {"spare_domains": spares}
-    return Instance.model_validate(
-        {
-            "schema": 1,
-            "name": "interrupted",
-            "cluster": {"gpu": {"extends": "h100-sxm", "usd": 100.0}, "gpus": 16},
-            "workload": [
-                {
-                    "name": "w",
-                    "model": "gpt-22b",
-                    "global_batch": 64,
-                    "mapping": MAPPING | {"tp": 4, "dp": 4},
-                    "train_tokens": 1e9,
-                    "train_days": train_days,
-                }
-            ],
-            "network": {
-                "hb_domains": [
-                    {
-                        "name": "hb12",
-                        "size": 12,
-                        "gbyte_s": 900.0,
-                        "usd_per_gpu": 5000.0,
-                        "w_per_gpu": 50.0,
-                        "racks": 0.25,
-                    }
-                ],
-                "fabrics": "rail-only",
-                "nics": "cx7-400g",
-                "switches": "64x400g",
-                "optics": "400g-199",
-                "max_tiers": 1,
-                "oversubscription": 1,
-            },
-            "objective": {"minimize": "capex"},
-            "availability": {"rates": {"name": "mine", "gpu": {"per_year": 100.0}}, **counts},
-        }
+    return ask(
+        cluster={"gpu": {"extends": "h100-sxm", "usd": 100.0}, "gpus": 16},
+        workload=[
+            {"name": "w", "model": "gpt-22b", "global_batch": 64, "mapping": mapping}
+            | {"train_tokens": 1e9, "train_days": train_days}
+        ],
+        network__hb_domains=domain,
+        network__fabrics="rail-only",
+        network__switches="64x400g",
+        network__max_tiers=1,
+        network__oversubscription=1,
+        availability={"rates": {"name": "mine", "gpu": {"per_year": 100.0}}, **counts},
     )
 
 
