@@ -5,6 +5,7 @@ ones.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -81,9 +82,7 @@ def run(
             resume=resume,
             on_progress=on_progress,
         )
-    answer(
-        json.dumps(summary.document(), indent=2) if as_json else rendered(summary_report(summary))
-    )
+    answer(json.dumps(asdict(summary), indent=2) if as_json else rendered(summary_report(summary)))
     ctx.exit(STOPPED if summary.stopped else 0)
 
 

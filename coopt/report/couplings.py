@@ -15,7 +15,6 @@ from coopt.instance.variants import phases_of
 from coopt.plan.contents import products
 from coopt.plan.couplings import (
     Outlooks,
-    PartLosses,
     PhaseSpending,
     Ring,
     SharedCore,
@@ -67,37 +66,43 @@ def _sites(plan: Plan) -> FigureTable:
     return figures("Sites", ("site",), ("shares", "GPUs", "feeds", "at most"), rows)
 
 
-def _ring(instance: Instance, plan: Plan, ring: Ring) -> Iterator[RenderableType]:
+def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
     """Channels between sites, what is sent over them, and the bound of all sites together."""
-    if ring.wan:
-        yield figures(
-            "Wide-area links, each way",
-            ("between",),
-            ("channels", "Gbit/s each", "Tbit/s", "latency", "price"),
-            [
-                (
-                    " - ".join(link.between),
-                    words.count(link.channels),
-                    f"{link.gbit_s:g}",
-                    words.digits(link.channels * link.gbit_s / 1000, 3),
-                    words.seconds(link.latency_s),
-                    words.money(link.usd),
-                )
-                for link in ring.wan
-            ],
+    links = [
+        (
+            " - ".join(link.between),
+            words.count(link.channels),
+            f"{link.gbit_s:g}",
+            words.digits(link.channels * link.gbit_s / 1000, 3),
+            words.seconds(link.latency_s),
+            words.money(link.usd),
         )
-    for exchange in ring.exchanges:
-        scale, unit = words.byte_scale(exchange.sent_bytes)
-        yield (
-            f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)}"
-            f" {unit} of gradients of {exchange.workload} round the ring, which takes"
-            f" {words.seconds(exchange.exchange_s)}."
+        for link in ring.wan
+    ]
+    sent = [
+        f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)} {unit}"
+        f" of gradients of {exchange.workload} round the ring, which takes"
+        f" {words.seconds(exchange.exchange_s)}."
+        for exchange in ring.exchanges
+        for scale, unit in (words.byte_scale(exchange.sent_bytes),)
+    ]
+    paces = {
+        workload: workload.in_own_units(
+            max(run.iteration_time_s for run in plan.runs if run.name == workload.name)
         )
-    for workload in instance.workload:
-        slowest_s = max(run.iteration_time_s for run in plan.runs if run.name == workload.name)
-        if pace := workload.in_own_units(slowest_s):
-            bound = workload.in_own_units(workload.required_s)
-            yield f"Bound of {workload.name}, all sites together: {bound}; this plan {pace}."
+        for workload in instance.workload
+    }
+    numbers = ("channels", "Gbit/s each", "Tbit/s", "latency", "price")
+    return pieces(
+        figures("Wide-area links, each way", ("between",), numbers, links) if links else None,
+        sent,
+        [
+            f"Bound of {workload.name}, all sites together:"
+            f" {workload.in_own_units(workload.required_s)}; this plan {pace}."
+            for workload, pace in paces.items()
+            if pace
+        ],
+    )
 
 
 def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
@@ -140,23 +145,22 @@ def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
         yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
-def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> Iterator[RenderableType]:
+def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """Products in use of each kind that is limited, and the price that each discounted one has."""
-    for kind, most in instance.sharing.most_products.given.items():
-        names = sorted(products(plan, kind))
-        yield (
-            f"Products of kind {kind}: {len(names)} of at most {most} in use"
-            f" ({', '.join(names) or 'none'})."
-        )
+    kinds = [
+        f"Products of kind {kind}: {len(names)} of at most {most} in use"
+        f" ({', '.join(sorted(names)) or 'none'})."
+        for kind, most in instance.sharing.most_products.given.items()
+        for names in (products(plan, kind),)
+    ]
     rows = [
         _bracket(discount, lines, "" if year is None else f", {year:g}")
         for year, items in plan.couplings.bought(cost).items()
         for discount in instance.sharing.discount
         if (lines := [item for item in items if item.product == (discount.kind, discount.item)])
     ]
-    if rows:
-        numbers = ("used", "spare", "unit $")
-        yield figures("Discounts", ("item", "applies", "reached"), numbers, rows)
+    columns, numbers = ("item", "applies", "reached"), ("used", "spare", "unit $")
+    return pieces(kinds, figures("Discounts", columns, numbers, rows) if rows else None)
 
 
 def _bracket(discount: Discount, lines: list[Item], when: str) -> tuple[str, ...]:
@@ -261,77 +265,62 @@ def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
 
 
-def doubt_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+def doubt_rows(instance: Instance) -> list[tuple[str, str]]:
     """What a question asks a plan to stand."""
     robust = instance.robust
     if robust is None:
-        return
-    lost = [
-        f"one {part} (bounds {longer:g} times as long)" for part, longer in instance.losses.items()
-    ]
-    spans = [
-        f"{kind} x {low:g} to {high:g}"
-        for kind, (low, high) in robust.prices.intervals.items()
-        if (low, high) != (1.0, 1.0)
-    ]
+        return []
     low_share, high_share = robust.efficiency
-    efficiency = f"x {low_share:g} to {high_share:g}" if robust.efficiency != (1.0, 1.0) else ""
     rows = {
-        "Losses": ", ".join(lost),
-        "Prices": ", ".join(spans),
-        "Efficiency": efficiency,
+        "Losses": ", ".join(
+            f"one {part} (bounds {longer:g} times as long)"
+            for part, longer in instance.losses.items()
+        ),
+        "Prices": ", ".join(
+            f"{kind} x {low:g} to {high:g}"
+            for kind, (low, high) in robust.prices.intervals.items()
+            if (low, high) != (1.0, 1.0)
+        ),
+        "Efficiency": f"x {low_share:g} to {high_share:g}"
+        if robust.efficiency != (1.0, 1.0)
+        else "",
         "Aim": AIMS[robust.aim == "worst-case"],
     }
-    yield from ((name, text) for name, text in rows.items() if text)
+    return [(name, text) for name, text in rows.items() if text]
 
 
-def _standing(instance: Instance, plan: Plan) -> Iterator[RenderableType]:
+def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
     """Losses and prices that the plan stands, with every way in which prices may turn out."""
     kind, outlooks = plan.objective.kind, plan.couplings.outlooks
     rows = [] if outlooks is None else [*_outlook_rows(instance, kind, outlooks)]
-    rows += [row for losses in plan.couplings.losses for row in _loss_rows(plan, losses)]
-    if rows:
-        yield facts("What it stands", rows)
-    if outlooks is not None and outlooks.turns:
-        yield figures(
-            "However prices turn out",
-            ("factors on prices",),
-            ("this plan", "best plan", "regret"),
-            [
-                (
-                    ", ".join(
-                        f"{kind} {by:g}" for kind, by in scenario.factors.items() if by != 1.0
-                    )
-                    or "as listed",
-                    *(
-                        words.amount(kind, value)
-                        for value in (scenario.value, scenario.best, scenario.regret)
-                    ),
-                )
-                for scenario in outlooks.turns
-            ],
+    for losses in plan.couplings.losses:
+        part = f"{losses.part}: " if len(plan.parts) > 1 else ""
+        for loss in losses.survived:
+            rows += [("Loss", f"{part}{_loss_text(loss)}")]
+            rows += [("", run_without(run)) for run in loss.workloads]
+    scenarios = [
+        (
+            ", ".join(f"{kind} {by:g}" for kind, by in scenario.factors.items() if by != 1.0)
+            or "as listed",
+            *(words.amount(kind, v) for v in (scenario.value, scenario.best, scenario.regret)),
         )
+        for scenario in (() if outlooks is None else outlooks.turns)
+    ]
+    columns, numbers = ("factors on prices",), ("this plan", "best plan", "regret")
+    return pieces(
+        facts("What it stands", rows) if rows else None,
+        figures("However prices turn out", columns, numbers, scenarios) if scenarios else None,
+    )
 
 
 def _outlook_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tuple[str, str]]:
-    low, high = outlooks.efficiency
+    (low, high), robust = outlooks.efficiency, instance.robust
     if (low, high) != (1.0, 1.0):
-        yield (
-            "Efficiency",
-            f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}",
-        )
-    robust = instance.robust
+        text = f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}"
+        yield "Efficiency", text
     if robust is not None and (robust.prices != Prices() or robust.aim != "worst-case"):
         yield "Aim", AIMS[outlooks.at_worst_prices]
         yield "Objective", f"{words.amount(kind, outlooks.list_value)} at list prices"
-
-
-def _loss_rows(plan: Plan, losses: PartLosses) -> Iterator[tuple[str, str]]:
-    """Each loss of a part and how workloads run after it."""
-    part = f"{losses.part}: " if len(plan.parts) > 1 else ""
-    for loss in losses.survived:
-        yield "Loss", f"{part}{_loss_text(loss)}"
-        yield from (("", run_without(run)) for run in loss.workloads)
 
 
 def _loss_text(loss: Survived) -> str:

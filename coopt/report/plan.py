@@ -5,7 +5,7 @@ The question in a few rows, and the decision in one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -209,10 +209,10 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"
 
 
-def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
+def question_rows(instance: Instance) -> list[tuple[str, str]]:
     """What is trained and how fast, what may be built, and what is minimised."""
     network, terms = instance.network, instance.objective
-    planes, shared = network.nic_planes, network.gpus_per_nic
+    planes, shared, ratios = network.nic_planes, network.gpus_per_nic, network.ratios
     nics = [
         words.alternatives(nic.name for nic in network.nics),
         f"{_counts(network.nics_per_gpu)} per GPU",
@@ -220,6 +220,9 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         f"{_counts(planes)} planes" if planes != (1,) else "",
     ]
     fabrics = words.alternatives(network.fabrics)
+    most_ratio = (
+        f"up to {words.ratio(network.largest_ratio)}" if network.largest_ratio > 1 else "none"
+    )
     rows = {
         **{
             f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"
@@ -228,7 +231,9 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         "GPUs": f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}",
         "HB domains": words.alternatives(domain.name for domain in network.hb_domains),
         "Networks": f"{fabrics}, up to {words.counted(network.max_tiers, 'tier')}",
-        "Oversubscription": _ratios(instance),
+        "Oversubscription": most_ratio
+        if ratios is None
+        else words.alternatives(map(words.ratio, ratios)),
         "NICs": ", ".join(filter(None, nics)),
         "Switches": words.alternatives(switch.name for switch in network.switches),
         "Optics": words.alternatives(optic.name for optic in network.optics),
@@ -241,7 +246,7 @@ def question_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         **_joint_purchases(instance),
         **dict(doubt_rows(instance)),
     }
-    yield from ((name, text) for name, text in rows.items() if text)
+    return [(name, text) for name, text in rows.items() if text]
 
 
 def _counts(numbers: Iterable[int]) -> str:
@@ -289,14 +294,6 @@ def _steps(discount: Discount) -> str:
         f"{price} from {begin:,} on" for begin, price in zip(discount.begins, prices, strict=True)
     )
     return f"{', '.join(steps)} ({discount.applies})"
-
-
-def _ratios(instance: Instance) -> str:
-    ratios = instance.network.ratios
-    if ratios is not None:
-        return words.alternatives(map(words.ratio, ratios))
-    max_ratio = instance.network.largest_ratio
-    return "none" if max_ratio <= 1 else f"up to {words.ratio(max_ratio)}"
 
 
 def _limit_row(key: str, cap: float) -> str:
@@ -511,17 +508,17 @@ def _limit(instance: Instance, check: LimitCheck) -> str:
     return f"{value} of {limit}, {left}{cooled if check.name.startswith('power') else ''}"
 
 
-def _proof_rows(instance: Instance, plan: Plan) -> Iterator[tuple[str, str]]:
+def _proof_rows(instance: Instance, plan: Plan) -> list[tuple[str, str]]:
     """What is proven, from how much, and how long that took."""
     solver, name = plan.solver, value_name(instance, plan.objective.kind)
-    if plan.status != "infeasible":
-        yield "Objective", claim_text(plan.objective, name=name, whole=True)
-    searched = (
-        f"{words.count(solver.columns_enumerated)} {'mappings' if solver.families else 'options'}"
-    )
+    claim = [("Objective", claim_text(plan.objective, name=name, whole=True))]
+    kind = "mappings" if solver.families else "options"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
-    took = f"{plan.timing_s.total:.2f} s, {solver.name} {solver.version}"
-    yield "Searched", f"{searched}{networks} in {took}"
+    searched = (
+        f"{words.count(solver.columns_enumerated)} {kind}{networks} in"
+        f" {plan.timing_s.total:.2f} s, {solver.name} {solver.version}"
+    )
+    return [*(claim if plan.status != "infeasible" else []), ("Searched", searched)]
 
 
 def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[RenderableType]:

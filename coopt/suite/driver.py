@@ -9,10 +9,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from coopt.plan.schema import OnProgress, Progress
 from coopt.solving.highs import interrupts_heard
@@ -110,10 +109,6 @@ class Summary:
     cpu_s: float
     stopped: str | None
 
-    def document(self) -> dict[str, Any]:
-        """Return the summary as a JSON object."""
-        return asdict(self)
-
 
 class Driver:
     """One run of a suite in its folder."""
@@ -186,23 +181,17 @@ class Driver:
 
     def _tell(self) -> None:
         """Report finished and failed cases, and the estimated time left."""
-        answered, all_of_them, worked_now = len(self.outcomes), len(self.asked), len(self.worked)
+        answered, all_of_them = len(self.outcomes), len(self.asked)
         elapsed_s = time.perf_counter() - self.started
-        parts = [f"{answered:,} of {all_of_them:,}"]
-        parts += [f"{self.failed:,} failed"] if self.failed else []
-        parts += (
-            [f"about {_duration(elapsed_s / worked_now * (all_of_them - answered))} left"]
-            if worked_now
-            else []
-        )
-        self.on_progress(
-            Progress(
-                stage="cases",
-                message=", ".join(parts),
-                elapsed_s=elapsed_s,
-                done=(answered, all_of_them),
-            )
-        )
+        left_s = elapsed_s / max(1, len(self.worked)) * (all_of_them - answered)
+        parts = {
+            f"{answered:,} of {all_of_them:,}": True,
+            f"{self.failed:,} failed": self.failed > 0,
+            f"about {_duration(left_s)} left": bool(self.worked),
+        }
+        message = ", ".join(text for text, holds in parts.items() if holds)
+        done = (answered, all_of_them)
+        self.on_progress(Progress(stage="cases", message=message, elapsed_s=elapsed_s, done=done))
 
     def _answered(self) -> Iterator[tuple[Case, Outcome]]:
         for case in self.cases:

@@ -118,13 +118,11 @@ class RunFolder:
     def _holds_something(self) -> bool:
         """Whether there is more than a run leaves that ended before its first answer."""
         names = {path.name for path in self.root.iterdir() if not path.name.startswith(".")}
-        if names - {SUITE, self.cases.name} or (
-            self.cases.is_dir() and any(self.cases.glob("[!.]*"))
-        ):
-            return True
-        if SUITE in names:
+        answered = self.cases.is_dir() and any(self.cases.glob("[!.]*"))
+        more = answered or bool(names - {SUITE, self.cases.name})
+        if SUITE in names and not more:
             read_kept_study(self.root)
-        return False
+        return more
 
     def sweep(self) -> None:
         """Remove incomplete files of a run that was killed while writing."""
@@ -238,14 +236,13 @@ def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
     """Yield the final results of every workload; one that sites train together has results at each
     of them.
     """
-    if not isinstance(answer, Plan):
-        yield from answer.workloads
-    elif answer.couplings.ring is not None:
+    if isinstance(answer, Plan) and answer.couplings.ring is not None:
         for part in answer.parts:
             for run in part.workloads:
                 yield run.model_copy(update={"name": f"{run.name} at {part.site}"})
     else:
-        yield from {run.name: run for run in answer.runs}.values()
+        runs = answer.runs if isinstance(answer, Plan) else answer.workloads
+        yield from {run.name: run for run in runs}.values()
 
 
 def _search_row(plan: Plan) -> Row:
@@ -263,23 +260,25 @@ def _search_row(plan: Plan) -> Row:
 
 def _cost_row(cost: Cost, outcome: Outcome) -> Row:
     """Return the cost of a plan, and the savings of its switches and optics over any-to-any."""
-    network = network_of(cost)
+    network, baseline = network_of(cost), outcome.any_to_any
     row: Row = {
         "capex_usd": cost.capex_usd,
         "power_w": cost.power_w,
         "tco_usd": cost.tco_usd,
         **network,
     }
-    baseline = outcome.any_to_any
-    if baseline is not None:
-        row |= {"any_to_any_usd": baseline.network_usd, "any_to_any_w": baseline.network_w}
-        row["saving"] = (
-            1.0 - network["network_usd"] / baseline.network_usd if baseline.network_usd else None
-        )
-        row["power_saving"] = (
-            1.0 - network["network_w"] / baseline.network_w if baseline.network_w else None
-        )
-    return row
+    if baseline is None:
+        return row
+
+    def saved(key: str, reference: float) -> float | None:
+        return 1.0 - network[key] / reference if reference else None
+
+    return row | {
+        "any_to_any_usd": baseline.network_usd,
+        "any_to_any_w": baseline.network_w,
+        "saving": saved("network_usd", baseline.network_usd),
+        "power_saving": saved("network_w", baseline.network_w),
+    }
 
 
 def _workload_row(workload: WorkloadPlan) -> Row:

@@ -10,10 +10,13 @@ import csv
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from io import StringIO
 from itertools import product
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -167,57 +170,47 @@ class Suite(Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Suite:
-        complaints = [*self._repeated(), *self._strangers()]
+        parts = [*(("grid", part.name) for part in self.grid)]
+        parts += [("view", view.name) for view in (*self.table, *self.figure)]
+        complaints = [
+            f"{kind}: name {name!r} appears twice, needs different names"
+            for (kind, name), count in sorted(Counter(parts).items())
+            if count > 1
+        ]
+        for view in (*self.table, *self.figure):
+            complaints += self._strangers(view)
         if complaints:
             raise ValueError("\n".join(complaints))
         return self
 
-    def _repeated(self) -> list[str]:
-        complaints = []
-        for kind, parts in (("grid", self.grid), ("view", (*self.table, *self.figure))):
-            names = [part.name for part in parts]
-            complaints += [
-                f"{kind}: name {n!r} appears twice, needs different names"
-                for n in sorted({*names})
-                if names.count(n) > 1
-            ]
-        return complaints
-
-    def _strangers(self) -> list[str]:
-        """Return columns named in a view that no case of its grid has."""
-        complaints = []
+    def _strangers(self, view: View) -> list[str]:
+        """Return complaints about columns named in a view that no case of its grid has."""
         grids = {grid.name: grid for grid in self.grid}
-        for view in (*self.table, *self.figure):
-            if view.grid not in grids:
-                complaints.append(
-                    f"{view.name}: grid = {view.grid!r}: no such grid, needs one of"
-                    f" {', '.join(grids)}"
-                )
-                continue
-            axes = [column_of(axis) for axis in grids[view.grid].vary]
-            for column in columns_named(view):
-                if column not in (*axes, *COLUMNS):
-                    complaints.append(
-                        f"{view.name}: column {column!r} is not there, needs an axis"
-                        f" ({', '.join(axes)}) or a column of docs/suites.md"
-                    )
-            complaints += [
-                f"{view.name}: share_of.{key}: is no axis of the grid, needs one of"
-                f" {', '.join(axes)}"
+        if view.grid not in grids:
+            names = ", ".join(grids)
+            return [f"{view.name}: grid = {view.grid!r}: no such grid, needs one of {names}"]
+        axes = [column_of(axis) for axis in grids[view.grid].vary]
+        names = ", ".join(axes)
+        return [
+            *(
+                f"{view.name}: column {column!r} is not there, needs an axis ({names}) or a column"
+                " of docs/suites.md"
+                for column in columns_named(view)
+                if column not in (*axes, *COLUMNS)
+            ),
+            *(
+                f"{view.name}: share_of.{key}: is no axis of the grid, needs one of {names}"
                 for key in getattr(view, "share_of", {})
                 if key not in axes
-            ]
-        return complaints
+            ),
+        ]
 
 
 def columns_named(view: View) -> list[str]:
     """Return every result column that a view names."""
-    columns = [*view.where]
-    if isinstance(view, TableView):
-        columns += view.columns
     if isinstance(view, FigureView):
-        columns += [view.x, view.y, *([view.group] if view.group else [])]
-    return columns
+        return [*view.where, view.x, view.y, *([view.group] if view.group else [])]
+    return [*view.where, *(view.columns if isinstance(view, TableView) else ())]
 
 
 class Study(Record):
@@ -252,17 +245,11 @@ def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     reader = csv.DictReader(
         StringIO(read_text(file, "a CSV file", "the published figures of a view"))
     )
-    needed_columns = ["source"]
+    needed_columns: list[str | None] = ["source"]
     if isinstance(view, FigureView):
-        needed_columns += [
-            "series",
-            view.x,
-            view.published_column,
-            *([view.group] if view.group else []),
-        ]
-    absent = [
-        name for name in dict.fromkeys(needed_columns) if name not in (reader.fieldnames or ())
-    ]
+        needed_columns += ["series", view.x, view.published_column, view.group]
+    present = (None, *(reader.fieldnames or ()))
+    absent = [str(name) for name in dict.fromkeys(needed_columns) if name not in present]
     if absent:
         raise InstanceError(
             f"{file.name}: no column {', '.join(absent)}, needs one (view {view.name!r} names it)"
@@ -335,13 +322,9 @@ def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
     for name in grid.instances:
         table = read_toml(folder / name)
         for combination in product(*axes):
-            overrides = dict(grid.set)
-            for _, changes in combination:
-                overrides |= changes
-            labels = {
-                column_of(axis): label
-                for axis, (label, _) in zip(grid.vary, combination, strict=True)
-            }
+            overrides = reduce(or_, (changes for _, changes in combination), grid.set)
+            columns = map(column_of, grid.vary)
+            labels = dict(zip(columns, (label for label, _ in combination), strict=True))
             yield _case(grid, table, folder / name, labels, overrides)
 
 

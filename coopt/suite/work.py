@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from typing import Any
 
 from coopt._version import __version__
 from coopt.instance.base import InstanceError
@@ -31,40 +32,34 @@ def outcome_json(version: str, case_id: str, action: Action, question: str) -> s
     """
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        outcome = _answered(version, case_id, action, question)
+        found = _answered(version, action, question)
     except InstanceError as error:
-        outcome = Outcome(case_id=case_id, action=action, status="refused", why=error.complaints)
+        found = {"status": "refused", "why": error.complaints}
     except Exception as error:
-        outcome = Outcome(
-            case_id=case_id, action=action, status="failed", why=(_error_text(error),)
-        )
-    seconds = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
-    return outcome.model_copy(update=seconds).model_dump_json(by_alias=True)
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+        found = {"status": "failed", "why": (reason,)}
+    found |= {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+    return Outcome(case_id=case_id, action=action, **found).model_dump_json(by_alias=True)
 
 
-def _answered(version: str, case_id: str, action: Action, question: str) -> Outcome:
+def _answered(version: str, action: Action, question: str) -> dict[str, Any]:
+    """Return what the outcome of a case says, by the fields of `Outcome`."""
     if version != __version__:
         reason = (
             f"the worker has coopt {__version__}, needs {version} as where the suite was started"
         )
-        return Outcome(case_id=case_id, action=action, status="failed", why=(reason,))
+        return {"status": "failed", "why": (reason,)}
     instance = Instance.model_validate_json(question)
     if action == "fastest":
         evaluation = fastest_design(instance)
         if isinstance(evaluation, tuple):
-            return Outcome(case_id=case_id, action=action, status="infeasible", why=evaluation)
-        return Outcome(case_id=case_id, action=action, status="fastest", fastest=evaluation)
+            return {"status": "infeasible", "why": evaluation}
+        return {"status": "fastest", "fastest": evaluation}
     plan = solve(instance)
     full_network = any_to_any(instance, plan)
     baseline = None if full_network is None else AnyToAny(**network_of(full_network[1]))
-    return Outcome(
-        case_id=case_id,
-        action=action,
-        status=plan.status,
-        why=plan.explanation,
-        plan=plan,
-        any_to_any=baseline,
-    )
+    return {"status": plan.status, "why": plan.explanation, "plan": plan, "any_to_any": baseline}
 
 
 def verified(case: Case, outcome: Outcome) -> bool:
@@ -83,9 +78,3 @@ def verified(case: Case, outcome: Outcome) -> bool:
         return evaluate_instance(instance, fastest.design, choices).cost == fastest.cost
     except InstanceError:
         return False
-
-
-def _error_text(error: Exception) -> str:
-    """Return an error and its location on one line."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
