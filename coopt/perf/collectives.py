@@ -251,10 +251,13 @@ class AffineSeconds:
 
     def __init__(self, fixed: Any = 0.0, **sent: Any) -> None:
         assert sent.keys() <= KNOWN_KINDS, sent.keys()
-        terms = {"fixed": fixed, **sent}
-        object.__setattr__(
-            self, "terms", {name: term for name, term in terms.items() if not _is_zero(term)}
-        )
+        # the number 0 costs no pass over the rows, as an array of zeros would
+        terms = {
+            name: term
+            for name, term in {"fixed": fixed, **sent}.items()
+            if type(term) is not float or term != 0.0
+        }
+        object.__setattr__(self, "terms", terms)
 
     def __getattr__(self, name: str) -> Any:
         if name != "fixed" and name not in KINDS:
@@ -366,13 +369,6 @@ def kinds_of(functions: Collection[AffineSeconds]) -> tuple[str, ...]:
         for kind in KINDS
         if any(kind in function.terms and np.any(function.terms[kind]) for function in functions)
     )
-
-
-def _is_zero(part: Any) -> bool:
-    """Whether a term is the number 0, which costs no pass over the rows, rather than an array of
-    zeros.
-    """
-    return type(part) is float and part == 0.0
 
 
 RingKind = Literal["tp", "cp", "dp", "edp", "tied"]
