@@ -105,7 +105,9 @@ def _program_file(
         require_no_failures(instance, "a file of the mixed-integer program")
     require_billed(instance, "a file of the mixed-integer program")
     check_same_question(instance, plan)
-    question = _as_solved(*placed_as(instance, plan))
+    question, plan = placed_as(instance, plan)
+    objective = question.objective.model_copy(update={"minimize": plan.objective.kind})
+    question = question.model_copy(update={"objective": objective})
     names = formulations_of(question)
     name = names[0] if len(names) == 1 else plan.solver.formulation
     if name not in names:
@@ -142,12 +144,6 @@ def _place(instance: Instance, count: int, program: int | None) -> int:
             f"program{'s' if count > 1 else ''}, needs a number from 1 to {count}"
         )
     return program - 1
-
-
-def _as_solved(instance: Instance, plan: Plan) -> Instance:
-    """The instance with the objective of the run that made the plan."""
-    objective = instance.objective.model_copy(update={"minimize": plan.objective.kind})
-    return instance.model_copy(update={"objective": objective})
 
 
 def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteModel]:
