@@ -13,7 +13,7 @@ from tests.conftest import ask
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.direct.random_questions import random_question
 from tests.solving.test_days import GROWING, days, fastest_days, fleet
-from tests.verifier.test_mutations import survivors
+from tests.verifier.mutants import survivors
 
 CROSSING = (1004, 1010, 1011, 1029, 1115)
 """Random questions on direct links whose TP, context or expert groups cross domains."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.verifier.training.kernels import Machine
-from coopt.verifier.training.layer import layer_pass
 from coopt.verifier.training.mappings import ScalarMapping
 from tests.conftest import FEW_MAPPINGS, small_model
 
@@ -60,6 +58,26 @@ EXPERTS = {
     "extra_predictions": 1,
 }
 """A mixture of experts with latent attention, on top of MODEL."""
+TWO_WORKLOADS = [
+    {
+        "name": "first",
+        "model": MODEL,
+        "global_batch": 64,
+        "max_iteration_time_s": 0.5,
+        "mapping": FEW_MAPPINGS,
+        "allow_tp_across": True,
+    },
+    {
+        "name": "second",
+        "model": MODEL | {"name": "grouped", "kv_heads": 8, "gated": True, "tied_embeddings": False},
+        "global_batch": 128,
+        "train_days": 10.0,
+        "allow_tp_across": True,
+        "train_tokens": 2e11,
+        "mapping": FEW_MAPPINGS | {"recompute": ["none", "selective", "full"]},
+        "options": {"attention": "unfused"},
+    },
+]
 DOMAINS = (
     {"name": "hb4", "size": 4, "gbyte_s": 300, "usd_per_gpu": 100, "w_per_gpu": 5, "racks": 0.25},
     {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 900, "w_per_gpu": 7, "racks": 0.5},
@@ -151,8 +169,3 @@ def split(**changes: Any) -> ScalarMapping:
         "zero": 0,
     }
     return ScalarMapping(**(plain | changes))
-
-
-def layer_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
-    """Seconds of the mean layer and micro-batch: forward, backward and what is recomputed."""
-    return sum(layer_pass(workload, machine, split))

@@ -6,10 +6,17 @@ Informative fields are left alone: they tell how an answer was found, and nothin
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from hypothesis import settings
+from pydantic import ValidationError
+
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from coopt.verifier.audit import verify
 
 Path = tuple[str | int, ...]
 
@@ -145,3 +152,72 @@ def replaced(plan: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
         here = here[key]
     here[path[-1]] = value
     return changed
+
+
+ONE_OF_MANY = re.compile(
+    r"(?<![-\d.,])1 (switches|links|planes|tiers|GPUs|NICs|ports|uplinks|domains|racks|transceivers|years)\b"
+)
+
+
+def names_of(instance: Instance) -> dict[str, list[str]]:
+    """Words of the instance that could stand in a field, by the field's name."""
+    network = instance.network
+    optics = [optic.name for optic in network.optics]
+    return {
+        "status": ["optimal", "feasible", "infeasible", "unknown"],
+        "objective.kind": ["capex", "power", "tco"],
+        "kind": ["hb", "nic", "switch", "optics", "gpu"],
+        "fabric.kind": ["rail-only", "rail-optimized", "clos"],
+        "hb_domain.name": [domain.name for domain in network.hb_domains],
+        "nic.name": [nic.name for nic in network.nics],
+        "switch.name": [part.name for part in network.switches],
+        "optic": optics,
+        "optic_below": optics,
+        "item": optics,
+        "name": [workload.name for workload in instance.workload],
+        "recompute": ["none", "selective", "full"],
+    }
+
+
+FEWEST = 20 // ONE_OF
+"""Mutants of the emptiest answer that are plans at all: with fewer, a survivor may just not have been tried."""
+
+
+def survivors(
+    instance: Instance,
+    plan: dict[str, Any],
+    words: dict[str, list[str]] | None = None,
+    every: int = 1,
+    first: int = 0,
+    spared: tuple[str, ...] = (),
+) -> list[str]:
+    """Mutants that pass, or fail without a sentence or with one on `1 links`; enough have to be tried.
+
+    Parameters
+    ----------
+    words
+        What could stand in a field, by its name; as the instance has it where left out.
+    every, first
+        One of so many mutants of those that a run tries is looked at, from the first on.
+    spared
+        Mutants whose label begins so are not looked at.
+    """
+    found, tried, whole = [], 0, Plan.model_validate(plan)
+    for label, table in islice(mutants(plan, words or names_of(instance)), first, None, every * ONE_OF):
+        if label.startswith(spared):
+            continue
+        try:
+            changed = Plan.model_validate(table)
+        except ValidationError:
+            continue
+        if changed == whole:
+            continue
+        tried += 1
+        verdict = verify(instance, changed)
+        told = verdict.failures and all(
+            check.why.endswith(".") and not ONE_OF_MANY.search(check.why) for check in verdict.failures
+        )
+        if verdict.accepted or not told:
+            found.append(label)
+    assert tried >= FEWEST, tried
+    return found

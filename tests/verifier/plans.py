@@ -12,12 +12,14 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import NETWORK
+from coopt.plan.parts import Fabric, NicChoice, SwitchChoice
 from coopt.plan.schema import Plan
-from coopt.verifier.parts.bills import bill, bill_total, least_racks, levels
+from coopt.verifier.parts.bills import bill, bill_total, levels
 from coopt.verifier.parts.enumeration import FoundDesign, cheapest_design
-from coopt.verifier.parts.layouts import Ports, ceil_ratio
+from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.parts.stages import design_of_stage, last_stage
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
     breakdown,
@@ -87,64 +89,14 @@ def _frame(instance: Instance, kind: str, status: str) -> dict[str, Any]:
 
 
 def _design(instance: Instance, found: FoundDesign) -> dict[str, Any]:
-    family, ports = found.family, found.ports
-    network, gear, hb = instance.network, family.gear, family.hb
-    return {
-        "gpus": family.gpus,
-        "spare_gpus": family.domains * hb.size - family.gpus,
-        "hb_domain": {"name": hb.name, "size": hb.size, "count": family.domains, "active": family.active},
-        "fabric": {
-            "kind": gear.kind if gear else network.fabrics[0],
-            "tiers": ports.tiers,
-            "planes": family.planes if gear else 0,
-            "oversubscription": reach_of(family, ports).beyond,
-            "routing": network.discipline.routing if ports.tiers > 1 else 1.0,
-            "nic": {
-                "name": gear.nic.name if gear else network.nics[0].name,
-                "per_gpu": gear.per_gpu if gear else network.nics_per_gpu[0],
-            },
-            "switch": {"name": gear.switch.name if gear else network.switches[0].name},
-            "switch_count": sum(level.switches for level in levels(family, ports)),
-            "transceiver_count": sum(_modules(found)),
-            "pod_bundle": ports.pod_each,
-            "tier": _tiers(found),
-        },
-        "racks": None if hb.racks is None else least_racks(family.domains, hb.racks),
-    }
-
-
-def _modules(found: FoundDesign) -> list[int]:
-    """Modules at the ends of all levels."""
-    gear, rows = found.family.gear, levels(found.family, found.ports)
-    assert gear is not None or not rows
-    pairs = zip(rows, found.optics, strict=True)
-    return [count for row, ends in pairs if gear for count in row.modules(gear.carried(ends))]
-
-
-def _tiers(found: FoundDesign) -> list[dict[str, Any]]:
-    family, ports = found.family, found.ports
-    if family.gear is None:
-        return []
-    rows, optics = levels(family, ports), found.optics
-    in_use = [(ports.down, ports.up)]
-    if ports.tiers == 2:
-        in_use.append((ceil_ratio(rows[1].links, rows[1].switches), 0))
-    if ports.tiers == 3:
-        pods = rows[1].switches // (ports.slices * family.planes)
-        cores = rows[2].switches // (ports.slices * family.planes)
-        in_use += [(ports.pod_down, ports.pod_up), (ceil_ratio(pods * ports.pod_up, cores), 0)]
-    return [
-        {
-            "level": i + 1,
-            "switches": row.switches,
-            "down_ports": down,
-            "uplinks_per_switch": above,
-            "links": row.links,
-            "optic": ends.above.name,
-            "optic_below": None if ends.below == ends.above else ends.below.name,
-        }
-        for i, (row, (down, above), ends) in enumerate(zip(rows, in_use, optics, strict=True))
-    ]
+    network, ports = instance.network, found.ports
+    nothing = Fabric(
+        kind=network.fabrics[0], tiers=0, planes=0, oversubscription=1.0, switch_count=0, transceiver_count=0, tier=(),
+        nic=NicChoice(name=network.nics[0].name, per_gpu=network.nics_per_gpu[0]),
+        switch=SwitchChoice(name=network.switches[0].name),
+    )  # fmt: skip
+    stage = last_stage(found.family, ports, (ports.up,), found.optics)
+    return design_of_stage(instance, stage, ports.up, nothing).model_dump(mode="json", by_alias=True)
 
 
 def _merged(lines: Any) -> list[dict[str, Any]]:
@@ -183,7 +135,6 @@ def _fastest(workload: Workload, gpu: Gpu, family: DesignFamily, ports: Ports) -
             time_s = iteration_s(work, place, speeds_of(family, reach, place, looped=split.interleave > 1))
             if time_s < least_s:
                 least_s, found = time_s, (split, place)
-    assert found is not None
     return found
 
 

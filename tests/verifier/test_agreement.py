@@ -43,9 +43,7 @@ def network(asked: Question, seed: int) -> tuple[Context, int, DesignFamily, Rea
     uplinks = draw.choice(family.uplink_choices)
     ledger, built = Ledger(), design_of(family, uplinks)
     seen = check_design(ledger, asked.instance, built)
-    assert seen is not None
     ports = check_ports(ledger, asked.instance, seen, built.fabric, "capex")
-    assert ports is not None
     return context_of(family), uplinks, seen, reach_of(seen, ports)
 
 

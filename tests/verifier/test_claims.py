@@ -19,7 +19,6 @@ from coopt.verifier.checks.verdict import Verdict
 from tests.changes import NOTHING_BUILT, with_part
 from tests.conftest import ask, question
 from tests.solving.direct.test_direct_links import linked
-from tests.solving.sites.test_sites import apart
 from tests.verifier.kinds import KINDS, NO_PLAN, SECTIONS, solved, without_plan, written
 
 ORIGIN = Origin(
@@ -70,7 +69,6 @@ def test_a_bound_no_plan_keeps_is_rejected(kind: str) -> None:
     verdict = verify(instance, Plan.model_validate(without_plan(kind, "unknown", 1e12)))
     assert not verdict.accepted
     assert {check.name for check in verdict.failures} <= {"bound", "rival-bound"}
-    assert plan.objective.value is not None
     low = verify(instance, Plan.model_validate(without_plan(kind, "unknown", plan.objective.value / 2)))
     assert low.accepted
 
@@ -132,26 +130,10 @@ def test_limits_of_all_sites_may_keep_out_what_is_cheaper_and_are_left_to_the_so
     assert (verdict.accepted, verdict.on_trust) == (True, "the bound")
 
 
-def test_a_dearer_plan_of_sites_is_rejected() -> None:
-    table = apart(network__nics_per_gpu=[1, 2])
-    for site in table["site"]:
-        site["power_mw"] = 1
-    instance = Instance.model_validate(table)
-    table["network"]["nics_per_gpu"] = [2]
-    best, dearer = solve(instance), solve(Instance.model_validate(table))
-    assert best.objective.value is not None
-    assert dearer.objective.value is not None
-    assert dearer.objective.value > 1.05 * best.objective.value
-    verdict = verify(instance, dearer.model_copy(update={"instance": best.instance}))
-    assert [check.name for check in verdict.failures] == ["bound"]
-
-
 def test_dearer_direct_links_are_accepted_on_the_solvers_word_alone() -> None:
     (_, dearer), relaxed = solved("direct"), Instance.model_validate(linked(workload__0__max_iteration_time_s=3.0))
     best = solve(relaxed)
     assert best.parts[0].links is not None
-    assert best.rivals is not None
-    assert dearer.rivals is not None
     assert (best.objective.value, dearer.objective.value) == (5280, 7040)
     rivals = dearer.rivals.model_copy(update={"switched": best.rivals.switched})
     runs = tuple(run.model_copy(update={"bound_s": 3.0}) for run in dearer.workloads)
@@ -197,7 +179,6 @@ def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(
         limits={"power_mw": power_mw},
     )
     plan = solve(instance)
-    assert plan.cost is not None
     assert plan.cost.power_w / 1e6 == power_mw
     assert verify(instance, plan).accepted
     nothing = plan.objective.model_copy(update={"value": None, "bound": None, "gap": None})

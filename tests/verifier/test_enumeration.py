@@ -20,12 +20,12 @@ from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
 from coopt.verifier.parts.timings import PlacedTimes, Timings
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
-from coopt.verifier.training.mappings import simpler, splits
+from coopt.verifier.training.mappings import mapping_sizes, simpler, splits
 from coopt.verifier.training.memory import MemoryNeeds, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
 from tests.conftest import example_count
-from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch
+from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch, workload
 
 CHARGES: list[dict[str, str | float]] = [
     {"routing": "spray"},
@@ -219,7 +219,7 @@ def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) ->
 def test_memory_is_the_same_whatever_was_asked_before() -> None:
     instance = ask(cluster__gpus=32, workload__0__model=MODEL | EXPERTS, workload__0__mapping={"micro_batch": [1, 2]})
     workload = instance.workload[0]
-    needs, every = MemoryNeeds(workload), list(splits(workload, 32))
+    needs, every = MemoryNeeds(workload), list(splits(workload, 32))[::3]
     random.Random(1).shuffle(every)
     assert [needs.of(split) for split in every] == [memory_bytes(workload, split) for split in every]
     assert len({needs.of(split) for split in every}) > 100
@@ -240,3 +240,12 @@ def test_uplinks_below_an_end_are_those_that_are_counted_one_by_one(most: int) -
         assert len(asked) == len(set(asked))
         if not number:
             assert asked == list(ups[:1])
+
+
+@pytest.mark.parametrize("model", [{"layers": 11}, EXPERTS])
+def test_no_mapping_takes_fewer_gpu_seconds_than_the_least(model: dict[str, object]) -> None:
+    here = workload(model=model, mapping={"micro_batch": [1, 2], "cp": [1, 2]}, options={"slowdown": 1.2})
+    clock = Clock(here, ask().cluster.gpu)
+    every = [(gpus, one) for gpus in mapping_sizes(here, 64) for one in splits(here, gpus)]
+    assert clock.least_gpu_s <= min(gpus * clock.work(one).floor_s() for gpus, one in every)
+    assert clock.least_gpu_s > 0.9 * min(gpus * clock.layers_s(one) for gpus, one in every)

@@ -32,7 +32,6 @@ RING = StageGrid(stages=1, replicas=4, inner=1, closed=False)
 
 def with_lengths(plan: Plan, *lengths: LinkLengths) -> Plan:
     """The plan with other lengths, or with none."""
-    assert plan.rivals is not None
     return plan.model_copy(update={"rivals": plan.rivals.model_copy(update={"lengths": lengths})})
 
 
@@ -59,14 +58,12 @@ def test_lengths_that_fit_no_grid_are_rejected_with_the_plan() -> None:
 
 def test_lengths_prove_what_whole_links_of_domains_do_not() -> None:
     instance, plan, proof = answered()
-    assert plan.rivals is not None
     assert plan.rivals.lengths == proof.links
     weak, found = coopt.certify(instance, with_lengths(plan)), coopt.certify(instance, plan)
     assert found.ok
     assert coopt.certify(instance, plan, proof) == found
     assert found.bound_proven == plan.objective.bound == 8 * USD_PER_LINK
     assert not weak.ok
-    assert weak.bound_proven is not None
     assert 0 < weak.bound_proven < found.bound_proven
 
 
@@ -78,13 +75,11 @@ def test_no_more_is_proven_than_enumeration_finds(bound_s: float, pp: list[int])
     bold = claiming(plan, plan.objective.value * 1.5 if plan.objective.value else 0.0)
     found = coopt.certify(instance, bold, proof)
     assert not found.ok
-    assert found.bound_proven is not None
     assert found.bound_proven <= (plan.objective.value if fewest is None else fewest * USD_PER_LINK)
 
 
 def test_no_mutant_proves_a_link_more() -> None:
     instance, plan, proof = answered()
-    assert plan.objective.value is not None
     bold, random_ = claiming(plan, plan.objective.value + 1.0), random.Random(5)
     table, weaker = proof.model_dump(mode="json", by_alias=True), 0
     for _ in range(MUTANTS):
@@ -109,7 +104,6 @@ def _mutated(table: dict[str, Any], random_: random.Random) -> Proof:
 def test_lengths_add_up_as_by_hand() -> None:
     lengths = LinkLengths(stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("0", "0.5", "0.5", "0.5")})
     priced = priced_links(RING, lengths)
-    assert priced is not None
     assert priced.least_links({"dp": 2.0}, 4) == 2 * 4 * 2 * Fraction(1, 2) * Fraction(1, 2)
 
 
@@ -117,7 +111,6 @@ def test_a_cut_counts_whole_links() -> None:
     cut = LinkCut(domains=(0, 1), price="1")
     lengths = LinkLengths(stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("0",) * 4}, cuts=(cut,))
     priced = priced_links(RING, lengths)
-    assert priced is not None
     turned = [{0, 1}, {1, 2}, {2, 3}, {3, 0}]
     crossed = max(sum((i in one) != (j in one) for one in turned) for i, j in combinations(range(4), 2))
     assert priced.least_links({"dp": 2.1}, 4) == Fraction(4 * 3, crossed)
@@ -128,7 +121,6 @@ def test_prices_of_ports_take_off_what_ports_there_are() -> None:
         stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("0", "1", "1", "1")}, ports=("0.5",)
     )
     priced = priced_links(RING, lengths)
-    assert priced is not None
     assert priced.least_links({"dp": 6.0}, 4) == 4 * 6 - Fraction(1, 2) * 4 * 4
 
 

@@ -105,7 +105,6 @@ def compare(seed: int) -> Counter[str]:
     place = place._replace(two_way=not looped and draw.random() < 0.5)
     wiring, reach = wire(here, ports), reach_of(here, ports)
     assert is_even(wiring)
-    assert here.gear is not None
     counted = mean_loads(reach, here.active, place, looped=looped)._asdict()
     routed = busiest_links(wiring, here, place, looped=looped, expert_tp=expert_tp)
     for kind, load in routed.items():
@@ -197,9 +196,7 @@ def compare_planner(seed: int) -> Counter[str]:
     uplinks, ledger = draw.choice(chosen.uplink_choices), Ledger()
     built = design_of(chosen, uplinks)
     here = check_design(ledger, asked.instance, built)
-    assert here is not None
     ports = check_ports(ledger, asked.instance, here, built.fabric, "capex")
-    assert ports is not None
     wiring, expert_tp = wire(here, ports), asked.workload.options.expert_tp
     if not is_even(wiring):
         return Counter()
@@ -215,7 +212,6 @@ def compare_planner(seed: int) -> Counter[str]:
             assert load == pytest.approx(found[kind], rel=1e-9) or kind in absent, (seed, kind, place)
             seen[kind] += load > 0
         network, flows = RoutedNetwork(wiring, here, place), domain_flows(place, looped=False, expert_tp=expert_tp)
-        assert charged.algorithms is not None
         for kind in WAYS:
             of_ring = [] if kind in absent else rings(flows[kind])
             for way in ("halving", "trees") if of_ring and len(of_ring[0]) > 3 else ():

@@ -30,7 +30,6 @@ from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.wiring import count_levels
 from tests.changes import with_couplings
 from tests.verifier.cases import DOMAINS, NICS, OPTICS, ask, switch
-from tests.verifier.test_mutations import survivors
 
 EVERY_FABRIC = ["rail-only", "rail-optimized", "clos"]
 
@@ -64,22 +63,6 @@ CASES = {
     "a dead end": lambda: twice(8, 16, network__hb_domains=list(DOMAINS[:2]), workload__0__max_iteration_time_s=0.19),
     "infeasible": lambda: twice(8, workload__0__max_iteration_time_s=0.01),
 }
-LIKE_OTHERS = ("parts.1.workloads", "parts.1.cost.items", "cost.items.1", "cost.items.2", "cost.items.3")
-"""Where a plan says what the first part or plans without phases say: mutants of the rest are tried."""
-
-DEAD_END = "couplings.myopic.dead_end = "
-"""A sentence for the reader."""
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_meaningful_mutant_is_rejected(case: Any) -> None:
-    instance = case()
-    plan = solve(instance)
-    assert verify(instance, plan).failures == ()
-    few = 3 if plan.parts else 1
-    left = survivors(instance, plan.model_dump(mode="json", by_alias=True), every=few, spared=(*LIKE_OTHERS, DEAD_END))
-    still_true = ("status = 'unknown'", "objective.kind = ") if plan.status == "infeasible" else ()
-    assert [label for label in left if not label.startswith(still_true)] == []
 
 
 def test_the_cases_hold_what_they_are_for() -> None:
@@ -87,7 +70,6 @@ def test_the_cases_hold_what_they_are_for() -> None:
     assert any(phase.stored for plan in plans for phase in plan.couplings.growth)
     assert any(item.kind == "labour" for plan in plans for phase in plan.couplings.growth for item in phase.bought)
     dead = solve(CASES["a dead end"]()).couplings.myopic
-    assert dead is not None
     assert dead.dead_end is not None
 
 
@@ -109,7 +91,7 @@ def _most(choices: Iterable[range]) -> list[int]:
 
 def _drawn(instance: Instance, stage: GrowthStage, uplinks: int) -> Design:
     anything = next(design_of(line[-1], line[-1].uplink_choices[0]) for line in lines(instance))
-    return design_of_stage(instance, stage, uplinks, anything)
+    return design_of_stage(instance, stage, uplinks, anything.fabric)
 
 
 def _shown(one: Design) -> str:
@@ -130,15 +112,6 @@ def test_counts_of_every_stage_are_those_of_its_graph(radix: int) -> None:
             ]
             one_pods += stage.one_pod
     assert one_pods or radix != 6
-
-
-def test_a_dearer_way_to_grow_is_no_optimum() -> None:
-    instance = growing(network__fabrics="clos")
-    plan = solve(instance)
-    value = plan.objective.value
-    assert value is not None
-    claim = plan.objective.model_copy(update={"bound": value + 1000.0, "gap": -1000.0 / value})
-    assert not verify(instance, plan.model_copy(update={"objective": claim})).accepted
 
 
 def values_of(growths: Growths, path: GrowthPath) -> dict[tuple[int, ...], Fraction]:
@@ -191,7 +164,6 @@ def test_a_phase_of_one_domain_names_parts_of_the_instance(name: str) -> None:
     phases = [{"year": 2026, "gpus": 4, "workloads": {"name": "first", "max_iteration_time_s": 9.0}}]
     instance = growing((8,), network__fabrics="clos", phase=[*phases, {"year": 2029, "gpus": 64}])
     plan = solve(instance)
-    assert plan.couplings.myopic is not None
     assert plan.parts[0].design.fabric.tiers == plan.couplings.myopic.steps[0].design.fabric.tiers == 0
     assert verify(instance, plan).accepted
     table = plan.model_dump(mode="json", by_alias=True)
@@ -203,18 +175,10 @@ def test_a_phase_of_one_domain_names_parts_of_the_instance(name: str) -> None:
         where[0]["design"]["fabric"] = known
 
 
-def test_phases_do_not_stand_beside_an_instance_without_them() -> None:
-    instance = ask()
-    other = solve(growing())
-    plan = with_couplings(solve(instance), growth=other.couplings.growth)
-    assert [check.name for check in verify(instance, plan).failures] == ["status", "phases"]
-
-
 def test_a_plan_without_its_phases_or_that_boasts_of_what_planning_saves_is_rejected() -> None:
     instance = growing()
     plan = solve(instance)
     assert not verify(instance, with_couplings(plan, growth=())).accepted
-    assert plan.couplings.myopic is not None
     assert plan.couplings.myopic.saving is not None
     boasted = plan.couplings.myopic.model_copy(update={"saving": plan.couplings.myopic.saving + 500})
     assert [check.name for check in verify(instance, with_couplings(plan, myopic=boasted)).failures] == ["myopic-value"]

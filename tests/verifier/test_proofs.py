@@ -52,7 +52,6 @@ MUTANTS = 60
 def test_a_bound_of_islands_is_proven_and_a_higher_one_is_not(name: str) -> None:
     instance, plan, proof = answered(name)
     value = plan.objective.value
-    assert value is not None
     found = certify(instance, plan, proof)
     assert (found.ok, found.bound_proven) == (True, plan.objective.bound)
     for more in (1 + value * 1e-9, 1 + value, 1 + 100 * value):
@@ -64,7 +63,6 @@ def test_a_bound_of_islands_is_proven_and_a_higher_one_is_not(name: str) -> None
 def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
     instance, plan, whole = answered("sites")
     claimed = plan.objective.bound
-    assert claimed is not None
     proof = prove(instance, plan, gap=0.05)
     found = certify(instance, plan, proof)
     assert (found.ok, found.bound_proven) == (False, pytest.approx(0.95 * claimed))
@@ -208,7 +206,6 @@ def test_a_forged_proof_proves_no_more_than_is_so(name: str) -> None:
     """Of multipliers any will do: what they prove may get less, but is never more than the optimum."""
     instance, plan, proof = answered(name)
     value, chance, document = plan.objective.value, random.Random(7), json.loads(proof_json(proof))
-    assert value is not None
     asked = QuestionIslands(instance, plan.objective.kind)
     for _ in range(MUTANTS):
         try:
@@ -268,7 +265,6 @@ def test_both_sides_of_a_cut_through_islands_hold_every_island(most: int) -> Non
     """Also one that has none of the product: with the same multipliers on both sides nothing more is proven."""
     instance, plan, proof = answered("sites")
     value, document = plan.objective.value, json.loads(proof_json(proof))
-    assert value is not None
     for name, taken in (("first", "switch 4x400"), ("second", "nic nic400"), ("second", "switch 8x400")):
         for cases in document["cases"]:
             cut = {"island": name, "product": taken, "phase": 0, "most": most}
@@ -294,7 +290,6 @@ def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_
     ):
         prices = LeafPrices(terms, leaf, {})
         assert Fraction(prices.fixed, prices.scale) == -caps
-    assert instance.robust is not None
     outlooks = [(Fleet(at_prices(instance, one), "tco"), 0.0) for one in corners(instance.robust.prices)]
     terms = Terms(Fleet(instance, "tco"), outlooks)
     LeafPrices(terms, Leaf(outlooks=("0.5", "0.5")), {})

@@ -16,8 +16,7 @@ from coopt.verifier.audit import verify
 from tests.conftest import example_count
 from tests.solving.oracle import instances
 from tests.verifier.cases import DOMAINS, ask
-from tests.verifier.mutants import ONE_OF, mutants, replaced
-from tests.verifier.test_mutations import names_of
+from tests.verifier.mutants import ONE_OF, mutants, names_of, replaced
 
 
 @settings(max_examples=example_count(20))

@@ -62,7 +62,6 @@ def check_doubted(asked: Instance, claim: Plan, rival: float, said: str) -> None
     assert verdict_headline(verdict).endswith(f"rests on {SOLVERS_WORD}.")
     (source,) = (str(check.recomputed) for check in verdict.checks if check.name == "bound-source")
     assert source.startswith(f"undecided: a design worth {rival:,.2f} with ")
-    assert verdict.undecided is not None
     assert verdict.undecided.value == rival
     page = PageCase(instance=asked, plan=claim, verdict=verdict, origin=ORIGIN)
     assert opening(page)[1].startswith("Claimed, and not confirmed ")
@@ -74,8 +73,6 @@ def test_a_rival_that_meets_its_bound_exactly_leaves_a_gap() -> None:
     cheap = solve(in_exactly(0.5))
     bound_s, rival = cheap.workloads[0].iteration_time_s, cheap.objective.value
     asked, dearer = in_exactly(bound_s), solve(in_exactly(bound_s * (1 - 1e-7)))
-    assert rival is not None
-    assert dearer.objective.value is not None
     assert dearer.objective.value > rival
     run = dearer.workloads[0].model_copy(update={"bound_s": bound_s})
     claim = with_part(dearer, workloads=(run,)).model_copy(
@@ -92,7 +89,6 @@ def test_a_rival_that_meets_its_bound_exactly_is_named_where_nothing_is_said_to_
     assert none.status == "infeasible"
     claim = none.model_copy(update={"instance": InstanceId(name=asked.name, sha256=asked.sha256)})
     best = solve(asked).objective.value
-    assert best is not None
     check_doubted(asked, claim, best, "is not ruled out; that nothing is feasible")
 
 

@@ -41,7 +41,6 @@ def judged(instance: Instance, asked: Instance) -> Verdict:
     """The verdict on the best plan of another instance, relabelled as an optimal answer to this one."""
     kind = instance.objective.minimize
     found, _ = cheapest_design(asked, kind, math.inf)
-    assert found is not None
     return verify(instance, Plan.model_validate(plan_table(instance, kind, found)))
 
 
@@ -68,12 +67,6 @@ def test_every_check_is_made_for_some_plan() -> None:
     assert made == NAMES
 
 
-def test_a_plan_for_another_instance_is_refused() -> None:
-    verdict = verify(ask(cluster__gpus=32), built(ask()))
-    assert failing(verdict) == ["instance"]
-    assert not verdict.accepted
-
-
 def test_another_objective_than_that_of_the_instance_has_to_be_said() -> None:
     instance = ask()
     for kind in ("power", "tco"):
@@ -90,7 +83,6 @@ def test_a_design_that_is_not_the_cheapest_is_no_optimum() -> None:
     assert failing(verdict) == ["bound"]
     assert "rail-only" in verdict.failures[0].why
     cheapest, _ = cheapest_design(ask(), "capex", math.inf)
-    assert cheapest is not None
     assert str(verdict.failures[0].recomputed) == str(float(cheapest.value))
 
 
@@ -101,14 +93,8 @@ def test_a_design_outside_the_instance_is_refused() -> None:
     assert failing(judged(narrow, wide)) in (["uplinks"], ["leaf-ports"])
 
 
-def test_a_plan_that_is_too_slow_is_refused() -> None:
-    slow = ask(workload__0__max_iteration_time_s=2.0)
-    assert "deadline" in failing(judged(ask(workload__0__max_iteration_time_s=0.2), slow))
-
-
 def test_a_plan_that_breaks_a_limit_is_refused() -> None:
     value = built(ask()).cost
-    assert value is not None
     for key, limit, name in (
         ("limits__capex_usd", value.capex_usd * 0.99, "limit-capex"),
         ("limits__power_mw", value.power_w * 0.99e-6, "limit-power"),
@@ -119,43 +105,11 @@ def test_a_plan_that_breaks_a_limit_is_refused() -> None:
 
 def test_a_limit_may_be_met_exactly() -> None:
     cost = built(ask()).cost
-    assert cost is not None
     assert judged(ask(limits__capex_usd=cost.capex_usd), ask()).accepted
-
-
-def test_a_false_claim_of_infeasibility_is_refused() -> None:
-    possible, hopeless = ask(), ask(workload__0__max_iteration_time_s=0.01)
-    empty = built(hopeless)
-    assert verify(hopeless, empty).accepted
-    claim = empty.model_copy(update={"instance": built(possible).instance})
-    verdict = verify(possible, claim)
-    assert failing(verdict) == ["infeasible"]
-    assert "A design is feasible" in verdict.failures[0].why
-
-
-def test_a_search_that_stopped_early_may_know_nothing_or_a_bound() -> None:
-    instance = ask()
-    best = built(instance)
-    assert best.objective.value is not None
-    unknown = best.model_copy(
-        update={
-            "status": "unknown",
-            "design": None,
-            "cost": None,
-            "workloads": (),
-            "parts": (),
-            "objective": best.objective.model_copy(update={"value": None, "bound": None, "gap": None}),
-        }
-    )
-    assert verify(instance, unknown).accepted
-    for factor, accepted in ((0.99, True), (1.01, False)):
-        objective = unknown.objective.model_copy(update={"bound": best.objective.value * factor})
-        assert verify(instance, unknown.model_copy(update={"objective": objective})).accepted == accepted
 
 
 def test_the_gap_aimed_at_is_that_of_the_instance_or_said_to_be_another() -> None:
     value = built(ask()).objective.value
-    assert value is not None
     for options, overrides, gap, accepted in (
         ({"gap": 0.2}, {}, 0.0, False),
         ({"gap": 0.2}, {"gap": 0.2}, 0.0, True),

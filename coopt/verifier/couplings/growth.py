@@ -117,7 +117,7 @@ def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Desig
         stage.family.active,
     ) or uplinks not in stage.uplinks:
         return False
-    return same_design(design, design_of_stage(instance, stage, uplinks, design))
+    return same_design(design, design_of_stage(instance, stage, uplinks, design.fabric))
 
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:

@@ -288,7 +288,7 @@ def _ports_of_leaf(last_family: DesignFamily, down: int, domains: int) -> int:
     return rails * min(domains, down)
 
 
-def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claim: Design) -> Design:
+def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claim: Fabric) -> Design:
     """What a plan has to say of a stage; names that buy nothing where there is no network are those
     of the plan.
     """
@@ -302,9 +302,7 @@ def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claim:
         spare_domains=family.spares,
         hb_domain=hb_choice,
         fabric=(
-            claim.fabric.model_copy(update=_NO_NETWORK)
-            if family.gear is None
-            else _fabric(stage, uplinks)
+            claim.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks)
         ),
         racks=None if hb.racks is None else least_racks(family.bought, hb.racks),
     )

@@ -54,7 +54,6 @@ def assert_charged(found: float, charged: float, net: FabricNetwork, flow: float
     """Random paths are one draw, which with luck to spare stays below the charge, as do flows over uneven bundles to
     leaves that have more links in common. Above pods paths that are pinned may take one `flow` more than counts need:
     said where they do, and `solve` tells of its own paths. Everything else is equal."""
-    assert net.wiring is not None
     if net.sharing.routing == "ecmp" or uneven_switches(net.wiring):
         assert found <= charged * (1 + 1e-9), net.ports
     elif net.sharing.routing == "pinned" and net.ports.tiers > 2 and found > charged * (1 + 1e-9):
@@ -77,7 +76,6 @@ def compare_ways(net: FabricNetwork, place: Placement, carrier: Carrier) -> Coun
         names = ["tp"] if kind == "tp" else [f"{kind} {stage}" for stage in of_stages]
         s_byte = 1 / carrier.pace_byte_s
         rounds = enumerate(halving_shares(count))
-        assert carrier.rates is not None
         found = sum(share / carrier.rates.pace(*(halving(name, j) for name in names)) for j, share in rounds) * s_byte
         assert_charged(found, charged.halving, net, s_byte)
         seen["halving", net.sharing.routing] += found > s_byte * (1 + 1e-9)
@@ -95,12 +93,10 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
         asked = question(seed, most=5)
         net = network(asked, seed)
         for split, place in asked.rows if net is not None else ():
-            assert net is not None
             looped = split.interleave > 1
             charged = slowdowns_of(reach_of(net.family, net.ports), net.family.active, place, looped=looped)._asdict()
             carrier = net.carrier(place, split, is_tied=True, has_choice=True)
             rates = carrier.rates
-            assert rates is not None
             seen += compare_ways(net, place, carrier)
             for kind in PHASES:
                 phases = [phase for phase in rates.number if phase.split()[0] == kind]

@@ -6,7 +6,7 @@ import pytest
 
 from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.simulation.fabric_flows import Lane, LinkSharing, messages
+from coopt.verifier.simulation.fabric_flows import Lane, messages
 from coopt.verifier.simulation.networks import FabricNetwork
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
@@ -21,42 +21,11 @@ def slowdown(
     on: FabricNetwork, place: Placement, *phases: str, mapping: ScalarMapping | None = None, is_tied: bool = False
 ) -> float:
     rates = on.carrier(place, mapping or split(), is_tied=is_tied).rates
-    assert rates is not None
     return 1 / rates.pace(*phases)
 
 
 def every(word: str, stages: int) -> list[str]:
     return [f"{word} {stage}" for stage in range(stages)]
-
-
-def test_one_flow_leaves_a_leaf_from_a_ring_of_neighbours() -> None:
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)
-    assert slowdown(rails, placement(dp_across=12), "dp 0") == pytest.approx(1.0)
-    narrow = network("rail-only", 12, 1, Ports(2, 4, 1))
-    assert slowdown(narrow, placement(dp_across=12), "dp 0") == pytest.approx(1.0)
-
-
-def test_a_group_that_closes_on_its_leaf_sends_nothing_out() -> None:
-    rails = network("rail-only", 12, 1, Ports(2, 4, 1))
-    assert slowdown(rails, placement(tp_across=4, dp_across=3), "tp") == pytest.approx(1.0)
-
-
-def test_all_members_leave_when_the_next_is_a_leaf_away() -> None:
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)
-    assert slowdown(rails, placement(tp_across=4, dp_across=3), "dp 0") == pytest.approx(4 / 2)
-
-
-def test_an_exchange_sends_out_what_is_for_others() -> None:
-    """8 of 11 parts of what each of 4 domains of a leaf sends are for the others."""
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)
-    assert slowdown(rails, placement(dp_across=12, ep_across=12), "ep") == pytest.approx(4 * 8 / 11 / 2)
-
-
-def test_copies_of_experts_are_an_expert_group_apart() -> None:
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)
-    assert slowdown(rails, placement(dp_across=12, ep_across=2), "edp 0") == pytest.approx(1.0)
-    narrow = network("rail-only", 12, 1, Ports(2, 4, 1))
-    assert slowdown(narrow, placement(dp_across=12, ep_across=2), "edp 0") == pytest.approx(2.0)
 
 
 def test_hops_leave_where_a_stage_ends_with_its_leaf() -> None:
@@ -97,23 +66,6 @@ def test_stages_run_through_one_domain_upwards_and_through_the_next_downwards(
     }
 
 
-def test_first_and_last_stage_meet_for_the_embedding() -> None:
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)
-    place = placement(pp_across=3, dp_across=4)
-    assert slowdown(rails, place, "tied", is_tied=True) == pytest.approx(2.0)
-
-
-def test_a_leaf_of_whole_domains_sends_for_all_their_nics() -> None:
-    """Two domains of 4 NICs on a leaf: the ring leaves it from one domain, with 4 flows."""
-    clos = network("clos", 4, 4, Ports(2, 8, 2))
-    assert slowdown(clos, placement(tp_in=4, dp_across=4), "dp 0") == pytest.approx(4 / 2)
-
-
-def test_a_domain_larger_than_a_leaf_sends_everything_up() -> None:
-    clos = network("clos", 4, 8, Ports(2, 4, 1))
-    assert slowdown(clos, placement(tp_in=8, dp_across=4), "dp 0") == pytest.approx(4.0)
-
-
 @pytest.mark.parametrize(("kind", "domains"), [("rail-only", 16), ("rail-optimized", 16)])
 def test_pods_are_left_by_fewer_links(kind: SwitchedKind, domains: int) -> None:
     """Pods of two leaves of 4, 2 uplinks each, one link up from each of the two aggregation switches.
@@ -131,11 +83,6 @@ def test_uneven_bundles_take_what_their_narrower_end_gives() -> None:
     uneven = network("rail-only", 12, 1, Ports(2, 4, 3), radix=7)
     place = placement(pp_across=3, dp_across=4)
     assert slowdown(uneven, place, "forward 0") == pytest.approx(4 / 2)
-
-
-def test_links_that_carry_less_than_their_rate_take_longer() -> None:
-    rails = network("rail-only", 12, 1, LEAVES_OF_4)._replace(sharing=LinkSharing("spray", 0.5))
-    assert slowdown(rails, placement(tp_across=4, dp_across=3), "dp 0") == pytest.approx(4 / 2 / 0.5)
 
 
 def test_what_is_simulated_is_said() -> None:

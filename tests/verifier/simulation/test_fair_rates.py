@@ -17,40 +17,6 @@ def all_of(rates: FairRates) -> int:
     return (1 << len(rates.number)) - 1
 
 
-def paces(rates: FairRates, *phases: str) -> dict[str, float]:
-    found = rates.paces(sum(1 << rates.number[phase] for phase in phases))
-    return {phase: found[rates.number[phase]] for phase in phases}
-
-
-def test_three_flows_on_two_links_in_a_row() -> None:
-    """The long flow shares the narrow link by halves; the short one beside it takes the rest of the wide link."""
-    narrow, wide = 1.0, 2.0
-    rates = FairRates(
-        [
-            Flow("long", 1.0, {"narrow": 1 / narrow, "wide": 1 / wide}),
-            Flow("on narrow", 1.0, {"narrow": 1 / narrow}),
-            Flow("on wide", 1.0, {"wide": 1 / wide}),
-        ]
-    )
-    assert paces(rates, "long", "on narrow", "on wide") == pytest.approx(
-        {"long": 0.5, "on narrow": 0.5, "on wide": 1.5}
-    )
-    assert paces(rates, "long", "on wide") == pytest.approx({"long": 1.0, "on wide": 1.0})
-    assert rates.pace("long") == pytest.approx(1.0)
-
-
-def test_a_phase_is_as_fast_as_its_slowest_flow() -> None:
-    rates = FairRates([flow("ring", "a"), flow("ring", "a"), flow("ring", "b")])
-    assert rates.pace("ring") == pytest.approx(0.5)
-    assert rates.flows["ring"] == 3
-
-
-def test_volumes_are_finished_together() -> None:
-    """A member that sends a third to each of three others keeps its NIC busy with all of them."""
-    rates = FairRates([flow("exchange", "out", f"in {i}", volume=1 / 3) for i in range(3)])
-    assert rates.pace("exchange") == pytest.approx(1.0)
-
-
 def test_what_is_alike_is_filled_once() -> None:
     """A thousand flows of two kinds make two groups, and rates as if each were filled alone."""
     flows = [flow("all", f"nic {i}", f"up {i % 2}", share=0.01 if i % 2 else 1 / 300) for i in range(1000)]

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.simulation.fabric_flows import LinkSharing
 from coopt.verifier.simulation.networks import FabricNetwork
@@ -42,25 +41,6 @@ def test_colours_are_even_in_every_class(seed: int) -> None:
         held = Counter((group, colour) for edge, colour in zip(edges, found, strict=True) for group in edge[side])
         for (group, _), count in held.items():
             assert math.floor(sizes[group] / colours) <= count <= math.ceil(sizes[group] / colours)
-
-
-def test_four_pinned_flows_on_three_links_put_two_on_one() -> None:
-    rails = network("rail-only", 12, 1, Ports(2, 4, 3))
-    assert slowdown(rails, STAGES_OF_4, "spray", "forward 0") == pytest.approx(4 / 3)
-    assert slowdown(rails, STAGES_OF_4, "pinned", "forward 0") == pytest.approx(2.0)
-
-
-def test_pinned_flows_have_a_link_each_where_there_are_as_many() -> None:
-    rails = network("rail-only", 12, 1, Ports(2, 4, 4))
-    assert slowdown(rails, STAGES_OF_4, "pinned", "forward 0", "forward 1") == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(("kind", "domains"), [("rail-only", 16), ("rail-optimized", 16), ("clos", 8)])
-def test_pinned_flows_climb_to_the_core_evenly(kind: SwitchedKind, domains: int) -> None:
-    """Pods of two leaves of 4 NICs, 2 uplinks and 2 up-links of each aggregation switch: 8 flows on 4 links."""
-    pods = network(kind, domains, 2, Ports(3, 4, 2, 2, 2))
-    place = placement(tp_in=2, pp_across=2, dp_across=domains // 2)
-    assert slowdown(pods, place, "pinned", "forward 0") == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("ports", [Ports(2, 4, 3), Ports(2, 4, 2), Ports(3, 4, 2, 2, 2)])
