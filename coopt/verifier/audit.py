@@ -44,9 +44,9 @@ from coopt.verifier.checks.claims import (
 )
 from coopt.verifier.checks.verdict import Check, Ledger, UnsoundError, Value, Verdict
 from coopt.verifier.couplings.growth import check_phased_bound
-from coopt.verifier.couplings.outlooks import value_and_objective
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.ring import check_sites
+from coopt.verifier.couplings.scenarios import value_and_objective
 from coopt.verifier.fleets import check_fleet
 from coopt.verifier.parts.direct_links import check_direct
 from coopt.verifier.parts.part_checks import check_objective

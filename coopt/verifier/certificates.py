@@ -39,7 +39,7 @@ from coopt.verifier.checks.claims import asked_kind, chooses_islands, grows_alon
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import growths_of, least_growth_below
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
+from coopt.verifier.couplings.scenarios import certain_question, hopeful_question, scenario_bests
 from coopt.verifier.parts.bills import (
     bill,
     decimal,
@@ -259,18 +259,15 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
 
 
 def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
-    """What follows when every design is priced at every way prices may turn out, the best of each
+    """What follows when every design is priced in every price scenario, the best of each
     among them.
     """
-    bound, turns = (
-        plan.objective.bound,
-        [(turn.factors, turn.best) for turn in plan.couplings.turns],
-    )
-    if bound is None or [factors for factors, _ in turns] != instance.price_scenarios:
-        return _unproven(plan, "the plan does not have every way that prices may turn out")
+    bound, scenarios = plan.objective.bound, scenario_bests(plan)
+    if bound is None or [factors for factors, _ in scenarios] != instance.price_scenarios:
+        return _unproven(plan, "the plan does not have every price scenario")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)
-    for factors, best_value in turns:
+    for factors, best_value in scenarios:
         value_at = partial(exact_value, hopeful, kind=kind, factors=factors)
         # Regret is measured from the best value at each corner, which so has to be proven first.
         design, _ = cheapest_design(
@@ -285,11 +282,11 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     def regret(row: GrowthStage, up: int) -> Fraction:
         values = (
             exact_value(question, row, up, kind, factors) - decimal(best_value)
-            for factors, best_value in turns
+            for factors, best_value in scenarios
         )
         return max(Fraction(), *values)
 
-    ceiling = bound - ROUNDING * max([bound, *(best_value for _, best_value in turns)])
+    ceiling = bound - ROUNDING * max([bound, *(best_value for _, best_value in scenarios)])
     stands = loss_condition(question, LENIENT)
     rival, reasons = cheapest_design(question, kind, ceiling, stands, LENIENT, regret)
     return _certificate(plan, _value_of(rival), reasons)

@@ -40,16 +40,16 @@ from coopt.verifier.couplings.growth import is_drawn
 from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.orders import check_orders
-from coopt.verifier.couplings.outlooks import certain_question, check_fleet_value
 from coopt.verifier.couplings.prices import (
     check_gpus,
     check_limit,
     check_products_in_use,
     question_of_island,
 )
+from coopt.verifier.couplings.scenarios import certain_question, check_fleet_value
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
 from coopt.verifier.parts.bills import bill, bill_total
-from coopt.verifier.parts.design_checks import check_design, check_gear, check_spare_domains
+from coopt.verifier.parts.design_checks import check_attachment, check_design, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.part_checks import (
@@ -274,7 +274,7 @@ def _check_growth(
             design = _sized_design(ledger, fleet, t, name, part)
             stage_and_uplinks = _stage_of(fleet, end, t, design)
             is_grown = stage_and_uplinks is not None and _grows(before, stage_and_uplinks)
-            is_grown = is_grown and _same_gear(design, parts[end.phase].design)
+            is_grown = is_grown and _same_attachment(design, parts[end.phase].design)
         else:
             is_grown = previous is not None and part.design == previous.design
         ledger.require(
@@ -316,7 +316,7 @@ def _grows(earlier: tuple[GrowthStage, int] | None, later: tuple[GrowthStage, in
     return rises and (earlier_uplinks <= uplinks or stage.ports.tiers < 2)
 
 
-def _same_gear(design: Design, last_design: Design | None) -> bool:
+def _same_attachment(design: Design, last_design: Design | None) -> bool:
     """Whether fabric, NIC and switch are those of the last phase; without a network no NIC has
     planes or is shared.
     """
@@ -369,7 +369,7 @@ def _check_training(
     pairs = match_workloads(ledger, workloads, part.workloads)
     if not workloads:
         return
-    check_gear(ledger, fleet.question, part.design)
+    check_attachment(ledger, fleet.question, part.design)
     check_spare_domains(ledger, fleet.question, part.design)
     runs = check_mappings(ledger, pairs, stage.family)
     # One tier keeps switches and ports for all domains to come, which an early phase of its own

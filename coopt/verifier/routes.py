@@ -146,7 +146,7 @@ def _check_run(
     expected = {
         step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()
     }
-    gpus_per_nic = family.gear.gpus_per_nic if family.gear else 1
+    gpus_per_nic = family.attachment.gpus_per_nic if family.attachment else 1
     unlike = 0
     for step in {*expected, *routed}:
         claimed_flows = [route.flow for route in routed.get(step, ())]

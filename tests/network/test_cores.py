@@ -14,7 +14,7 @@ from coopt.network.optics import core_optic, core_switches, links_to_core
 from coopt.network.space import EndPoints, wirings
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains, core_ports
-from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.space import DesignFamily, NicAttachment
 from tests.conftest import ask, switch
 
 KINDS = ("rail-only", "rail-optimized", "clos")
@@ -79,8 +79,8 @@ def test_solver_and_verifier_find_the_same_wirings(kind, domains, rails, radix, 
         network__bundles=bundles,
     )
     network = instance.network
-    gear = NetworkGear(kind, network.nics[0], 1, network.switches[0], network.discipline, planes)
-    family = DesignFamily(domains * rails, network.hb_domains[0], domains, gear, links)
+    attachment = NicAttachment(kind, network.nics[0], 1, network.switches[0], network.discipline, planes)
+    family = DesignFamily(domains * rails, network.hb_domains[0], domains, attachment, links)
     theirs = {
         (
             chain.ports.tiers,

@@ -17,7 +17,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.outages import OutageShares, outages_of
-from coopt.verifier.parts.space import DesignFamily, NetworkGear
+from coopt.verifier.parts.space import DesignFamily, NicAttachment
 from coopt.verifier.parts.uptime import uptime_of
 from tests.solving.oracle import every_mapping, fastest_s
 
@@ -65,9 +65,9 @@ def _mean_s(pool: Pool, context: Context, uplinks: int, out: OutageShares) -> fl
 def _counted(family: Family, uplinks: int) -> tuple[DesignFamily, list[SwitchLevel]]:
     """A network as the verifier has it."""
     nics = family.nic_planes, family.gpus_per_nic
-    gear = NetworkGear(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, *nics)
+    attachment = NicAttachment(family.fabric, family.nic, family.nics_per_gpu, family.switch, family.discipline, *nics)
     there = DesignFamily(
-        family.gpus, family.hb, family.domains, gear if family.tiers else None, 0, family.spare_domains
+        family.gpus, family.hb, family.domains, attachment if family.tiers else None, 0, family.spare_domains
     )
     return there, [SwitchLevel(level.switches, level.links) for level in levels(family, uplinks)]
 

@@ -127,7 +127,7 @@ def offers(instance: Instance) -> list[Offer]:
             works[size] = placed_works(instance, *size)
         for up in row.uplinks:
             reach = row.reach(up)
-            rate = family.nic_byte_s if family.gear else 0.0
+            rate = family.nic_byte_s if family.attachment else 0.0
             key = (*size, family.hb.name, rate, family.charges_loads, reach)
             if key not in times_s:
                 times_s[key] = least_s(works[size], family, reach)

@@ -83,8 +83,8 @@ def plain_search(instance: Instance) -> float | None:
     for family in families(instance):
         tried = [(works_of(clock, family, gpu), clock.workload.bound_s) for clock in clocks]
         for chain in chains(family, instance.network):
-            gear, tiers = family.gear, chain.ports.tiers
-            listed = [fitting_ends(instance, gear, level) for level in range(1, tiers + 1)] if gear else []
+            attachment, tiers = family.attachment, chain.ports.tiers
+            listed = [fitting_ends(instance, attachment, level) for level in range(1, tiers + 1)] if attachment else []
             for uplinks in chain.uplinks:
                 ports = chain.with_up(uplinks)
                 reach = reach_of(family, ports)
@@ -127,7 +127,7 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     instance = ask(cluster__gpus=gpus, **parts, **changes)
     workload, raised = instance.workload[0], 0
     clock = Clock(workload, instance.cluster.gpu)
-    for family in {(one.hb.name, one.gear): one for one in families(instance)}.values():
+    for family in {(one.hb.name, one.attachment): one for one in families(instance)}.values():
         speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s)
         times = PlacedTimes(workload, family, speed)
         for number, made in enumerate(map(clock.work, splits(workload, family.gpus))):
@@ -149,8 +149,8 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
     instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()})
     gpu, workload = instance.cluster.gpu, instance.workload[0]
     timings, clock, needs = Timings(instance.workload, gpu), Clock(workload, gpu), MemoryNeeds(workload)
-    for family in {(one.gpus, one.hb.name, one.gear): one for one in families(instance)}.values():
-        speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.gear else 0.0)
+    for family in {(one.gpus, one.hb.name, one.attachment): one for one in families(instance)}.values():
+        speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.attachment else 0.0)
         every = works_of(clock, family, gpu)
         room = {work.split: needs.of(work.split) <= gpu.usable_bytes for work, _ in every}
         needed = [
@@ -176,7 +176,7 @@ def test_no_more_works_are_made_than_are_read() -> None:
     clock, made = timings.clocks[0], list[Work]()
     every = [clock.work(split) for split in splits(instance.workload[0], 32)]
     timings.clocks[0].work = lambda split: made.append(Clock.work(clock, split)) or made[-1]  # type: ignore[method-assign, func-returns-value]
-    family = next(one for one in families(instance) if one.gear is not None)
+    family = next(one for one in families(instance) if one.attachment is not None)
     floors = [compute_s for compute_s, _ in timings._quick(32, 0, math.inf)]
     assert floors == sorted(work.floor_s() for work in made)
     made.clear()
@@ -195,7 +195,7 @@ def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) ->
     instance = ask(cluster__gpus=32, **{key: draw.choice(values) for key, values in CHOICES.items()} | loose)
     gpu, workload = instance.cluster.gpu, instance.workload[0]
     timings, clock, needs = Timings(instance.workload, gpu), Clock(workload, gpu), MemoryNeeds(workload)
-    for family in {(one.gpus, one.hb.name, one.gear): one for one in families(instance)}.values():
+    for family in {(one.gpus, one.hb.name, one.attachment): one for one in families(instance)}.values():
         every = [
             (work, place) for work, place in works_of(clock, family, gpu) if needs.of(work.split) <= gpu.usable_bytes
         ]

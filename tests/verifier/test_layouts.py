@@ -7,7 +7,7 @@ from coopt.instance.network import Discipline, FabricKind, Network
 from coopt.instance.schema import Instance
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import Ports, chains, leaf_fillings, leaf_uplinks, pod_splits, split_ports
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, domain_counts, families
+from coopt.verifier.parts.space import DesignFamily, NicAttachment, domain_counts, families
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.wiring import attached_ends, count_levels, fullest_switches, uneven_switches, wire
 from tests.verifier.cases import DOMAINS, NICS, ask, switch
@@ -38,8 +38,8 @@ def family(
 ) -> DesignFamily:
     hb = HbDomain.model_validate(DOMAINS[0] | {"size": size})
     part = Switch.model_validate(switch(radix))
-    gear = NetworkGear(kind, Nic.model_validate(NICS[1]), per_gpu, part, discipline)
-    return DesignFamily(gpus, hb, -(-gpus // (active or size)), gear)
+    attachment = NicAttachment(kind, Nic.model_validate(NICS[1]), per_gpu, part, discipline)
+    return DesignFamily(gpus, hb, -(-gpus // (active or size)), attachment)
 
 
 def network(ratio: float | list[float], max_tiers: int = 3) -> Network:
@@ -158,7 +158,7 @@ def test_the_graph_counts_as_the_page_says(instance: Instance, explicit: int, mo
         counted = count_levels(wiring, here, ports)
         assert [(count.switches, count.links) for count in counted] == [level[:2] for level in levels(here, ports)]
         assert (counted[0].down_ports, counted[0].up_ports) == (ports.down, ports.up)
-        assert max(fullest_switches(wiring).values()) <= here.gear.switch.radix
+        assert max(fullest_switches(wiring).values()) <= here.attachment.switch.radix
         assert attached_ends(wiring) == here.ends * wiring.planes
         if ports.tiers == 3:
             assert (counted[1].down_ports, counted[1].up_ports) == (ports.pod_down, ports.pod_up)

@@ -111,13 +111,13 @@ def compare(seed: int) -> Counter[str]:
         assert counted[kind] == pytest.approx(load, rel=1e-9), (seed, kind, here, ports, place, looped)
     seen = Counter(kind for kind, load in routed.items() if load)
     seen += compare_ways(wiring, here, ports, place, expert_tp=expert_tp)
-    kind, leaves = here.gear.kind, leaf_count(here, ports.down)
+    kind, leaves = here.attachment.kind, leaf_count(here, ports.down)
     seen.update([kind, f"{ports.tiers} tiers"])
     seen["replicas outermost"] = place.outermost == "dp"
     seen["pipelines of TP blocks"] = place.outermost == "dp" and place.tp_across > 1
     seen["stages with twins"] = place.two_way and place.pp_across > 1
     seen["idle"] = here.active < here.hb.size
-    seen["two NICs"] = here.gear.per_gpu == 2
+    seen["two NICs"] = here.attachment.per_gpu == 2
     seen["stages inside and across"] = place.pp_in > 1 and place.pp_across > 1
     seen["uneven last leaf"] = here.ends % ports.down > 0
     seen["uneven last pod"] = ports.tiers == 3 and leaves % ports.pod_down > 0

@@ -25,12 +25,12 @@ class Every:
     def __call__(self, least: Usage) -> bool:
         return True
 
-    def gears(self, domains: OpenDomains) -> list[int]:
+    def attachments(self, domains: OpenDomains) -> list[int]:
         return list(domains.families)
 
 
 class FewNics(Every):
-    """Islands with few NICs are wanted, of networks on every gear."""
+    """Islands with few NICs are wanted, of networks on every NIC attachment."""
 
     def __call__(self, least: Usage) -> bool:
         return least.amounts.get((0, "nic nic400"), 0) <= 16
@@ -59,9 +59,9 @@ def test_what_nobody_wanted_before_is_listed_once_somebody_does() -> None:
 
 def test_no_network_takes_less_than_its_family_is_known_to() -> None:
     (menu, _), seen = menu_of(ask(**GEARS), "first"), set[tuple[int, int]]()
-    for family in (one for gpus in menu.sizes for one in menu._paths.families("first", gpus) if one.gear):
-        least = menu._least_of(family, family.gear)
-        seen.add((family.gear.per_gpu, family.gear.gpus_per_nic))
+    for family in (one for gpus in menu.sizes for one in menu._paths.families("first", gpus) if one.attachment):
+        least = menu._least_of(family, family.attachment)
+        seen.add((family.attachment.per_gpu, family.attachment.gpus_per_nic))
         for stages in menu._paths.candidates("first", family):
             taken = menu._network(stages).usage
             assert least.uses <= taken.uses
@@ -87,7 +87,7 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus(changes: dict[str, Any]
     menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=False)) for name in fleet.islands]
     listed = [island.usage.amounts for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus, Every())]
     worth = [(taken[0, "gpus"], sum(n * prices.get(key, 0) for key, n in taken.items())) for taken in listed]
-    floors = FloorPrices(fleet, paths.gears).floors([prices], frozenset())
+    floors = FloorPrices(fleet, paths.attachments).floors([prices], frozenset())
     slopes = floors.domain, floors.with_network
     ratios = [price / (gpus * slopes[gpus > largest]) for gpus, price in worth]
     assert 1 <= min(ratios) < 1.5

@@ -130,5 +130,5 @@ def test_networks_count_exactly_beside_prices_that_a_float_rounds() -> None:
         prices: Any = SimpleNamespace(price=lambda amounts, site, price=price: price)
         floors = PriceFloors(0.0, 0.0, [[(1.0, 7), (1.5, 8)]])
         cheap = CheapIslands(prices, CaseLimits(), "w", floors, price + 10)
-        assert 7 in cheap.gears(domains)
-        assert 8 not in cheap.gears(domains)
+        assert 7 in cheap.attachments(domains)
+        assert 8 not in cheap.attachments(domains)

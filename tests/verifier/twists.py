@@ -25,7 +25,6 @@ MODULES = (
 )
 SPLIT_NIC = {"name": "split", "gbit_s": 400, "ports": [1, 2], "usd": 1500, "w": 20}
 SPLIT_SWITCH = {"modes": [{"radix": 32, "port_gbit_s": 200}]}
-CHEAP_NIC = {"name": "slow", "gbit_s": 200, "usd": 700, "w": 15}
 
 
 def first(table: Table) -> Table:

@@ -34,7 +34,7 @@ from coopt.verifier.checks.verdict import (
     is_below,
 )
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.couplings.outlooks import certain_question
+from coopt.verifier.couplings.scenarios import certain_question
 from coopt.verifier.parts.enumeration import (
     Condition,
     FoundDesign,
@@ -115,9 +115,10 @@ def _feasible(
 def design_text(design: FoundDesign) -> str:
     """A design in a few words."""
     family, ports, value = design.family, design.ports, float(design.value)
+    attachment = family.attachment
     fabric = (
-        f"{family.gear.kind}, {counted(ports.tiers, 'tier')}, {counted(ports.up, 'uplink')} a leaf"
-        if family.gear
+        f"{attachment.kind}, {counted(ports.tiers, 'tier')}, {counted(ports.up, 'uplink')} a leaf"
+        if attachment
         else "no network"
     )
     return (
@@ -314,17 +315,17 @@ def built_alike(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
     """What two designs share that build the same: a single domain buys no network, and one tier has
     one shape.
     """
-    place, gear = (family.gpus, family.hb.name, family.domains), family.gear
-    if gear is None:
+    place, attachment = (family.gpus, family.hb.name, family.domains), family.attachment
+    if attachment is None:
         return place
-    switches = tuple(gear.at(tier).name for tier in range(1, ports.tiers + 1))
+    switches = tuple(attachment.at(tier).name for tier in range(1, ports.tiers + 1))
     parts = (
         *place,
-        gear.nic.name,
-        gear.per_gpu,
-        gear.gpus_per_nic,
+        attachment.nic.name,
+        attachment.per_gpu,
+        attachment.gpus_per_nic,
         switches,
         family.planes,
-        gear.nic_planes,
+        attachment.nic_planes,
     )
-    return parts if ports.tiers == 1 else (*parts, gear.kind, ports)
+    return parts if ports.tiers == 1 else (*parts, attachment.kind, ports)

@@ -39,10 +39,16 @@ from coopt.verifier.couplings.fleet import (
 )
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
 from coopt.verifier.couplings.orders import fleet_total
-from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
 from coopt.verifier.couplings.prices import ProductKey, product_counts
+from coopt.verifier.couplings.scenarios import (
+    ScenarioBest,
+    certain_question,
+    hopeful_question,
+    scenario_bests,
+)
 from coopt.verifier.couplings.sites import sites_fed
 from coopt.verifier.parts.bills import keeps
+from coopt.verifier.training.caching import kept
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
@@ -50,7 +56,7 @@ UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
 
 
 def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check bound and infeasibility, and the best plan of every outlook, by enumeration where the
+    """Check bound and infeasibility, and the best plan of every scenario, by enumeration where the
     fleet is small.
 
     It takes longest, and is left out where something else is wrong.
@@ -72,61 +78,50 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no choice of islands is worth less than the bound, or that there is none."""
-    turns = _turns(plan)
-    if plan.objective.bound is not None and not turns:
-        turns = _best_plans(instance, plan)
+    scenarios = scenario_bests(plan)
+    if plan.objective.bound is not None and not scenarios:
+        scenarios = _best_plans(instance, plan)
     choices = FleetChoices(certain_question(instance), plan.objective.kind)
 
     def find(bound: float, margin: float) -> Counterexample | None:
         # a regret is rounded as the values are that it is the difference of
-        size = max([abs(bound), *(turn.best for turn in turns)])
+        size = max([abs(bound), *(scenario.best for scenario in scenarios)])
         floor = bound - ROUNDING * size if math.isfinite(bound) else bound
-        value = choices.least_value(turns, floor, margin)
+        value = choices.least_value(scenarios, floor, margin)
         return Counterexample(f"{value:,.10g}", value) if value < floor else None
 
     check_claims(ledger, plan, find, "choice of islands")
 
 
-class PriceTurn(NamedTuple):
-    """A way prices may turn out, and what counts as nothing lost then."""
-
-    factors: dict[str, float]
-    best: float
-
-
-def _turns(plan: Plan) -> list[PriceTurn]:
-    """The ways prices may turn out, with the best plan of each; none where cost is minimised."""
-    return [PriceTurn(turn.factors, turn.best) for turn in plan.couplings.turns]
-
-
-def _best_plans(instance: Instance, plan: Plan) -> list[PriceTurn]:
-    """The ways prices may turn out, for an answer without a plan that says what is best then; none
-    where cost is minimised.
+def _best_plans(instance: Instance, plan: Plan) -> list[ScenarioBest]:
+    """The price scenarios, for an answer without a plan that says what is best in each; none where
+    cost is minimised.
     """
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
     best_values = [
-        choices.least_value([PriceTurn(factors, 0.0)], math.inf, LENIENT)
+        choices.least_value([ScenarioBest(factors, 0.0)], math.inf, LENIENT)
         for factors in instance.price_scenarios
     ]
     return [
-        PriceTurn(factors, best_value)
+        ScenarioBest(factors, best_value)
         for factors, best_value in zip(instance.price_scenarios, best_values, strict=True)
     ]
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check what the best plan is worth at every outlook, within limits at the prices of the
+    """Check what the best plan is worth at every scenario, within limits at the prices of the
     instance.
     """
     choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
-    for factors, best_value in _turns(plan):
-        ceiling, turn = best_value * (1 + 2 * TOLERANCE) + TOLERANCE, [PriceTurn(factors, 0.0)]
-        least_value = choices.least_value(turn, ceiling, STRICT)
+    for factors, best_value in scenario_bests(plan):
+        ceiling = best_value * (1 + 2 * TOLERANCE) + TOLERANCE
+        scenario = [ScenarioBest(factors, 0.0)]
+        least_value = choices.least_value(scenario, ceiling, STRICT)
         is_best = _is_claim(least_value, best_value)
         if not is_best and not is_below(
             least_value, best_value
         ):  # an island may be in time by rounding alone
-            lenient_value = choices.least_value(turn, ceiling, LENIENT)
+            lenient_value = choices.least_value(scenario, ceiling, LENIENT)
             is_best = _is_claim(lenient_value, best_value) or is_below(lenient_value, best_value)
             if is_below(lenient_value, best_value):
                 note_undecided(
@@ -154,15 +149,16 @@ def _is_claim(least_value: float, claim: float) -> bool:
 
 
 class FleetChoices:
-    """All choices of islands for one question; islands are listed once, as no price that turns out
-    changes them.
+    """All choices of islands for one question; islands are listed once, as prices do not change
+    them.
     """
 
     def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
         self._question, self._kind = question, kind
-        self._listed: dict[float, list[FleetMenus]] = {}
 
-    def least_value(self, turns: Sequence[PriceTurn], ceiling: float, margin: float) -> float:
+    def least_value(
+        self, scenarios: Sequence[ScenarioBest], ceiling: float, margin: float
+    ) -> float:
         """The least value of a choice of islands within all limits, where it is below a ceiling;
         else infinite.
 
@@ -173,28 +169,27 @@ class FleetChoices:
         """
         least_value = math.inf
         for fleet, menus in self._menus(margin):
-            for value in Search(fleet, turns, menus, margin).values_below(
+            for value in Search(fleet, scenarios, menus, margin).values_below(
                 min(ceiling, least_value)
             ):
                 least_value = min(least_value, value)
         return least_value
 
+    @kept()
     def _menus(self, margin: float) -> list[FleetMenus]:
-        if margin not in self._listed:
-            fleets = [
-                Fleet(question, self._kind)
-                for question in questions_by_core_optic(self._question, self._kind)
-            ]
-            # one network is gone through whatever its designs are
-            fleet_paths = (
-                (fleet, IslandPaths(fleet, margin, math.inf if fleet.is_one_part else None))
-                for fleet in fleets
-            )
-            self._listed[margin] = [
-                FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands])
-                for fleet, paths in fleet_paths
-            ]
-        return self._listed[margin]
+        fleets = [
+            Fleet(question, self._kind)
+            for question in questions_by_core_optic(self._question, self._kind)
+        ]
+        # one network is gone through whatever its designs are
+        fleet_paths = (
+            (fleet, IslandPaths(fleet, margin, math.inf if fleet.is_one_part else None))
+            for fleet in fleets
+        )
+        return [
+            FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands])
+            for fleet, paths in fleet_paths
+        ]
 
 
 class FleetMenus(NamedTuple):
@@ -240,7 +235,7 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
 
 
 class SitedIsland(NamedTuple):
-    """An island at a site with the least it can be worth at every outlook."""
+    """An island at a site with the least it can be worth at every scenario."""
 
     island: FleetIsland
     least_values: tuple[float, ...]
@@ -252,15 +247,15 @@ class Search:
     def __init__(
         self,
         fleet: Fleet,
-        turns: Sequence[PriceTurn],
+        scenarios: Sequence[ScenarioBest],
         menus: Sequence[Sequence[IslandPath]],
         margin: float,
     ) -> None:
         self._fleet, self._margin, self._choices, self._bills = fleet, margin, 0, 0
-        self._outlooks = [
-            Fleet(at_prices(fleet.question, turn.factors), fleet.kind) for turn in turns
+        self._scenarios = [
+            Fleet(at_prices(fleet.question, scenario.factors), fleet.kind) for scenario in scenarios
         ] or [fleet]
-        self._best = [turn.best for turn in turns] or [0.0]
+        self._best = [scenario.best for scenario in scenarios] or [0.0]
         pairs = zip(fleet.islands, menus, strict=True)
         self._menus = [self._at_sites(name, menu) for name, menu in pairs]
         self._rest = [(0.0,) * len(self._best)]
@@ -269,13 +264,13 @@ class Search:
                 min((choice.least_values[n] for choice in menu), default=math.inf)
                 for n in range(len(self._best))
             )
-            # the least that workloads still to come can add, outlook by outlook
+            # the least that workloads still to come can add, scenario by scenario
             self._rest.insert(0, tuple(map(add, least_values, self._rest[0])))
 
     def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[SitedIsland]:
         islands = [FleetIsland(name, site, path) for path in menu for site in self._fleet.sites]
         choices = [
-            SitedIsland(island, tuple(_least_alone(at, island) for at in self._outlooks))
+            SitedIsland(island, tuple(_least_alone(at, island) for at in self._scenarios))
             for island in islands
         ]
         return sorted(choices, key=lambda choice: choice.least_values)
@@ -310,7 +305,7 @@ class Search:
         """What a choice is worth; infinite where it is over a limit."""
         self._bills += 1
         self._give_up(self._bills > MOST_BILLS)
-        return value_of(self._fleet, self._outlooks, self._best, islands, self._margin)
+        return value_of(self._fleet, self._scenarios, self._best, islands, self._margin)
 
     def _give_up(self, many: bool) -> None:
         if many and not self._fleet.is_one_part:
@@ -327,17 +322,17 @@ def has_room(fleet: Fleet, islands: Sequence[FleetIsland]) -> bool:
 
 def value_of(
     fleet: Fleet,
-    outlooks: Sequence[Fleet],
+    scenarios: Sequence[Fleet],
     bests: Sequence[float],
     islands: Sequence[FleetIsland],
     margin: float,
 ) -> float:
-    """What islands of all workloads are worth, beyond the best at the worst outlook; infinite over
+    """What islands of all workloads are worth, beyond the best at the worst scenario; infinite over
     a limit.
     """
     if not _keeps_limits(fleet, islands, margin):
         return math.inf
-    totals = [fleet_total(at, islands).of(at.kind) for at in outlooks]
+    totals = [fleet_total(at, islands).of(at.kind) for at in scenarios]
     return max(
         [0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))]
     )

@@ -32,6 +32,7 @@ from coopt.verifier.parts.bills import bill, decimal, exact_sum, owned_share
 from coopt.verifier.parts.enumeration import design_chains
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
+from coopt.verifier.training.caching import kept
 
 SLACK = Fraction(ROUNDING)
 """By which share a value has to be below a bound, whose last digits are rounded, and power may be
@@ -134,19 +135,12 @@ class ShareNetworks:
         self._trainer = Trainer(self._question, margin)
         self._rows = list(work.count_each(design_chains(self._question, kind)))
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
-        self._counted: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
-        self._ranked: dict[tuple[Fraction, Fraction], list[tuple[Fraction, int]]] = {}
-        self._least: dict[tuple[LocalPrices, Waits], Fraction | None] = {}
 
+    @kept()
     def least_value(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
         """What the cheapest network is worth that is in time and fed at a site; None where there is
         none.
         """
-        if (prices, waits) not in self._least:
-            self._least[prices, waits] = self._find(prices, waits)
-        return self._least[prices, waits]
-
-    def _find(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
         least_value = None
         for value, number in self._by_value(prices):
             if least_value is not None and value >= least_value:
@@ -162,25 +156,19 @@ class ShareNetworks:
                 least_value = prices.of(usd, w)
         return least_value
 
+    @kept(lambda self, prices: (prices.usd, prices.w))
     def _by_value(self, prices: LocalPrices) -> list[tuple[Fraction, int]]:
         """The rows by what they are worth with the fewest uplinks, ascending."""
-        key = prices.usd, prices.w
-        if key not in self._ranked:
-            rows = ((n, row.uplinks[0]) for n, row in enumerate(self._rows) if row.uplinks)
-            self._ranked[key] = sorted((prices.of(*self._count(n, up)), n) for n, up in rows)
-        return self._ranked[key]
+        rows = ((n, row.uplinks[0]) for n, row in enumerate(self._rows) if row.uplinks)
+        return sorted((prices.of(*self._count(n, up)), n) for n, up in rows)
 
+    @kept()
     def _count(self, number: int, up: int) -> tuple[Fraction, Fraction]:
         """USD and watts of a design."""
-        if (number, up) not in self._counted:
-            row = self._rows[number]
-            lines = bill(self._question, row.family, row.levels(up), row.optics)
-            usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
-            self._counted[number, up] = (
-                usd,
-                exact_sum((line.amount, decimal(line.unit_w)) for line in lines),
-            )
-        return self._counted[number, up]
+        row = self._rows[number]
+        lines = bill(self._question, row.family, row.levels(up), row.optics)
+        usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
+        return usd, exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
 
     def _trains(self, number: int, up: int, waits: Waits) -> bool:
         """Whether a design is in time; who is after longer waits is, and who is not after shorter

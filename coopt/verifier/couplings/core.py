@@ -185,7 +185,10 @@ def families_joined(
     if core is None or network.link_ends == "same":
         yield None, family
         return
-    upper_optic, leaf = core_optic(instance, kind), family.gear.switch if family.gear else None
+    upper_optic, leaf = (
+        core_optic(instance, kind),
+        family.attachment.switch if family.attachment else None,
+    )
 
     def carried(optic: Optic) -> int:
         return links_carried(optic.gbit_s, optic.breakout, core.port_gbit_s)

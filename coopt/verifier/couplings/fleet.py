@@ -34,6 +34,7 @@ from coopt.verifier.parts.bills import LineKey, UnitPrice, least_racks, owned_us
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
 from coopt.verifier.parts.stages import GrowthStage, links_added
+from coopt.verifier.training.caching import kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,6 @@ class Fleet:
         self.phases = range(len(question.years))
         self.sites = question.sites
         self.islands = island_names(question)
-        self._tariffs: dict[tuple[int, ProductKey], Tariff] = {}
-        self._units: dict[StandingIsland, Counter[ProductKey]] = {}
         self.questions = phases_of(question)
 
     @property
@@ -153,24 +152,21 @@ class Fleet:
         is_idle = product == ("hb", gpu.idle_name)
         return LineKey("hb", gpu.name, idle=True) if is_idle else LineKey(*product)
 
+    @kept()
     def tariff(self, phase: int, product: ProductKey) -> Tariff:
         """The prices of a product in a phase."""
-        if (phase, product) not in self._tariffs:
-            factor, usd = self.price_factor(phase, product[0]), self.prices[product].usd
-            discounts = self.question.sharing.discount
-            discount = next(
-                (entry for entry in discounts if (entry.kind, entry.item) == product), None
-            )
-            steps = [(0, usd * factor)]
-            if discount is not None:
-                prices = discount.prices(usd)
-                steps += [
-                    (begin, step_usd * factor)
-                    for begin, step_usd in zip(discount.begins, prices, strict=True)
-                ]
-            all_units = discount is None or discount.applies == "all-units"
-            self._tariffs[phase, product] = Tariff(tuple(steps), all_units)
-        return self._tariffs[phase, product]
+        factor, usd = self.price_factor(phase, product[0]), self.prices[product].usd
+        discounts = self.question.sharing.discount
+        discount = next((entry for entry in discounts if (entry.kind, entry.item) == product), None)
+        steps = [(0, usd * factor)]
+        if discount is not None:
+            prices = discount.prices(usd)
+            steps += [
+                (begin, step_usd * factor)
+                for begin, step_usd in zip(discount.begins, prices, strict=True)
+            ]
+        all_units = discount is None or discount.applies == "all-units"
+        return Tariff(tuple(steps), all_units)
 
     def floor_usd(self, phase: int, product: ProductKey) -> float:
         """The lowest price of a unit up to a phase, whatever the quantity (USD)."""
@@ -270,7 +266,7 @@ class Fleet:
         if core_switch(self.question) is None:
             return None
         links_of_leaf, nic_of_links = (
-            (0, nic) if stage.family.gear is None else (stage.to_core, None)
+            (0, nic) if stage.family.attachment is None else (stage.to_core, None)
         )
         optic, carried = core_optic(self.question, self.kind), core_links_carried(self.question)
         ends = OpticPair(stage.core_end or optic, optic)
@@ -292,11 +288,10 @@ class Fleet:
             counts["hb", gpu.idle_name] += units.idle_gpus
         return counts
 
+    @kept()
     def units_of(self, island: StandingIsland) -> Counter[ProductKey]:
         """The same of an island as it stands, counted once."""
-        if island not in self._units:
-            self._units[island] = self.priced_units(island.counts)
-        return self._units[island]
+        return self.priced_units(island.counts)
 
     def watts(self, units: Mapping[ProductKey, int]) -> float:
         """What units draw (W)."""

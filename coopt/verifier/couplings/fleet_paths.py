@@ -18,7 +18,7 @@ from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.parts.enumeration import Condition, fast_enough, fewest_spares, no_condition
 from coopt.verifier.parts.optics import optics_choices
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families_of, gears
+from coopt.verifier.parts.space import DesignFamily, OpticPair, attachments, families_of
 from coopt.verifier.parts.stages import (
     GrowthStage,
     grown_from,
@@ -26,6 +26,7 @@ from coopt.verifier.parts.stages import (
     standing_by,
 )
 from coopt.verifier.parts.timings import Trainer
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.mappings import mapping_sizes
 
 MOST_STAGES, MOST_FAMILIES = 4_000, 1_200
@@ -92,7 +93,7 @@ class IslandPaths:
 
     Attributes
     ----------
-    gears
+    NIC attachments
         What networks may be made of.
 
     Raises
@@ -103,8 +104,7 @@ class IslandPaths:
 
     def __init__(self, fleet: Fleet, margin: float, most_stages: float | None = None) -> None:
         self._fleet, self._margin = fleet, margin
-        self.gears = list(gears(fleet.question))
-        self._optics: dict[tuple[int, int], list[tuple[OpticPair, ...]]] = {}
+        self.attachments = list(attachments(fleet.question))
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)}
             for name in fleet.islands
@@ -117,7 +117,7 @@ class IslandPaths:
             family
             for demands in self._demands.values()
             for gpus in demands[max(demands)].sizes
-            for family in families_of(fleet.question, gpus, self.gears)
+            for family in families_of(fleet.question, gpus, self.attachments)
         )
         # counted before any is timed, which takes longest
         if len([*islice(families, MOST_FAMILIES + 1)]) > MOST_FAMILIES:
@@ -153,7 +153,7 @@ class IslandPaths:
         """The families of networks of so many GPUs that an island may have in the end, in time or
         not.
         """
-        return families_of(self._fleet.question, gpus, self.gears)
+        return families_of(self._fleet.question, gpus, self.attachments)
 
     def may_train(self, name: str, family: DesignFamily) -> bool:
         """Whether a network of a family is in time in the end if no switch slows it down."""
@@ -202,7 +202,8 @@ class IslandPaths:
         last_demand = demands[max(demands)]
         for gpus in last_demand.sizes:
             for family in filter(
-                last_demand.trainer.may_train, families_of(self._fleet.question, gpus, self.gears)
+                last_demand.trainer.may_train,
+                families_of(self._fleet.question, gpus, self.attachments),
             ):
                 yield from self._grown_to(demands, family)
 
@@ -219,19 +220,13 @@ class IslandPaths:
                 }
                 yield stages | {last_phase: [last_network]}
 
+    # `attachments` keeps every NIC attachment, so that no other one has its number
+    @kept(lambda self, family, tiers: (id(family.attachment), tiers))
     def optics_of(self, family: DesignFamily, tiers: int) -> list[tuple[OpticPair, ...]]:
         """The choices of optics of a family with so many tiers, which are the same for all of the
-        same gear.
+        same NIC attachment.
         """
-        key = (
-            id(family.gear),
-            tiers,
-        )  # `gears` keeps every gear, so that no other one has its number
-        if key not in self._optics:
-            self._optics[key] = list(
-                optics_choices(self._fleet.question, self._fleet.kind, family, tiers)
-            )
-        return self._optics[key]
+        return list(optics_choices(self._fleet.question, self._fleet.kind, family, tiers))
 
     def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""
@@ -265,8 +260,8 @@ class IslandPaths:
         """The NICs that links of islands without a network start at: those of the last phase, if it
         has any.
         """
-        if stage.family.gear is not None:
-            return (stage.family.gear.nic,)
+        if stage.family.attachment is not None:
+            return (stage.family.attachment.nic,)
         return core_nics(self._fleet.question) or self._fleet.question.network.nics[:1]
 
     def _path_of(

@@ -42,6 +42,7 @@ from coopt.verifier.parts.stages import (
     same_design,
 )
 from coopt.verifier.parts.timings import Trainer
+from coopt.verifier.training.caching import kept
 
 GrowthPath = tuple[GrowthStage, ...]  # one network, phase by phase
 
@@ -264,17 +265,13 @@ class StageCharge:
         fixed_lines = bill(fleet.question, stage.family, (), ())  # what uplinks do not change
         self._below_usd, self._below_w = self._charged(fixed_lines), _power_w(fixed_lines)
         self.least_usd = self._with([])
-        self._known: dict[int, Fraction] = {}
 
+    @kept()
     def at(self, uplinks: int) -> Fraction:
         """What they add with so many uplinks (USD)."""
-        if uplinks not in self._known:
-            stage = self._stage
-            lines = level_lines(
-                self._fleet.question, stage.family, stage.levels(uplinks), stage.optics
-            )
-            self._known[uplinks] = self._with(lines)
-        return self._known[uplinks]
+        stage = self._stage
+        lines = level_lines(self._fleet.question, stage.family, stage.levels(uplinks), stage.optics)
+        return self._with(lines)
 
     def _with(self, lines: list[CountedItem]) -> Fraction:
         value = self._below_usd + self._charged(lines)

@@ -56,9 +56,9 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     """How many times as long the traffic of a domain takes after a loss; infinite where no NIC is
     left.
     """
-    nics_off, gear = nics_lost(family, ports, part), family.network
+    nics_off, attachment = nics_lost(family, ports, part), family.network
     ports_off = (
-        gear.nic_planes if part == "nic" else 1
+        attachment.nic_planes if part == "nic" else 1
     )  # of each NIC; a leaf and a plane have one port of each
     return slowdown_without(family, nics_off, ports_off)
 
@@ -97,15 +97,15 @@ def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: 
     """Whether a design trains in time with NICs as slow as the loss makes them; a single domain has
     no NICs to lose.
     """
-    if family.gear is None:
+    if family.attachment is None:
         return True
     slower = slowdown(family, ports, part)
     if math.isinf(slower):
         return False
     # Traffic that takes so many times as long is that of NICs of so much less rate.
-    nic = family.gear.nic.model_copy(update={"gbit_s": family.gear.nic.gbit_s / slower})
+    nic = family.attachment.nic.model_copy(update={"gbit_s": family.attachment.nic.gbit_s / slower})
     return trainer.trains(
-        family._replace(gear=family.gear._replace(nic=nic)), reach_of(family, ports)
+        family._replace(attachment=family.attachment._replace(nic=nic)), reach_of(family, ports)
     )
 
 
@@ -120,7 +120,7 @@ def check_losses(
     is in the plan.
     """
     losses = question.losses
-    parts = losses if family.gear else {}
+    parts = losses if family.attachment else {}
     claimed_texts = tuple(
         f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}"
         for claim in claims
@@ -143,7 +143,7 @@ def check_losses(
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
     # A single domain survives the loss of no domain, and has no network to lose parts of.
     stands = _stands_all(question, without_domain, LENIENT)(family, ports) and (
-        family.gear is not None or without_domain == losses
+        family.attachment is not None or without_domain == losses
     )
     ledger.holds(
         "survives", stands, True, stands, "After a loss the design does not meet its longer bounds."
@@ -240,7 +240,7 @@ class Restart:
 
     def stands(self, family: DesignFamily, ports: Ports) -> bool:
         """Whether each workload finds some job that is left on a design."""
-        rate = family.nic_byte_s if family.gear else 0.0
+        rate = family.nic_byte_s if family.attachment else 0.0
         # Designs that differ in price alone run jobs alike.
         key = (
             family.gpus,

@@ -25,7 +25,7 @@ from coopt.verifier.couplings.growth import (
     is_drawn,
 )
 from coopt.verifier.couplings.prices import ProductKey
-from coopt.verifier.parts.design_checks import check_gear
+from coopt.verifier.parts.design_checks import check_attachment
 from coopt.verifier.parts.stages import links_added
 
 
@@ -51,7 +51,7 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     networks = [BegunNetwork(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.fleet.phases)]:
         ledger.turn_to(f"Myopic step {step.year:g}", aside=True)
-        check_gear(ledger, growths.instance, step.design)
+        check_attachment(ledger, growths.instance, step.design)
         ledger.turn_to()
         networks = _networks_after(ledger, growths, networks, step, kind)
         if not networks:

@@ -78,11 +78,13 @@ def counts_of_island(
     """Count the products of an island, whether they have a price or not."""
     installed = family.bought * family.hb.size
     products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
-    if family.gear is not None:
-        products["nic", family.gear.nic.name] = family.bought * family.rails
+    if family.attachment is not None:
+        products["nic", family.attachment.nic.name] = family.bought * family.rails
         for tier, (level, ends) in enumerate(zip(levels, optics, strict=True), start=1):
-            products["switch", family.gear.at(tier).name] += level.switches
-            for optic, count in zip(ends, level.modules(family.gear.carried(ends)), strict=True):
+            products["switch", family.attachment.at(tier).name] += level.switches
+            for optic, count in zip(
+                ends, level.modules(family.attachment.carried(ends)), strict=True
+            ):
                 products["optics", optic.name] += count
     if joint is None:
         return UnitCounts(products, family.gpus, installed - family.gpus)

@@ -166,10 +166,16 @@ def bill(
     optics: Sequence[OpticPair],
 ) -> list[CountedItem]:
     """All lines of a design that `include` lets count and that are not empty."""
-    domains, gear, lines = family.bought, family.gear, domain_lines(instance, family)
-    if gear is not None:
+    domains, attachment, lines = family.bought, family.attachment, domain_lines(instance, family)
+    if attachment is not None:
         lines.append(
-            CountedItem("nic", gear.nic.name, domains * family.rails, gear.nic.usd, gear.nic.w)
+            CountedItem(
+                "nic",
+                attachment.nic.name,
+                domains * family.rails,
+                attachment.nic.usd,
+                attachment.nic.w,
+            )
         )
     return [*_counting(instance, lines), *level_lines(instance, family, levels, optics)]
 
@@ -181,13 +187,13 @@ def level_lines(
     optics: Sequence[OpticPair],
 ) -> list[CountedItem]:
     """The lines of a bill on switches and on the modules at the ends of their links."""
-    gear, lines = family.gear, list[CountedItem]()
-    if gear is not None:
+    attachment, lines = family.attachment, list[CountedItem]()
+    if attachment is not None:
         for tier, level in enumerate(levels, start=1):
-            box = gear.at(tier)
+            box = attachment.at(tier)
             lines.append(CountedItem("switch", box.name, level.switches, box.usd, box.w))
         for level, ends in zip(levels, optics, strict=True):
-            for optic, count in zip(ends, level.modules(gear.carried(ends)), strict=True):
+            for optic, count in zip(ends, level.modules(attachment.carried(ends)), strict=True):
                 lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
     return _counting(instance, lines)
 
@@ -293,7 +299,7 @@ class SwitchLevel(NamedTuple):
 
 def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     """Switches and links of each level, over all planes."""
-    if family.gear is None:
+    if family.attachment is None:
         return ()
     planes = family.planes * family.copies
     if ports.tiers == 1:
@@ -301,14 +307,14 @@ def levels(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
     leaves = leaf_count(family, ports.down)
     leaf_level, cables = _leaf_level(family, ports), leaves * ports.up * planes
     if ports.tiers == 2:
-        spines = spine_count(leaves, ports, family.gear.at(2).radix)
+        spines = spine_count(leaves, ports, family.attachment.at(2).radix)
         ends = (
             _ends(planes, [(leaves, ports.up)]),
             _ends(planes, _in_turn(leaves * ports.up, spines)),
         )
         return leaf_level, SwitchLevel(spines * planes, cables, *ends)
     pods, slices = ceil_ratio(leaves, ports.pod_leaves), ports.slices * planes
-    cores, trunks = core_count(leaves, ports, family.gear.at(3).radix), pods * ports.pod_up
+    cores, trunks = core_count(leaves, ports, family.attachment.at(3).radix), pods * ports.pod_up
     whole_pods, last_leaves = divmod(leaves, ports.pod_leaves)
     # the last pod may have fewer leaves, and its switches as many fewer links down
     pod_switches = [(whole_pods, ports.pod_down), (1, last_leaves * ports.pod_each)]

@@ -31,7 +31,7 @@ from coopt.verifier.parts.layouts import (
 from coopt.verifier.parts.optics import allowed_ends, fitting_ends, optic_names, optics_named
 from coopt.verifier.parts.space import (
     DesignFamily,
-    NetworkGear,
+    NicAttachment,
     domain_counts_of,
     in_cages,
     linkable,
@@ -57,12 +57,15 @@ def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFa
     UnsoundError
         Where nothing can be built from them.
     """
-    family, gear = check_domains(ledger, instance, design), check_gear(ledger, instance, design)
+    family, attachment = (
+        check_domains(ledger, instance, design),
+        check_attachment(ledger, instance, design),
+    )
     if family.domains == 1:
         return family
-    if gear is None:
+    if attachment is None:
         raise UnsoundError
-    return family._replace(gear=gear)
+    return family._replace(attachment=attachment)
 
 
 def _pick(entries: Iterable[T], name: str) -> T | None:
@@ -121,7 +124,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     return family
 
 
-def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGear | None:
+def check_attachment(ledger: Ledger, instance: Instance, design: Design) -> NicAttachment | None:
     """Check fabric, NIC and switch; None where they do not go together.
 
     They are named as well where one domain buys none; with a core shared by islands the NIC is
@@ -163,10 +166,10 @@ def check_gear(ledger: Ledger, instance: Instance, design: Design) -> NetworkGea
     if nic is None or switch is None or not (sound and fits_domain and fits):
         return None
     per_gpu, sharing = fabric.nic.per_gpu, fabric.nic.shared_by
-    gear = NetworkGear(
+    attachment = NicAttachment(
         fabric.kind, nic, per_gpu, way or switch, network.discipline, planes, sharing
     )
-    return _with_upper(ledger, network, fabric, gear)
+    return _with_upper(ledger, network, fabric, attachment)
 
 
 def check_nics(
@@ -201,9 +204,9 @@ def check_nics(
 
 
 def _with_upper(
-    ledger: Ledger, network: Network, fabric: Fabric, gear: NetworkGear
-) -> NetworkGear | None:
-    """The gear with the switches that the plan names above the leaves; None where these do not go
+    ledger: Ledger, network: Network, fabric: Fabric, attachment: NicAttachment
+) -> NicAttachment | None:
+    """The NIC attachment with the switches named above the leaves; None where these do not go
     together.
     """
     # plans name the switch of a tier only where it is not that of the leaves
@@ -211,27 +214,33 @@ def _with_upper(
         tier.switch or fabric.switch.name
         for tier in sorted(fabric.tier, key=lambda tier: tier.level)
     )
-    stands = network.tier_switches == "same" or not names or linkable(gear.nic, gear.switch)
-    if stands and (not names or set(names) == {gear.switch.name}):
-        return gear
+    stands = (
+        network.tier_switches == "same" or not names or linkable(attachment.nic, attachment.switch)
+    )
+    if stands and (not names or set(names) == {attachment.switch.name}):
+        return attachment
     switches = [_pick(network.switches, name) for name in names[1:]]
-    ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in switches if switch is not None]
+    ways = [
+        run_for(switch, attachment.nic, attachment.nic_planes)
+        for switch in switches
+        if switch is not None
+    ]
     upper_switches = tuple(way for way in ways if way is not None)
-    stacked = (gear.switch, *upper_switches)
+    stacked = (attachment.switch, *upper_switches)
     mated = (
         stands and len(stacked) == len(names) and all(linkable(*pair) for pair in pairwise(stacked))
     )
-    may_differ = network.tier_switches == "any" and names[0] == gear.switch.name
+    may_differ = network.tier_switches == "any" and names[0] == attachment.switch.name
     if not ledger.holds(
         "tier-products",
         mated and may_differ,
         names,
         network.tier_switches,
-        f"{gear.nic.name} and switches {', '.join(names)}, which the instance does not allow"
+        f"{attachment.nic.name} and switches {', '.join(names)}, which the instance does not allow"
         " together.",
     ):
         return None
-    return gear._replace(above=upper_switches)
+    return attachment._replace(above=upper_switches)
 
 
 def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
@@ -295,7 +304,7 @@ def check_ports(
     ledger: Ledger, instance: Instance, family: DesignFamily, fabric: Fabric, kind: ObjectiveKind
 ) -> Ports:
     """Check the ports of a design, from nothing but the claims; they have to build a network."""
-    planes = family.planes * family.copies if family.gear else 0
+    planes = family.planes * family.copies if family.attachment else 0
     ledger.same(
         "planes",
         fabric.planes,
@@ -348,7 +357,7 @@ def _carried(
 
     def links(name: str) -> int:
         optic = _pick(network.optics, name)
-        return (family.gear.links_of(optic) or 1) if family.gear and optic else 1
+        return (family.attachment.links_of(optic) or 1) if family.attachment and optic else 1
 
     return tuple((links(tier.optic_below or tier.optic), links(tier.optic)) for tier in tiers)
 
@@ -451,7 +460,7 @@ def _tiers(
     is complained about later.
     """
     tiers_needed = 0
-    if family.gear is not None:
+    if family.attachment is not None:
         fillings = leaf_fillings(family, network, cage)
         down = tiers[0].down_ports if tiers else 0
         tiers_needed = (
@@ -474,11 +483,11 @@ def _optics(
     """Check that the ends of each level fit, meet and are the cheapest, or are any that do where
     optics are a choice or free.
     """
-    names, gear = optic_names(fabric), family.gear
+    names, attachment = optic_names(fabric), family.attachment
     levels = (
         []
-        if gear is None
-        else [allowed_ends(instance, kind, gear, level) for level in range(1, len(names) + 1)]
+        if attachment is None
+        else [allowed_ends(instance, kind, attachment, level) for level in range(1, len(names) + 1)]
     )
     expected = tuple(
         alternatives(_pair_text(ends.below.name, ends.above.name) for ends in pairs) or "none"
@@ -492,8 +501,8 @@ def _optics(
     )
     bad_levels = (
         []
-        if gear is None
-        else [n for n, pair in enumerate(names, 1) if not _joins(instance, gear, n, pair)]
+        if attachment is None
+        else [n for n, pair in enumerate(names, 1) if not _joins(instance, attachment, n, pair)]
     )
     if bad_levels:
         levels_text = both(f"level {number}" for number in bad_levels)
@@ -504,10 +513,13 @@ def _optics(
     ledger.holds("optics", holds, claimed_texts, expected, fault)
 
 
-def _joins(instance: Instance, gear: NetworkGear, level: int, names: tuple[str, str]) -> bool:
+def _joins(
+    instance: Instance, attachment: NicAttachment, level: int, names: tuple[str, str]
+) -> bool:
     """Whether two products may be the ends of the links of a level, whatever they cost."""
     return any(
-        (ends.below.name, ends.above.name) == names for ends in fitting_ends(instance, gear, level)
+        (ends.below.name, ends.above.name) == names
+        for ends in fitting_ends(instance, attachment, level)
     )
 
 

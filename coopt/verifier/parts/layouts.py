@@ -152,7 +152,7 @@ def core_ports(family: DesignFamily, ports: Ports) -> int:
     """Links into a core that start at each leaf, the same number at all, in whichever plane they
     are.
     """
-    if family.gear is None:
+    if family.attachment is None:
         return 0
     if ports.tiers == 1:
         return ceil_ratio(family.to_core, chassis_count(family))
@@ -304,11 +304,11 @@ def fewest_tiers(family: DesignFamily, down: int) -> int:
     """Tiers it takes to reach all end points, with `down` of them on a leaf if there is more than
     one.
     """
-    if family.gear is None:
+    if family.attachment is None:
         return 0
     if planes_on_switch(family):
         return 1
-    return 2 if leaf_count(family, down) <= family.gear.at(2).radix else 3
+    return 2 if leaf_count(family, down) <= family.attachment.at(2).radix else 3
 
 
 def cages(per_module: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -337,7 +337,7 @@ def chains(
         Whether each number of uplinks is a chain of its own, as where whole modules are bought
         above the leaves, so that the price need not rise with every uplink.
     """
-    if family.gear is None:
+    if family.attachment is None:
         yield Chain(NO_NETWORK, (0,))
         return
     if planes_on_switch(family):

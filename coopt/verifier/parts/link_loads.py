@@ -15,6 +15,7 @@ from typing import NamedTuple
 from coopt.verifier.parts.loads import tree_edges
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.gathers import Flows
 from coopt.verifier.training.placing import Placement
 
@@ -151,20 +152,16 @@ class SpreadPaths:
 
     def __init__(self, graph: Graph, slices: int = 0) -> None:
         self._graph, self._slices = graph, slices
-        self._uplinks: dict[Node, dict[Node, int]] = {}
 
+    @kept()
     def uplinks(self, node: Node) -> dict[Node, int]:
         """Switches of the next level, with the links there."""
-        if node not in self._uplinks:
-            links = {
-                upper: data["links"]
-                for upper, data in self._graph[node].items()
-                if upper[0] > node[0]
-            }
-            if self._slices and node[0] == 1:
-                links = {upper: count for upper, count in links.items() if upper[3] == 0}
-            self._uplinks[node] = links
-        return self._uplinks[node]
+        links = {
+            upper: data["links"] for upper, data in self._graph[node].items() if upper[0] > node[0]
+        }
+        if self._slices and node[0] == 1:
+            links = {upper: count for upper, count in links.items() if upper[3] == 0}
+        return links
 
     def between(self, source: Node, target: Node) -> Mapping[tuple[Node, Node], float]:
         """The share of each link that a flow of rate 1 takes."""

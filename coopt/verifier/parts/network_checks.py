@@ -28,6 +28,7 @@ from coopt.verifier.parts.wiring import (
     wire,
 )
 from coopt.verifier.parts.workload_checks import ClaimedRun
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.placing import Placement
 
 
@@ -57,7 +58,6 @@ class GpuPlaces:
         self._parts = components(wiring)
         self._split_planes = family.planes > 1
         self._family, self.domains = family, family.domains
-        self._leaves: dict[tuple[int, int], list[Node]] = {}
 
     def leaf(self, plane: int, domain: int, rail: int) -> Node:
         """The leaf a NIC is attached to, read off the graph."""
@@ -66,15 +66,12 @@ class GpuPlaces:
         node: Node = next(self._wiring.graph.neighbors((0, plane, domain, rail)))
         return node
 
+    @kept()
     def leaves(self, plane: int, rail: int) -> list[Node]:
         """The leaf of every domain on a rail, in turn; read once for all groups that are
         followed.
         """
-        if (plane, rail) not in self._leaves:
-            self._leaves[plane, rail] = [
-                self.leaf(plane, domain, rail) for domain in range(self.domains)
-            ]
-        return self._leaves[plane, rail]
+        return [self.leaf(plane, domain, rail) for domain in range(self.domains)]
 
     def part(self, leaf: Node) -> int:
         """The connected part of the graph a leaf belongs to."""
@@ -141,7 +138,7 @@ def check_network(
     optics
         Those of the levels, which say how many links a module carries; one where left out.
     """
-    if family.gear is None:
+    if family.attachment is None:
         _totals(ledger, fabric, (), ())
         return ()
     wiring = wiring or _wired(family, ports)
@@ -150,7 +147,9 @@ def check_network(
     switch_levels = tuple(
         SwitchLevel(count.switches, count.links, count.below, count.above) for count in counts
     )
-    carried = [family.gear.carried(ends) for ends in optics] if optics else [(1, 1)] * len(counts)
+    carried = (
+        [family.attachment.carried(ends) for ends in optics] if optics else [(1, 1)] * len(counts)
+    )
     _totals(ledger, fabric, switch_levels, carried)
     _ports(ledger, family, wiring)
     if ports.bundle:
@@ -217,9 +216,9 @@ def _totals(
 
 
 def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
-    gear = family.network
+    attachment = family.network
     excesses = [
-        (links - gear.at(tier).radix, links, gear.at(tier).radix)
+        (links - attachment.at(tier).radix, links, attachment.at(tier).radix)
         for tier, links in fullest_switches(wiring).items()
     ]
     over, used_ports, radix = max(excesses)

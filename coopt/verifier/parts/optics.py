@@ -22,7 +22,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.parts import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair, linkable
+from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, linkable
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
@@ -69,7 +69,7 @@ def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: i
     return single_modules(instance, kind, fitting, lambda _: nic, all_allowed=False)
 
 
-def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[OpticPair]:
+def fitting_ends(instance: Instance, attachment: NicAttachment, level: int) -> list[OpticPair]:
     """Every two listed products that may be the ends of the links of a level (from 1).
 
     A module fits where its links are as many as a cage of a NIC has ports, or a share of the ports
@@ -78,21 +78,25 @@ def fitting_ends(instance: Instance, gear: NetworkGear, level: int) -> list[Opti
     planes alone.
     """
     network, reaching = instance.network, _reaching(instance.network, level)
-    lower_box, upper_box = (gear.at(level - 1) if level > 1 else None), gear.at(level)
-    upper_optics = [optic for optic in reaching if _goes_into(gear, optic, upper_box)]
+    lower_box, upper_box = (attachment.at(level - 1) if level > 1 else None), attachment.at(level)
+    upper_optics = [optic for optic in reaching if _goes_into(attachment, optic, upper_box)]
     pairs = [
         OpticPair(lower_optic, upper_optic)
         for lower_optic in reaching
-        if _goes_into(gear, lower_optic, lower_box)
+        if _goes_into(attachment, lower_optic, lower_box)
         for upper_optic in upper_optics
         if interface(lower_optic) == interface(upper_optic)
     ]
     if network.link_ends == "same":
         alike = [ends for ends in pairs if ends.below.name == ends.above.name]
-        pairs = [ends for ends in alike if gear.nic_planes > 1 or gear.links_of(ends.below) == 1]
+        pairs = [
+            ends
+            for ends in alike
+            if attachment.nic_planes > 1 or attachment.links_of(ends.below) == 1
+        ]
     if network.tier_switches == "same":
         return pairs
-    return [ends for ends in pairs if _speaks(ends, lower_box or gear.nic, upper_box)]
+    return [ends for ends in pairs if _speaks(ends, lower_box or attachment.nic, upper_box)]
 
 
 def interface(optic: Optic) -> tuple[str, str]:
@@ -111,28 +115,28 @@ def _speaks(ends: OpticPair, lower_box: Nic | Switch, upper_box: Switch) -> bool
     return linkable(ends.below, lower_box) and linkable(ends.above, upper_box)
 
 
-def _goes_into(gear: NetworkGear, optic: Optic, box: Switch | None) -> bool:
+def _goes_into(attachment: NicAttachment, optic: Optic, box: Switch | None) -> bool:
     """Whether a module fits a cage of a switch, or of the NIC where there is none."""
-    links = gear.links_of(optic)
+    links = attachment.links_of(optic)
     if box is None:
-        return links * gear.nic.cages == gear.nic_planes
+        return links * attachment.nic.cages == attachment.nic_planes
     return links == 1 or (links > 1 and box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s)
 
 
 def allowed_ends(
-    instance: Instance, kind: ObjectiveKind, gear: NetworkGear, level: int
+    instance: Instance, kind: ObjectiveKind, attachment: NicAttachment, level: int
 ) -> list[OpticPair]:
     """The ends a plan may have at a level."""
-    fitting = fitting_ends(instance, gear, level)
-    return _chosen(instance, kind, fitting, gear.carried, all_allowed=True)
+    fitting = fitting_ends(instance, attachment, level)
+    return _chosen(instance, kind, fitting, attachment.carried, all_allowed=True)
 
 
 def candidate_ends(
-    instance: Instance, kind: ObjectiveKind, gear: NetworkGear, level: int
+    instance: Instance, kind: ObjectiveKind, attachment: NicAttachment, level: int
 ) -> list[OpticPair]:
     """The ends of a level to go through."""
-    fitting = fitting_ends(instance, gear, level)
-    return _chosen(instance, kind, fitting, gear.carried, all_allowed=False)
+    fitting = fitting_ends(instance, attachment, level)
+    return _chosen(instance, kind, fitting, attachment.carried, all_allowed=False)
 
 
 def single_modules(
@@ -238,10 +242,10 @@ def optics_choices(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, tiers: int
 ) -> Iterable[tuple[OpticPair, ...]]:
     """Every choice of ends of all levels to go through; none where some level has none."""
-    if family.gear is None:
+    if family.attachment is None:
         return [()]
     return product(
-        *(candidate_ends(instance, kind, family.gear, level) for level in range(1, tiers + 1))
+        *(candidate_ends(instance, kind, family.attachment, level) for level in range(1, tiers + 1))
     )
 
 
@@ -250,17 +254,17 @@ def spares_core(family: DesignFamily, optics: Sequence[OpticPair]) -> bool:
     core.
     """
     if (
-        family.gear is None
+        family.attachment is None
         or len(optics) != 1
         or not family.to_core
         or not planes_on_switch(family)
     ):
         return True
     count, ends = (
-        family.gear.links_of(optics[0].above),
+        family.attachment.links_of(optics[0].above),
         min(planes_on_switch(family), family.planes) * family.ends,
     )
-    return ceil_ratio(ends, count) * count <= family.gear.switch.radix - held_for_core(
+    return ceil_ratio(ends, count) * count <= family.attachment.switch.radix - held_for_core(
         family, Ports(1, family.ends)
     )
 
@@ -268,7 +272,7 @@ def spares_core(family: DesignFamily, optics: Sequence[OpticPair]) -> bool:
 def least_choices(
     instance: Instance,
     kind: ObjectiveKind,
-    gear: NetworkGear,
+    attachment: NicAttachment,
     choices: Sequence[tuple[OpticPair, ...]],
     networks: Sequence[Sequence[SwitchLevel]],
 ) -> list[tuple[OpticPair, ...]]:
@@ -284,7 +288,7 @@ def least_choices(
         sums: list[float] = []
         for levels in networks if counts_optics else ():
             pairs = list(zip(levels, choice, strict=True))
-            counts = [(level.modules(gear.carried(ends)), ends) for level, ends in pairs]
+            counts = [(level.modules(attachment.carried(ends)), ends) for level, ends in pairs]
             usd = math.fsum(
                 n * end.usd
                 for numbers, ends in counts
@@ -316,10 +320,10 @@ def optics_named(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, names: Sequence[tuple[str, str]]
 ) -> tuple[OpticPair, ...] | None:
     """The optics of a plan by their names, level by level; None where it may not have them."""
-    if family.gear is None:
+    if family.attachment is None:
         return ()
     levels = [
-        allowed_ends(instance, kind, family.gear, level) for level in range(1, len(names) + 1)
+        allowed_ends(instance, kind, family.attachment, level) for level in range(1, len(names) + 1)
     ]
     pairs = zip(names, levels, strict=True)
     optics = tuple(

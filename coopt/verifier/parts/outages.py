@@ -48,19 +48,23 @@ def outages_of(
     Outages begin at random and last on their own, so that the number of those under way follows
     Poisson's law.
     """
-    if family.gear is None or not levels:
+    if family.attachment is None or not levels:
         return ALL_PORTS
-    gear, ends, repair_s = family.gear, 2 * levels[0].links, availability.repair_hours * HOUR_S
+    attachment, ends, repair_s = (
+        family.attachment,
+        2 * levels[0].links,
+        availability.repair_hours * HOUR_S,
+    )
     per_s = {
         part: rate.at(availability.at) / YEAR_S
         for part, rate in (*availability.rates.of_part.items(), ("flap", availability.rates.flap))
     }
-    if gear.nic_planes == 1:
+    if attachment.nic_planes == 1:
         waits = 1 - math.exp(-ends * per_s["flap"] * availability.flap_s)
         return OutageShares(0.0, 1.0, waits, 0.0) if waits else ALL_PORTS
     leaves_up = math.exp(-levels[0].switches * per_s["switch"] * repair_s)
     links_up = math.exp(-ends * (per_s["optic"] * repair_s + per_s["flap"] * availability.flap_s))
-    rates_left = 1 - 1 / gear.nic_planes, 1 / slowdown_without(family, 1, 1)
+    rates_left = 1 - 1 / attachment.nic_planes, 1 / slowdown_without(family, 1, 1)
     outages = OutageShares(1 - leaves_up, rates_left[0], leaves_up * (1 - links_up), rates_left[1])
     return outages if outages.share else ALL_PORTS
 
@@ -69,12 +73,12 @@ def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> flo
     """How many times as long the traffic of a domain takes with so many ports off on some of its
     NICs; infinite where none is left (docs/faults.md).
     """
-    gear = family.network
-    ports_of_gpu = gear.per_gpu * gear.nic_planes
-    ports_left = family.rails * gear.nic_planes - nics_off * ports_off
+    attachment = family.network
+    ports_of_gpu = attachment.per_gpu * attachment.nic_planes
+    ports_left = family.rails * attachment.nic_planes - nics_off * ports_off
     hop = family.nic_byte_s / (family.hb.gbyte_s * 1e9)
     shared_ports = (
-        max(1.0, family.active_nics * gear.nic_planes / ports_left) + hop
+        max(1.0, family.active_nics * attachment.nic_planes / ports_left) + hop
         if ports_left > 0
         else math.inf
     )
@@ -82,8 +86,8 @@ def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> flo
         own_left = ports_of_gpu - ports_off
     else:  # without further planes the NICs may be all those of a GPU
         own_left = (
-            ports_of_gpu - min(nics_off, gear.per_gpu) * ports_off
-            if gear.nic_planes > ports_off
+            ports_of_gpu - min(nics_off, attachment.per_gpu) * ports_off
+            if attachment.nic_planes > ports_off
             else 0
         )
     return min(shared_ports, ports_of_gpu / own_left if own_left else math.inf)
@@ -108,7 +112,9 @@ def _with_rate(family: DesignFamily, share: float) -> DesignFamily:
     """The same family with NICs that have a share of their rate left."""
     nic = family.network.nic
     return family._replace(
-        gear=family.network._replace(nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share}))
+        attachment=family.network._replace(
+            nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share})
+        )
     )
 
 

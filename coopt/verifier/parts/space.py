@@ -80,7 +80,7 @@ class OpticPair(NamedTuple):
     above: Optic
 
 
-class NetworkGear(NamedTuple):
+class NicAttachment(NamedTuple):
     """The products that a network is made of, and its fabric."""
 
     kind: SwitchedKind
@@ -132,7 +132,8 @@ def links_carried(
 
 
 class DesignFamily(NamedTuple):
-    """Designs that differ in their ports only; `gear` is None where one domain needs no network.
+    """Designs that differ in their ports only; `attachment` is None where one domain needs no
+    network.
 
     `to_core` is how many links an island needs at least into a core shared with others,
     `core_module` how many of them a module at their lower ends carries, `spares` how many HB
@@ -142,16 +143,16 @@ class DesignFamily(NamedTuple):
     gpus: int
     hb: HbDomain
     domains: int
-    gear: NetworkGear | None
+    attachment: NicAttachment | None
     to_core: int = 0
     spares: int = 0
     core_module: int = 1
 
     @property
-    def network(self) -> NetworkGear:
+    def network(self) -> NicAttachment:
         """What joins the domains, of which there are several."""
-        assert self.gear is not None, "a single domain has no network"
-        return self.gear
+        assert self.attachment is not None, "a single domain has no network"
+        return self.attachment
 
     @property
     def active(self) -> int:
@@ -187,27 +188,33 @@ class DesignFamily(NamedTuple):
         """Whether traffic is charged by the loads of links, which depend on who lies next to
         whom.
         """
-        return self.gear is not None and self.gear.discipline.charge == "loads"
+        return self.attachment is not None and self.attachment.discipline.charge == "loads"
 
     def holds(self, stages: int) -> bool:
         """Whether a domain may hold so many stages of a pipeline: GPUs that share a NIC are of one
         stage.
         """
-        return self.gear is None or self.gear.gpus_per_nic == 1 or self.active_nics % stages == 0
+        return (
+            self.attachment is None
+            or self.attachment.gpus_per_nic == 1
+            or self.active_nics % stages == 0
+        )
 
     def nics_of(self, gpus: int) -> int:
         """NICs of so many GPUs of a domain; 0 where one domain needs none."""
-        return gpus * self.gear.per_gpu // self.gear.gpus_per_nic if self.gear else 0
+        return (
+            gpus * self.attachment.per_gpu // self.attachment.gpus_per_nic if self.attachment else 0
+        )
 
     @property
     def planes(self) -> int:
         """Networks that share no link, of those that one port of each NIC leads to."""
-        return self.rails if self.gear and self.gear.kind == "rail-only" else 1
+        return self.rails if self.attachment and self.attachment.kind == "rail-only" else 1
 
     @property
     def copies(self) -> int:
         """How many times these networks are built: once for each port of a NIC."""
-        return self.gear.nic_planes if self.gear else 1
+        return self.attachment.nic_planes if self.attachment else 1
 
     @property
     def ends(self) -> int:
@@ -261,7 +268,7 @@ def domain_counts_of(instance: Instance, gpus: int, size: int) -> list[int]:
     return domain_counts(gpus, size, instance.network.domain_fill, layers)
 
 
-def gears(instance: Instance) -> Iterator[NetworkGear]:
+def attachments(instance: Instance) -> Iterator[NicAttachment]:
     """All networks' parts whose ports fit together."""
     network, core = instance.network, core_switch(instance)
     kinds, counts = dict.fromkeys(network.switched), dict.fromkeys(network.nics_per_gpu)
@@ -282,22 +289,24 @@ def gears(instance: Instance) -> Iterator[NetworkGear]:
                     if per_gpu == 1
                     else set(network.gpus_per_nic) & {1}
                 ):
-                    gear = NetworkGear(kind, nic, per_gpu, way, network.discipline, planes, sharers)
-                    yield gear
+                    attachment = NicAttachment(
+                        kind, nic, per_gpu, way, network.discipline, planes, sharers
+                    )
+                    yield attachment
                     if network.tier_switches == "any":
-                        yield from _by_tier(gear, network)
+                        yield from _by_tier(attachment, network)
 
 
-def _by_tier(gear: NetworkGear, network: Network) -> Iterator[NetworkGear]:
-    """The gear with other switches above the leaves."""
-    ways = [run_for(switch, gear.nic, gear.nic_planes) for switch in network.switches]
+def _by_tier(attachment: NicAttachment, network: Network) -> Iterator[NicAttachment]:
+    """The NIC attachment with other switches above the leaves."""
+    ways = [run_for(switch, attachment.nic, attachment.nic_planes) for switch in network.switches]
     for second, third in product([way for way in ways if way], repeat=2):
         if (
-            linkable(gear.switch, second)
+            linkable(attachment.switch, second)
             and linkable(second, third)
-            and (second, third) != (gear.switch, gear.switch)
+            and (second, third) != (attachment.switch, attachment.switch)
         ):
-            yield gear._replace(above=(second, third))
+            yield attachment._replace(above=(second, third))
 
 
 def linkable(*ends: Nic | Optic | Switch) -> bool:
@@ -349,9 +358,9 @@ def in_cages(
     those of the two that carry fewer links decide, and on leaves those of links into a core as
     well.
     """
-    if network.switch_cages == "told" or family.gear is None or not carried:
+    if network.switch_cages == "told" or family.attachment is None or not carried:
         return family
-    boxes = [family.gear.at(tier) for tier in (1, 2, 3)]
+    boxes = [family.attachment.at(tier) for tier in (1, 2, 3)]
     switches: list[Switch] = []
     for tier, (_, upper_links) in enumerate(carried, start=1):
         counts = [upper_links] if tier == len(carried) else [upper_links, carried[tier][0]]
@@ -359,23 +368,29 @@ def in_cages(
             counts.append(family.core_module)
         switches.append(_with_ports_for(boxes[tier - 1], min(counts)))
     second, third = (*switches, switches[-1], switches[-1])[1:3]
-    return family._replace(gear=family.gear._replace(switch=switches[0], above=(second, third)))
+    return family._replace(
+        attachment=family.attachment._replace(switch=switches[0], above=(second, third))
+    )
 
 
 def radices(family: DesignFamily) -> tuple[int, ...]:
     """Ports of the switches of each tier that there may be."""
-    return () if family.gear is None else tuple(family.gear.at(tier).radix for tier in (1, 2, 3))
+    return (
+        ()
+        if family.attachment is None
+        else tuple(family.attachment.at(tier).radix for tier in (1, 2, 3))
+    )
 
 
 def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
-    parts = list(gears(instance))
+    parts = list(attachments(instance))
     for bare in domain_sets(instance):
         yield from _joined(bare, parts)
 
 
 def families_of(
-    instance: Instance, gpus: int, parts: Sequence[NetworkGear]
+    instance: Instance, gpus: int, parts: Sequence[NicAttachment]
 ) -> Iterator[DesignFamily]:
     """All families of so many GPUs whose network, if they have one, is made of some of these
     parts.
@@ -395,13 +410,15 @@ def domain_sets(instance: Instance, sizes: Iterable[int] | None = None) -> Itera
                 yield DesignFamily(gpus, hb, domains, None, to_core)
 
 
-def _joined(bare: DesignFamily, parts: Sequence[NetworkGear]) -> Iterator[DesignFamily]:
+def _joined(bare: DesignFamily, parts: Sequence[NicAttachment]) -> Iterator[DesignFamily]:
     """Domains with each of these parts that fits them; one alone needs none."""
     if bare.domains == 1:
         yield bare
         return
     domain_sizes = bare.hb.size, -(-bare.gpus // bare.domains)
     fitting = (
-        gear for gear in parts if not any(number % gear.gpus_per_nic for number in domain_sizes)
+        attachment
+        for attachment in parts
+        if not any(number % attachment.gpus_per_nic for number in domain_sizes)
     )
-    yield from (bare._replace(gear=gear) for gear in fitting)
+    yield from (bare._replace(attachment=attachment) for attachment in fitting)

@@ -83,25 +83,27 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     domains = family.domains
     if ports.tiers <= 1:
         return Reach(domains, domains, domains, 1.0, 1.0)
-    gear, in_pod, has_pods = family.network, ports.down / ports.up, ports.tiers == 3
+    attachment, in_pod, has_pods = family.network, ports.down / ports.up, ports.tiers == 3
     beyond = in_pod * (ports.pod_down / ports.pod_up) if has_pods else in_pod
     span = pod_span(family, ports) if has_pods else domains
-    reach = Reach(domains, leaf_span(family, ports.down), span, in_pod, beyond, gear.discipline)
+    reach = Reach(
+        domains, leaf_span(family, ports.down), span, in_pod, beyond, attachment.discipline
+    )
     # the ratio of ports knows nothing of who lies where
-    if gear.discipline.charge == "ratio":
+    if attachment.discipline.charge == "ratio":
         return reach
     leaves, pod_leaves = leaf_count(family, ports.down), ports.pod_leaves if has_pods else 0
     pods, planes = ceil_ratio(leaves, pod_leaves) if has_pods else 0, family.planes * family.copies
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if has_pods else domains,
         layout=LeafLayout(
-            gear.kind,
+            attachment.kind,
             domains,
             family.rails,
-            gear.per_gpu,
+            attachment.per_gpu,
             ports.down,
             pod_leaves,
-            gear.gpus_per_nic,
+            attachment.gpus_per_nic,
         ),
         links=SharedLinks(*_serving(family, ports), leaves * planes, pods * planes),
     )
@@ -109,17 +111,20 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
 
 def _serving(family: DesignFamily, ports: Ports) -> tuple[float, float]:
     """Links of a leaf and of a pod that serve all others alike, of those that they have."""
-    gear, leaves = family.network, leaf_count(family, ports.down)
-    leaf, pod, at_random = ports.up, ports.pod_up, gear.discipline.routing == "ecmp"
+    attachment, leaves = family.network, leaf_count(family, ports.down)
+    leaf, pod, at_random = ports.up, ports.pod_up, attachment.discipline.routing == "ecmp"
     if ports.bundle:
         return leaf, ports.slices * pod
     if ports.tiers == 3:
         return leaf, ports.slices * links_in_common(
-            pod, core_count(leaves, ports, gear.at(3).radix), at_random
+            pod, core_count(leaves, ports, attachment.at(3).radix), at_random
         )
     if ports.pod_down:  # one pod that will be joined to others, and has equal bundles
         return leaf, 0
-    uplinks, radix = range(leaf, max(leaf, gear.switch.radix - ports.down) + 1), gear.at(2).radix
+    uplinks, radix = (
+        range(leaf, max(leaf, attachment.switch.radix - ports.down) + 1),
+        attachment.at(2).radix,
+    )
     # more uplinks are not to be slower, though on more spines fewer may be in common
     return min(links_in_common(up, ceil_ratio(leaves * up, radix), at_random) for up in uplinks), 0
 
@@ -456,7 +461,7 @@ def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: b
     interleave.
     """
     inside = family.hb.gbyte_s * 1e9
-    if family.gear is None:
+    if family.attachment is None:
         return Speeds.everywhere(inside, 0.0)
     rate = family.nic_byte_s
     slowdowns = slowdowns_of(reach, place.filled, place, looped=looped)

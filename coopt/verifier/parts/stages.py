@@ -67,7 +67,7 @@ class GrowthStage(NamedTuple):
     @property
     def leaves(self) -> int:
         """Leaves of one plane; none without a network."""
-        return 0 if self.family.gear is None else leaf_count(self.family, self.ports.down)
+        return 0 if self.family.attachment is None else leaf_count(self.family, self.ports.down)
 
     @property
     def one_pod(self) -> bool:
@@ -77,7 +77,7 @@ class GrowthStage(NamedTuple):
     @property
     def core_links(self) -> int:
         """Links into a core: as many from each leaf switch, or those that a single domain needs."""
-        if self.family.gear is None:
+        if self.family.attachment is None:
             return self.family.to_core
         every_leaf = self.leaves * self.family.planes * self.family.copies
         return self.to_core * (self.chassis if self.ports.tiers == 1 else every_leaf)
@@ -85,8 +85,8 @@ class GrowthStage(NamedTuple):
     @property
     def per_module(self) -> tuple[tuple[int, int], ...]:
         """Links that a module carries at the ends of each level."""
-        gear = self.family.gear
-        return tuple(map(gear.carried, self.optics)) if gear else ()
+        attachment = self.family.attachment
+        return tuple(map(attachment.carried, self.optics)) if attachment else ()
 
     def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
@@ -125,11 +125,11 @@ def chain_groups(
     """
     known: dict[tuple[object, ...], list[Chain]] = {}
     for tiers in range(network.max_tiers + 1):
-        if family.gear is not None and not family.gear.is_named_once(tiers):
+        if family.attachment is not None and not family.attachment.is_named_once(tiers):
             continue
         groups: dict[tuple[object, ...], tuple[DesignFamily, tuple[int, int], list[Optics]]] = {}
         for optics in optics_of(tiers):
-            carried = tuple(map(family.gear.carried, optics)) if family.gear else ()
+            carried = tuple(map(family.attachment.carried, optics)) if family.attachment else ()
             # Modules decide how many ports of a switch can be used at all, and so which chains of
             # ports there are.
             caged_family = in_cages(network, family, carried)
@@ -193,8 +193,8 @@ def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
 def moves_leaves(last_network: GrowthStage, gpus: int) -> bool:
     """Whether growth from so many GPUs would put new leaves into pods that are full."""
     # Rail-optimized networks of three tiers would put new domains into pods that are full.
-    gear = last_network.family.gear
-    rails = gear is not None and gear.kind == "rail-optimized"
+    attachment = last_network.family.attachment
+    rails = attachment is not None and attachment.kind == "rail-optimized"
     return rails and last_network.ports.tiers == 3 and gpus != last_network.family.gpus
 
 
@@ -215,7 +215,7 @@ def earlier_stage(
     if gpus == last_family.gpus:
         return last_network
     if gpus == last_family.active:
-        single_domain = last_family._replace(gpus=gpus, domains=1, gear=None, to_core=links)
+        single_domain = last_family._replace(gpus=gpus, domains=1, attachment=None, to_core=links)
         fits = last_family.core_module == 1  # no NIC takes the modules of leaves that carry more
         return GrowthStage(
             single_domain, NO_NETWORK, range(1 if fits else 0), (), core_end=last_network.core_end
@@ -302,7 +302,9 @@ def design_of_stage(instance: Instance, stage: GrowthStage, uplinks: int, claim:
         spare_domains=family.spares,
         hb_domain=hb_choice,
         fabric=(
-            claim.model_copy(update=_NO_NETWORK) if family.gear is None else _fabric(stage, uplinks)
+            claim.model_copy(update=_NO_NETWORK)
+            if family.attachment is None
+            else _fabric(stage, uplinks)
         ),
         racks=None if hb.racks is None else least_racks(family.bought, hb.racks),
     )
@@ -327,21 +329,21 @@ def same_design(claim: Design, design: Design) -> bool:
 
 
 def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
-    gear, levels = stage.family.network, stage.levels(uplinks)
-    mixed = len({gear.at(tier).name for tier in range(1, stage.ports.tiers + 1)}) > 1
+    attachment, levels = stage.family.network, stage.levels(uplinks)
+    mixed = len({attachment.at(tier).name for tier in range(1, stage.ports.tiers + 1)}) > 1
     return Fabric(
-        kind=gear.kind,
+        kind=attachment.kind,
         tiers=stage.ports.tiers,
         planes=stage.family.planes * stage.family.copies,
         oversubscription=stage.reach(uplinks).beyond,
-        routing=gear.discipline.routing if stage.ports.tiers > 1 else 1.0,
+        routing=attachment.discipline.routing if stage.ports.tiers > 1 else 1.0,
         nic=NicChoice(
-            name=gear.nic.name,
-            per_gpu=gear.per_gpu,
-            planes=gear.nic_planes,
-            shared_by=gear.gpus_per_nic,
+            name=attachment.nic.name,
+            per_gpu=attachment.per_gpu,
+            planes=attachment.nic_planes,
+            shared_by=attachment.gpus_per_nic,
         ),
-        switch=SwitchChoice(name=gear.switch.name),
+        switch=SwitchChoice(name=attachment.switch.name),
         switch_count=sum(level.switches for level in levels),
         transceiver_count=sum(
             sum(level.modules(per_module))
@@ -357,7 +359,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
                 links=level.links,
                 optic=ends.above.name,
                 optic_below=None if ends.below.name == ends.above.name else ends.below.name,
-                switch=gear.at(number).name if mixed else None,
+                switch=attachment.at(number).name if mixed else None,
             )
             for number, (level, ports, ends) in enumerate(
                 zip(levels, _ports_in_use(stage, uplinks), stage.optics, strict=True), start=1
@@ -368,7 +370,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
 
 def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     """Down-ports and uplinks of the fullest switch of each level."""
-    ports, gear, leaves = stage.ports, stage.family.network, stage.leaves
+    ports, attachment, leaves = stage.ports, stage.family.network, stage.leaves
     if ports.tiers == 1:
         return [(ports.down, 0)]
     leaf = (ports.down, uplinks)
@@ -379,7 +381,8 @@ def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
             leaf,
             (
                 ceil_ratio(
-                    leaves * uplinks, spine_count(leaves, stage.with_up(uplinks), gear.at(2).radix)
+                    leaves * uplinks,
+                    spine_count(leaves, stage.with_up(uplinks), attachment.at(2).radix),
                 ),
                 0,
             ),
@@ -388,7 +391,7 @@ def _ports_in_use(stage: GrowthStage, uplinks: int) -> list[tuple[int, int]]:
     return [
         leaf,
         (ports.pod_down, ports.pod_up),
-        (ceil_ratio(trunks, core_count(leaves, ports, gear.at(3).radix)), 0),
+        (ceil_ratio(trunks, core_count(leaves, ports, attachment.at(3).radix)), 0),
     ]
 
 

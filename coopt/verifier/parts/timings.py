@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, partial
 from itertools import product
 from threading import Lock
@@ -19,6 +19,7 @@ from coopt.verifier.checks.verdict import LENIENT, STRICT
 from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import LayerTraffic, Speeds
 from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas
 from coopt.verifier.training.iteration import (
@@ -119,11 +120,8 @@ class Timings:
             [Clock(workload, gpu) for workload in workloads],
         )
         self._needs = [MemoryNeeds(workload) for workload in workloads]
-        self._fits: dict[tuple[int, int, float], bool] = {}
         self._works: dict[tuple[int, int], tuple[float, LazyList[tuple[float, Work]]]] = {}
-        self._bytes: dict[tuple[int, ScalarMapping], float] = {}
         self._candidates: dict[tuple[int, TimingKey, float], tuple[float, NearWorks]] = {}
-        self._margins: dict[tuple[TimingKey, Reach, tuple[float, ...]], float] = {}
         self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
         self._least_s: dict[
             tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]
@@ -136,9 +134,11 @@ class Timings:
 
     def has_room(self, split: ScalarMapping, index: int, margin: float) -> bool:
         """Whether a mapping fits into memory, taken short by a share."""
-        if (index, split) not in self._bytes:
-            self._bytes[index, split] = self._needs[index].of(split)
-        return self._bytes[index, split] <= self._usable_bytes * (1 - margin)
+        return self._bytes_of(index, split) <= self._usable_bytes * (1 - margin)
+
+    @kept()
+    def _bytes_of(self, index: int, split: ScalarMapping) -> float:
+        return self._needs[index].of(split)
 
     def may_train(self, family: DesignFamily, margin: float) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch
@@ -150,16 +150,15 @@ class Timings:
             any(True for _ in self.near_works(family, index, margin)) for index in indices
         )
 
+    @kept()
     def fits(self, gpus: int, index: int, margin: float) -> bool:
         """Whether a mapping of one workload on so many GPUs fits into memory, its compute alone in
         time.
         """
-        key, bound_s, clock = (index, gpus, margin), self.bound_s(index, margin), self.clocks[index]
-        if key not in self._fits:
-            quick = clock.quick(gpus, bound_s)
-            fitting = (split for _, split in quick if self.has_room(split, index, margin))
-            self._fits[key] = any(clock.work(split).floor_s() <= bound_s for split in fitting)
-        return self._fits[key]
+        bound_s, clock = self.bound_s(index, margin), self.clocks[index]
+        quick = clock.quick(gpus, bound_s)
+        fitting = (split for _, split in quick if self.has_room(split, index, margin))
+        return any(clock.work(split).floor_s() <= bound_s for split in fitting)
 
     def near_works(
         self,
@@ -195,21 +194,18 @@ class Timings:
             self._candidates[key] = known_s, works
         return known_s, works
 
+    @kept(lambda self, family, *asked: (_group(family), *asked))
     def least_margin(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...]) -> float:
         """The larger share of `STRICT` and `LENIENT` by which all bounds may be short; below both
         where none may.
         """
-        key = (_group(family), reach, waits_s)
-        if key not in self._margins:
-            self._margins[key] = STRICT if self.may_train(family, LENIENT) else -math.inf
-            for index in range(len(self.clocks)):
-                if self._margins[key] < LENIENT:
-                    break
-                workload_margin = self.margin_of(
-                    family, reach, index, waits_s[index] if waits_s else 0.0
-                )
-                self._margins[key] = min(self._margins[key], workload_margin)
-        return self._margins[key]
+        margin = STRICT if self.may_train(family, LENIENT) else -math.inf
+        for index in range(len(self.clocks)):
+            if margin < LENIENT:
+                break
+            wait_s = waits_s[index] if waits_s else 0.0
+            margin = min(margin, self.margin_of(family, reach, index, wait_s))
+        return margin
 
     def margin_of(
         self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0
@@ -395,34 +391,23 @@ class PlacedTimes:
             family.active,
             family.rooms is None,
         )
-        self._known: dict[tuple[object, ...], float] = {}
-        self._traffic: dict[tuple[object, ...], LayerTraffic] = {}
 
+    @kept(lambda self, work: _of_layer(work))
     def least_traffic(self, work: Work) -> LayerTraffic:
         """The traffic of a layer, wherever the ranks of each group lie."""
-        split, key = (
-            work.split,
-            (work.split.of_layer, work.traffic.hides_exchanges),
-        )  # all that it depends on
-        if key not in self._traffic:
-            tensor, context, experts = (
-                self._ends(degree) for degree in (split.tp, split.cp, split.ep)
-            )
-            rows = tensor if work.traffic.row_gathers else [ALONE]
-            self._traffic[key] = LayerTraffic(
-                min(self._layer(work, tp=ends).gathers_s for ends in tensor),
-                min(self._layer(work, cp=ends).ring_s for ends in context),
-                min(self._layer(work, tp=tp, ep=ep).experts_s for tp, ep in product(rows, experts)),
-            )
-        return self._traffic[key]
+        split = work.split
+        tensor, context, experts = (self._ends(degree) for degree in (split.tp, split.cp, split.ep))
+        rows = tensor if work.traffic.row_gathers else [ALONE]
+        return LayerTraffic(
+            min(self._layer(work, tp=ends).gathers_s for ends in tensor),
+            min(self._layer(work, cp=ends).ring_s for ends in context),
+            min(self._layer(work, tp=tp, ep=ep).experts_s for tp, ep in product(rows, experts)),
+        )
 
+    @kept(lambda self, work, place: (_of_layer(work), place.tp_in, place.cp_in, place.ep_in))
     def traffic(self, work: Work, place: Placement) -> LayerTraffic:
         """The traffic of a layer."""
-        ends = (place.tp_in, place.cp_in, place.ep_in)
-        key = (work.split.of_layer, work.traffic.hides_exchanges, ends)
-        if key not in self._traffic:
-            self._traffic[key] = layer_traffic(work, place, self._speed)
-        return self._traffic[key]
+        return layer_traffic(work, place, self._speed)
 
     def _layer(
         self, work: Work, tp: Ends = ALONE, cp: Ends = ALONE, ep: Ends = ALONE
@@ -432,22 +417,11 @@ class PlacedTimes:
 
     def least_data_s(self, work: Work) -> float:
         """Gradients and parameters of an iteration, wherever replicas lie."""
-        total = 0.0
-        for kind, degree, number in self._replicas(work):
-            key = (
-                kind,
-                degree,
-                number,
-                work.traffic.reductions,
-                work.traffic.refreshes,
-                work.split.zero == 0,
-            )
-            if key not in self._known:
-                self._known[key] = min(
-                    self._data_s(work, kind, number, *ends) for ends in self._ends(degree)
-                )
-            total += self._known[key]
-        return total
+        return sum(self._least_data_s(work, *replicas) for replicas in self._replicas(work))
+
+    @kept(lambda self, work, *replicas: (_of_replicas(work), *replicas))
+    def _least_data_s(self, work: Work, kind: str, degree: int, number: float) -> float:
+        return min(self._data_s(work, kind, number, *ends) for ends in self._ends(degree))
 
     def data_s(self, work: Work, place: Placement) -> float:
         """Gradients and parameters of an iteration."""
@@ -471,15 +445,13 @@ class PlacedTimes:
             if parameters.experts:
                 yield "edp", expert_copies(self._workload, split), parameters.experts
 
+    @kept(lambda self, work, *replicas: (_of_replicas(work), *replicas))
     def _data_s(self, work: Work, kind: str, number: float, inside: int, across: int) -> float:
-        traffic, summed = work.traffic, summed_by_replicas(work.split)
-        key = (kind, inside, across, number, traffic.reductions, traffic.refreshes, summed)
-        if key not in self._known:
-            speed, s_byte = self._speed, getattr(self._speed, f"{kind}_s_byte")
-            ways = ways_of_replicas(work, kind, across, speed.other_ways)
-            group = Group(inside, across, speed.inside_byte_s, s_byte, ways, fewest=inside)
-            self._known[key] = gathers_s(exchanges(work, number), group, work.links, summed)
-        return self._known[key]
+        speed, s_byte = self._speed, getattr(self._speed, f"{kind}_s_byte")
+        ways = ways_of_replicas(work, kind, across, speed.other_ways)
+        group = Group(inside, across, speed.inside_byte_s, s_byte, ways, fewest=inside)
+        summed = summed_by_replicas(work.split)
+        return gathers_s(exchanges(work, number), group, work.links, summed)
 
     def _ends(self, degree: int) -> list[Ends]:
         """Ranks of a group inside a domain and across."""
@@ -487,9 +459,20 @@ class PlacedTimes:
         return [(x, degree // x) for x in inside]
 
 
+def _of_layer(work: Work) -> tuple[Hashable, ...]:
+    """What the traffic of a layer depends on but for where ranks lie."""
+    return work.split.of_layer, work.traffic.hides_exchanges
+
+
+def _of_replicas(work: Work) -> tuple[Hashable, ...]:
+    """What replicas exchange depends on but for how many there are."""
+    traffic = work.traffic
+    return traffic.reductions, traffic.refreshes, summed_by_replicas(work.split)
+
+
 def _group(family: DesignFamily) -> TimingKey:
-    across = family.nic_byte_s if family.gear else 0.0
-    sharers = family.gear.gpus_per_nic if family.gear else 1
+    across = family.nic_byte_s if family.attachment else 0.0
+    sharers = family.attachment.gpus_per_nic if family.attachment else 1
     size = family.hb.size if family.rooms else 0
     inside = family.hb.gbyte_s * 1e9
     return TimingKey(
@@ -499,5 +482,5 @@ def _group(family: DesignFamily) -> TimingKey:
 
 def _undisturbed(family: DesignFamily) -> Speeds:
     """Rates without slowdown."""
-    s_byte = 1 / family.nic_byte_s if family.gear else 0.0
+    s_byte = 1 / family.nic_byte_s if family.attachment else 0.0
     return Speeds.everywhere(family.hb.gbyte_s * 1e9, s_byte)

@@ -123,7 +123,9 @@ def _best_interval_s(rate: float, saved_s: float) -> float:
 
 def lost_of(availability: Availability, family: DesignFamily) -> float:
     """Probability that a domain of a design has too few working GPUs."""
-    nics = (family.gear.per_gpu, family.gear.gpus_per_nic) if family.gear else (0, 1)
+    nics = (
+        (family.attachment.per_gpu, family.attachment.gpus_per_nic) if family.attachment else (0, 1)
+    )
     return lost_domain(availability, family.hb.size, family.active, *nics)
 
 

@@ -19,7 +19,12 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.fleet_paths import IslandPaths, TooManyError
-from coopt.verifier.couplings.outlooks import certain_question, hopeful_question
+from coopt.verifier.couplings.scenarios import (
+    ScenarioBest,
+    certain_question,
+    hopeful_question,
+    scenario_bests,
+)
 from coopt.verifier.proofs.choices import OpenChoices, OpenIsland
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
 from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
@@ -68,30 +73,30 @@ class CheapIslands:
         self, prices: LeafPrices, case: CaseLimits, name: str, floors: PriceFloors, ceiling: int
     ) -> None:
         self.ceiling, self._prices, self._case, self._name = ceiling, prices, case, name
-        self._gears = floors.gears
+        self._attachments = floors.attachments
 
     def __call__(self, usage: Usage) -> bool:
         """Whether an island that takes at least so much may be one of them."""
-        sites = range(len(self._gears))
+        sites = range(len(self._attachments))
         return self._case.may_allow(self._name, usage) and any(
             self._prices.price(usage.amounts, site) < self.ceiling for site in sites
         )
 
-    def gears(self, domains: OpenDomains) -> Iterator[int]:
-        """The gears of networks on HB domains that may belong to one of them."""
+    def attachments(self, domains: OpenDomains) -> Iterator[int]:
+        """The NIC attachments of networks on HB domains that may belong to one of them."""
         if not self._case.may_allow(self._name, domains.usage):
             return
-        for site, gears in enumerate(self._gears):
+        for site, attachments in enumerate(self._attachments):
             price = self._prices.price(domains.usage.amounts, site)
             if price < self.ceiling:
-                # networks of a single domain have no gear
+                # networks of a single domain have no NIC attachment
                 yield id(None)
-            for usd, gear in gears:
+            for usd, attachment in attachments:
                 if (
                     domains.installed * usd >= self.ceiling - price
                 ):  # a float would round a large price
                     break
-                yield gear
+                yield attachment
 
 
 class CaseReader:
@@ -103,9 +108,9 @@ class CaseReader:
         The question at the prices of its bill.
     menus
         The islands of each workload.
-    outlooks
-        The question at the prices of each outlook, and what the best plan then is worth; none where
-        cost is minimised.
+    scenarios
+        The question in each price scenario, and what the best plan is worth there; none where cost
+        is minimised.
     bound
         In the unit of the objective; infinite where nothing is to be feasible.
 
@@ -121,16 +126,16 @@ class CaseReader:
         self,
         fleet: Fleet,
         menus: Sequence[IslandMenu],
-        outlooks: Sequence[tuple[Fleet, float]],
+        scenarios: Sequence[tuple[Fleet, float]],
         bound: float,
     ) -> None:
         self._fleet, self._terms, self._menus, self._bound = (
             fleet,
-            Terms(fleet, outlooks),
+            Terms(fleet, scenarios),
             menus,
             bound,
         )
-        self._price_floors = FloorPrices(fleet, menus[0].gears)
+        self._price_floors = FloorPrices(fleet, menus[0].attachments)
         self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
         self._floors = PriceFloors(0.0, 0.0, [])
         self._kinds = {name: product[0] for name, product in self._terms.products.items()}
@@ -334,10 +339,10 @@ class CaseReader:
 
     def _work_out(self, islands: Sequence[FleetIsland]) -> None:
         """Bill a choice as plans are billed."""
-        outlooks = self._terms.outlooks
+        scenarios = self._terms.scenarios
         if has_room(self._fleet, islands):
-            fleets = [outlook_fleet for outlook_fleet, _ in outlooks] or [self._fleet]
-            bests = [best_value for _, best_value in outlooks] or [0.0]
+            fleets = [scenario_fleet for scenario_fleet, _ in scenarios] or [self._fleet]
+            bests = [best_value for _, best_value in scenarios] or [0.0]
             value = value_of(self._fleet, fleets, bests, islands, LENIENT)
             if value < self._bound * (1 - ROUNDING):
                 self._lower(value, "a choice is worth less")
@@ -357,7 +362,7 @@ class ProvenCases(NamedTuple):
 def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     """What a proof proves of the bound of a plan.
 
-    Where regret is minimised, the best plan of every way prices may turn out is proven first: that
+    Where regret is minimised, the best plan of every price scenario is proven first: that
     one is worth what the plan says it is.
     """
     kind = plan.objective.kind
@@ -366,24 +371,22 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
         bound = min(bound, float(proof.bound))
     if not instance.price_scenarios or math.isinf(bound):  # limits hold at list prices
         return _islands_of(instance, kind).proven([], bound, proof.cases)
-    turns = [(turn.factors, turn.best) for turn in plan.couplings.turns]
-    if [factors for factors, _ in turns] != instance.price_scenarios or len(proof.bests) != len(
-        turns
+    scenarios = scenario_bests(plan)
+    if [factors for factors, _ in scenarios] != instance.price_scenarios or len(proof.bests) != len(
+        scenarios
     ):
-        return ProvenCases(
-            -math.inf, 0, 0, "plan and proof do not have every way that prices may turn out"
-        )
+        return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every price scenario")
     certain, leaves, opened = _islands_of(instance, kind), 0, 0
     least, best = instance.efficiencies
     hopeful = certain if least == best else QuestionIslands(hopeful_question(instance), kind)
-    for (factors, best_value), cases in zip(turns, proof.bests, strict=True):
-        outcome = hopeful.proven([(factors, 0.0)], best_value * JUST_ABOVE, cases)
+    for (factors, best_value), cases in zip(scenarios, proof.bests, strict=True):
+        outcome = hopeful.proven([ScenarioBest(factors, 0.0)], best_value * JUST_ABOVE, cases)
         leaves, opened = leaves + outcome.leaves, opened + outcome.opened
         # a bound that no choice lowered says that nothing is worth as little as the plan says
         if not agree(outcome.least, best_value) or outcome.least == best_value * JUST_ABOVE:
             reason = f"the best plan at other prices is not shown to be {best_value:,.2f}"
             return ProvenCases(-math.inf, leaves, opened, reason)
-    outcome = certain.proven(turns, bound, proof.cases)
+    outcome = certain.proven(scenarios, bound, proof.cases)
     return outcome._replace(leaves=leaves + outcome.leaves, opened=opened + outcome.opened)
 
 
@@ -423,20 +426,23 @@ class QuestionIslands:
         return [optic for optic, _, _ in self._variants]
 
     def proven(
-        self, turns: Sequence[tuple[dict[str, float], float]], bound: float, cases: Sequence[Cases]
+        self,
+        scenarios: Sequence[ScenarioBest],
+        bound: float,
+        cases: Sequence[Cases],
     ) -> ProvenCases:
-        """What cases prove, at these ways prices may turn out where regret counts."""
+        """What cases prove, in these price scenarios where regret counts."""
         trees, proven = {case.optic: case.tree for case in cases}, ProvenCases(bound, 0, 0, "")
         for optic, fleet, menus in self._variants:
             if optic not in trees:
                 return proven._replace(
                     least=-math.inf, why=f"it has no cases for a core with optic {optic!r}"
                 )
-            outlooks = [
+            priced_fleets = [
                 (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value)
-                for factors, best_value in turns
+                for factors, best_value in scenarios
             ]
-            reader = CaseReader(fleet, menus, outlooks, bound)
+            reader = CaseReader(fleet, menus, priced_fleets, bound)
             reader.read(trees[optic])
             bound_held, reason = min(
                 (proven.least, proven.why), (reader.least, reader.why), key=lambda pair: pair[0]

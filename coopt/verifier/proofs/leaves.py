@@ -43,17 +43,17 @@ class NothingProvenError(Exception):
 
 
 class Terms:
-    """What a question charges and allows, in fractions, with the ways its prices may turn out.
+    """What a question charges and allows, in fractions, with its price scenarios.
 
     Parameters
     ----------
-    outlooks
-        The question at the prices of each outlook, and what the best plan then is worth; none where
-        cost is minimised.
+    scenarios
+        The question in each price scenario, and what the best plan is worth there; none where cost
+        is minimised.
     """
 
-    def __init__(self, fleet: Fleet, outlooks: Sequence[tuple[Fleet, float]]) -> None:
-        self.fleet, self.outlooks = fleet, outlooks
+    def __init__(self, fleet: Fleet, scenarios: Sequence[tuple[Fleet, float]]) -> None:
+        self.fleet, self.scenarios = fleet, scenarios
         self.products = {product_name(product): product for product in fleet.prices}
         self.core = core_switch(fleet.question)
 
@@ -87,15 +87,15 @@ class Terms:
 
     def support(self, phase: int, product: ProductKey, weights: Sequence[Fraction]) -> Fraction:
         """What support of a unit that stands in a phase adds to the objective, by the weights of
-        all outlooks.
+        all scenarios.
         """
         fleet, share = self.fleet, decimal(self.fleet.question.objective.support_share)
         if fleet.kind != "tco" or not fleet.supports_standing or not share:
             return Fraction()
-        fleets = [outlook for outlook, _ in self.outlooks] or [fleet]
+        fleets = [scenario for scenario, _ in self.scenarios] or [fleet]
         usd = (
-            weight * decimal(outlook.tariff(phase, product).steps[0][1])
-            for weight, outlook in zip(weights, fleets, strict=True)
+            weight * decimal(scenario.tariff(phase, product).steps[0][1])
+            for weight, scenario in zip(weights, fleets, strict=True)
         )
         return share * decimal(fleet.years(phase)) * sum(usd, Fraction())
 
@@ -103,10 +103,10 @@ class Terms:
         self, phase: int, product: ProductKey, budget: Fraction, weights: Sequence[Fraction]
     ) -> list[Fraction]:
         """The prices of a product by its thresholds: `budget` times those of the bill, and
-        `weights` times those of each outlook.
+        `weights` times those of each scenario.
         """
-        fleets = [self.fleet, *(fleet for fleet, _ in self.outlooks)]
-        shares = [budget, *weights] if self.outlooks else [budget + sum(weights, Fraction())]
+        fleets = [self.fleet, *(fleet for fleet, _ in self.scenarios)]
+        shares = [budget, *weights] if self.scenarios else [budget + sum(weights, Fraction())]
         tariffs = [fleet.tariff(phase, product) for fleet in fleets]
         return [
             sum(
@@ -135,15 +135,15 @@ class LeafPrices:
         self._weights = [Fraction(weight) for weight in leaf.outlooks]
         # the largest regret is no less than a mean of all of them, and no less than 0: weights may
         # sum to less than 1
-        if sum(self._weights) > 1 or (terms.outlooks and not leaf.costs and any(self._weights)):
-            raise NothingProvenError("its outlooks weigh more than 1")
-        if not terms.outlooks:
+        if sum(self._weights) > 1 or (terms.scenarios and not leaf.costs and any(self._weights)):
+            raise NothingProvenError("its scenarios weigh more than 1")
+        if not terms.scenarios:
             self._weights = [Fraction(leaf.costs)]
         self._total_weight = sum(self._weights, Fraction())
         prices = [self._prices(site) for site in self._fleet.sites]
         fixed_value = self._purchases(ranges) - self._caps()
-        if terms.outlooks:
-            for weight, (_, best_value) in zip(self._weights, terms.outlooks, strict=True):
+        if terms.scenarios:
+            for weight, (_, best_value) in zip(self._weights, terms.scenarios, strict=True):
                 fixed_value -= weight * decimal(best_value)
         self.scale = math.lcm(
             fixed_value.denominator, *(p.denominator for site in prices for p in site.values())
@@ -161,10 +161,10 @@ class LeafPrices:
         multipliers = {**leaf.units, **leaf.limits, **leaf.links}
         names = set(leaf.units) <= set(self._terms.priced_products) and set(leaf.limits) <= limits
         names = names and set(leaf.links) <= ({site.name for site in sites} or {""})
-        names = names and len(leaf.outlooks) == len(self._terms.outlooks)
+        names = names and len(leaf.outlooks) == len(self._terms.scenarios)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
             raise NothingProvenError(
-                "it speaks of other products, limits, sites, phases or outlooks"
+                "it speaks of other products, limits, sites, phases or scenarios"
             )
 
     def _multiplier(
@@ -194,7 +194,7 @@ class LeafPrices:
         return {measure: price for measure, price in prices.items() if price}
 
     def _capex_weight(self) -> Fraction:
-        """What a USD of labour on links is worth, which is the same in every outlook."""
+        """What a USD of labour on links is worth, which is the same in every scenario."""
         return Fraction(self._leaf.budget) + self._total_weight * (self._fleet.kind != "power")
 
     @property

@@ -17,7 +17,7 @@ from coopt.verifier.couplings.prices import ProductKey, UnitCounts
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
-from coopt.verifier.parts.space import DesignFamily, NetworkGear, OpticPair
+from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.proofs.rivals import (
     GPUS,
@@ -45,7 +45,7 @@ class MenuIsland(NamedTuple):
 
 class OpenDomains(NamedTuple):
     """HB domains of an island, what they take, and the families of networks on them that are not
-    listed yet, by the `id` of their gear.
+    listed yet, by the `id` of their NIC attachment.
     """
 
     installed: int
@@ -125,8 +125,8 @@ class Selection(Protocol):
     def __call__(self, usage: Usage) -> bool:
         """Whether one is that takes at least so much."""
 
-    def gears(self, domains: OpenDomains) -> Iterable[int]:
-        """The gears, by their `id`, of networks on HB domains that are of interest."""
+    def attachments(self, domains: OpenDomains) -> Iterable[int]:
+        """The NIC attachments, by their `id`, of networks on HB domains that are of interest."""
 
 
 class IslandMenu:
@@ -150,7 +150,7 @@ class IslandMenu:
         self._menus: dict[int, SizeMenu] = {}
         self._rivals = rivals
         self._closed: dict[tuple[str, int], int] = {}
-        """From how many GPUs on every network on HB domains with a gear, by its `id`, is beaten."""
+        """From how many GPUs on every network on HB domains with an attachment, by `id`, loses."""
 
     def of_size(self, gpus: int, selection: Selection) -> Iterator[MenuIsland]:
         """The islands with so many GPUs in the end that are wanted and that none listed before
@@ -189,9 +189,9 @@ class IslandMenu:
         return (island for menu in self._menus.values() for island in menu.islands)
 
     @property
-    def gears(self) -> Sequence[NetworkGear]:
+    def attachments(self) -> Sequence[NicAttachment]:
         """What networks may be made of."""
-        return self._paths.gears
+        return self._paths.attachments
 
     def _domains(self, gpus: int) -> list[OpenDomains]:
         """The HB domains that islands of a size may have; none where compute alone takes too
@@ -213,28 +213,28 @@ class IslandMenu:
                 products = Counter[ProductKey]({("hb", family.hb.name): installed})
                 counts = UnitCounts(products, gpus, installed - gpus)
                 open_domains[key] = OpenDomains(installed, self._usage_at_last(counts, racks), {})
-            # gears are kept as long as the menu, so that an `id` stays theirs
-            open_domains[key].families[id(family.gear)] = family
+            # NIC attachments are kept as long as the menu, so that an `id` stays theirs
+            open_domains[key].families[id(family.attachment)] = family
         return list(open_domains.values())
 
     def _is_closed(self, family: DesignFamily) -> bool:
-        """Whether networks of the gear of a family with no more GPUs on its HB domains are known to
-        be beaten.
+        """Whether networks of the attachment of a family with no more GPUs on its HB domains are
+        known to be beaten.
         """
-        return family.gpus >= self._closed.get((family.hb.name, id(family.gear)), math.inf)
+        return family.gpus >= self._closed.get((family.hb.name, id(family.attachment)), math.inf)
 
     def _close(self, family: DesignFamily) -> bool:
         """Whether an island that is kept beats what a network of a family takes at least; the same
         then holds of those with more GPUs, which take no less of anything.
         """
-        if family.gear is None or self._grows or self._is_closed(family):
+        if family.attachment is None or self._grows or self._is_closed(family):
             return self._is_closed(family)
-        beaten = self._rivals.beat(self._least_of(family, family.gear))
+        beaten = self._rivals.beat(self._least_of(family, family.attachment))
         if beaten:
-            self._closed[family.hb.name, id(family.gear)] = family.gpus
+            self._closed[family.hb.name, id(family.attachment)] = family.gpus
         return beaten
 
-    def _least_of(self, family: DesignFamily, gear: NetworkGear) -> Usage:
+    def _least_of(self, family: DesignFamily, attachment: NicAttachment) -> Usage:
         """What every network of a family takes at least: domains that are full, their NICs, and
         leaves.
         """
@@ -242,12 +242,12 @@ class IslandMenu:
         # where GPUs of domains stay idle, there are more domains, with more of all this
         domains, ports = (
             ceil_ratio(gpus, hb.size),
-            gpus * gear.per_gpu * gear.nic_planes // gear.gpus_per_nic,
+            gpus * attachment.per_gpu * attachment.nic_planes // attachment.gpus_per_nic,
         )
         units: dict[ProductKey, int] = {("hb", hb.name): domains * hb.size}
         units |= {
-            ("nic", gear.nic.name): domains * family.rails,
-            ("switch", gear.switch.name): ports // gear.switch.radix,
+            ("nic", attachment.nic.name): domains * family.rails,
+            ("switch", attachment.switch.name): ports // attachment.switch.radix,
         }
         racks = 0 if hb.racks is None else least_racks(domains, hb.racks)
         usage = self._usage_at_last(UnitCounts(Counter(units), gpus, 0, family.to_core), racks)
@@ -259,8 +259,8 @@ class IslandMenu:
         """
         for domains in menu.domains:
             if domains.families:
-                for gear in selection.gears(domains):
-                    family = domains.families.pop(gear, None)
+                for attachment in selection.attachments(domains):
+                    family = domains.families.pop(attachment, None)
                     if family is None or self._close(family):
                         continue
                     if self._paths.may_train(self.name, family):
@@ -270,7 +270,9 @@ class IslandMenu:
     def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
         (stage,) = stages[self._last]
         joint = (
-            None if stage.family.gear is None else self._fleet.joint(stage, stage.family.gear.nic)
+            None
+            if stage.family.attachment is None
+            else self._fleet.joint(stage, stage.family.attachment.nic)
         )
         island = StandingIsland(stage, stage.uplinks[0], joint)
         units = self._fleet.priced_units(island.counts)
@@ -323,12 +325,12 @@ def _products(counts: UnitCounts) -> frozenset[str]:
 class PriceFloors(NamedTuple):
     """The least price of a GPU that an island has in the end, with its domain alone and with a
     network it may have; and at each site the least price of the network of a GPU of a domain, idle
-    or not, ascending, with the `id` of its gear.
+    or not, ascending, with the `id` of its NIC attachment.
     """
 
     domain: float
     with_network: float
-    gears: list[list[tuple[float, int]]]
+    attachments: list[list[tuple[float, int]]]
 
 
 class FloorPrices:
@@ -338,18 +340,21 @@ class FloorPrices:
     there and its share of the modules at both ends.
     """
 
-    def __init__(self, fleet: Fleet, parts: Sequence[NetworkGear]) -> None:
+    def __init__(self, fleet: Fleet, parts: Sequence[NicAttachment]) -> None:
         self._fleet, question = fleet, fleet.question
-        self._gears = [(gear, candidate_ends(question, fleet.kind, gear, 1)) for gear in parts]
+        self._attachments = [
+            (attachment, candidate_ends(question, fleet.kind, attachment, 1))
+            for attachment in parts
+        ]
 
     def floors(
         self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]
     ) -> PriceFloors:
         """The floors at the prices of each site."""
-        gears = [self._of_gears(prices, barred) for prices in by_site]
+        attachments = [self._of_attachments(prices, barred) for prices in by_site]
         domain_prices = [self._domain_price(prices, barred) * ROUNDED for prices in by_site]
-        networks = [site_gears[0][0] if site_gears else math.inf for site_gears in gears]
-        return PriceFloors(min(domain_prices), min(map(add, domain_prices, networks)), gears)
+        networks = [priced[0][0] if priced else math.inf for priced in attachments]
+        return PriceFloors(min(domain_prices), min(map(add, domain_prices, networks)), attachments)
 
     def _domain_price(self, prices: Mapping[Measure, int], barred: frozenset[str]) -> float:
         """The least price of a GPU with its domain."""
@@ -358,16 +363,14 @@ class FloorPrices:
         gpu = f"gpu {question.cluster.gpu.name}" if "gpu" in question.objective.include else ""
         return prices.get((last_phase, GPUS), 0) + min(hbs) + prices.get((last_phase, gpu), 0)
 
-    def _of_gears(
+    def _of_attachments(
         self, prices: Mapping[Measure, int], barred: frozenset[str]
     ) -> list[tuple[float, int]]:
-        priced_gears = (
-            (self._of_network(prices, barred, *gear_and_ends) * ROUNDED, id(gear_and_ends[0]))
-            for gear_and_ends in self._gears
+        prices_and_ids = (
+            (self._of_network(prices, barred, attachment, ends) * ROUNDED, id(attachment))
+            for attachment, ends in self._attachments
         )
-        return sorted(
-            gear_and_ends for gear_and_ends in priced_gears if gear_and_ends[0] < math.inf
-        )
+        return sorted((usd, number) for usd, number in prices_and_ids if usd < math.inf)
 
     def _price(self, prices: Mapping[Measure, int], barred: frozenset[str], name: str) -> float:
         return math.inf if name in barred else prices.get((self._fleet.phases[-1], name), 0)
@@ -376,20 +379,26 @@ class FloorPrices:
         self,
         prices: Mapping[Measure, int],
         barred: frozenset[str],
-        gear: NetworkGear,
+        attachment: NicAttachment,
         ends: Sequence[OpticPair],
     ) -> float:
         of_links = (
             sum(
-                self._price(prices, barred, f"optics {optic.name}") / gear.links_of(optic)
+                self._price(prices, barred, f"optics {optic.name}") / attachment.links_of(optic)
                 for optic in pair
             )
             for pair in ends
         )
-        switch = self._price(prices, barred, f"switch {gear.switch.name}") / gear.switch.radix
+        switch = (
+            self._price(prices, barred, f"switch {attachment.switch.name}")
+            / attachment.switch.radix
+        )
         link = switch + min(of_links, default=math.inf)
         return (
-            gear.per_gpu
-            / gear.gpus_per_nic
-            * (self._price(prices, barred, f"nic {gear.nic.name}") + gear.nic_planes * link)
+            attachment.per_gpu
+            / attachment.gpus_per_nic
+            * (
+                self._price(prices, barred, f"nic {attachment.nic.name}")
+                + attachment.nic_planes * link
+            )
         )

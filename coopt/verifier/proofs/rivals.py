@@ -61,7 +61,7 @@ class UnbeatenIslands:
     ----------
     by_bill
         Whether bills are compared by prices; else no product may be taken more of. It takes one
-        phase and one way prices turn out.
+        phase and one price scenario.
     """
 
     def __init__(self, fleet: Fleet, *, by_bill: bool) -> None:

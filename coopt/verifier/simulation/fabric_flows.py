@@ -101,11 +101,13 @@ def lanes(
     network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows
     are spread.
     """
-    gear = family.network
+    attachment = family.network
     stage_nics = family.nics_of(place.filled) // place.pp_in
     if family.planes > 1:
         return [[Lane(stage, 0, 1)] for stage in range(place.pp_in)]
-    if ports.tiers == 1 or (spread and gear.kind == "clos" and ports.down % family.rails == 0):
+    if ports.tiers == 1 or (
+        spread and attachment.kind == "clos" and ports.down % family.rails == 0
+    ):
         return [[Lane(0, stage, stage_nics)] for stage in range(place.pp_in)]
     return [
         [Lane(0, stage * stage_nics + i, 1) for i in range(stage_nics)]

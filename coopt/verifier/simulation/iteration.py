@@ -35,6 +35,7 @@ from coopt.verifier.simulation.pipeline import (
     StageHop,
     StagePass,
 )
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
 from coopt.verifier.training.gathers import Group, gather_s, halving_shares
 from coopt.verifier.training.iteration import replica_groups, twins_at_s
@@ -133,7 +134,6 @@ class IterationSimulation:
         )
         self._times = PassTimes(workload, gpu, work, place, speed)
         self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
-        self._parts_of_pass: dict[tuple[int, int, bool, str], PassParts] = {}
         self.hops = {
             Channel(stage, (stage + step) % split.pp, is_backward): self._hop(stage, step)
             for stage in range(split.pp if split.pp > 1 else 0)
@@ -143,12 +143,17 @@ class IterationSimulation:
         }
         self.gradients = [self._segments(stage) for stage in range(split.pp)]
 
+    @kept(
+        lambda self, stage, stage_pass: (
+            stage,
+            stage_pass.chunk,
+            stage_pass.is_backward,
+            stage_pass.gives,
+        )
+    )
     def pass_parts(self, stage: int, stage_pass: StagePass) -> PassParts:
         """What a pass takes, by cause."""
-        key = (stage, stage_pass.chunk, stage_pass.is_backward, stage_pass.gives)
-        if key not in self._parts_of_pass:
-            self._parts_of_pass[key] = self._times.parts(stage, stage_pass)
-        return self._parts_of_pass[key]
+        return self._times.parts(stage, stage_pass)
 
     def pass_s(self, stage: int, stage_pass: StagePass) -> float:
         """From the first kernel of a pass to the last."""

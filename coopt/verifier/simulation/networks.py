@@ -13,7 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
-from coopt.verifier.parts.design_checks import check_gear, held_in_cages
+from coopt.verifier.parts.design_checks import check_attachment, held_in_cages
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_demands import StageGrid, grid_of, phases_of, sends_by_kind
 from coopt.verifier.parts.space import DesignFamily
@@ -58,7 +58,7 @@ class FabricNetwork(NamedTuple):
         the best ways.
         """
         inside_byte_s = self.family.hb.gbyte_s * 1e9
-        if self.family.gear is None:
+        if self.family.attachment is None:
             return Carrier(inside_byte_s, 0.0, None)
         by_stage = self._lanes(place)
         ways, loops = WAYS if has_choice else (), split.interleave > 1
@@ -76,9 +76,9 @@ class FabricNetwork(NamedTuple):
 
     def coverage(self, place: Placement) -> str:
         """Which NICs were simulated, in words."""
-        family, gear = self.family, self.family.gear
+        family, attachment = self.family, self.family.attachment
         domains = f"all {family.domains} HB domains"
-        if gear is None:
+        if attachment is None:
             return "one HB domain, in which nothing is shared"
         by_stage = self._lanes(place)
         remarks = (
@@ -210,10 +210,10 @@ def network_of(
     if choice.count == 1:
         return FabricNetwork(family, Ports(0, 0), None)
     ledger = Ledger()
-    gear = check_gear(ledger, question, network)
-    if gear is None:
+    attachment = check_attachment(ledger, question, network)
+    if attachment is None:
         raise _unsound(question, name, next(check.why for check in ledger.checks if not check.ok))
-    family = held_in_cages(question.network, family._replace(gear=gear), network.fabric)
+    family = held_in_cages(question.network, family._replace(attachment=attachment), network.fabric)
     ports, wiring = _wired(question, name, family, network.fabric)
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:

@@ -11,6 +11,7 @@ from random import Random
 from typing import Literal
 
 from coopt.verifier.parts.wiring import Graph, Node, WiredGraph
+from coopt.verifier.training.caching import kept
 
 WholeRouting = Literal["pinned", "ecmp"]
 LeafPair = tuple[int, Node, Node]
@@ -95,7 +96,6 @@ class WholePaths:
         assert wiring.slices == 1, "every uplink of a leaf is drawn"
         self._graph: Graph = wiring.graph
         self._routing, self._draw = routing, Random(seed)
-        self._links: dict[Node, list[tuple[Node, int]]] = {}
 
     def of_kind(self, pairs: Sequence[LeafPair]) -> list[tuple[SingleLink, ...]]:
         """The links of flows between leaves that differ, for all flows of a kind."""
@@ -155,15 +155,12 @@ class WholePaths:
         neighbour = next(neighbour for neighbour, _ in self._links_up(switch))
         return (switch, neighbour[:3]) if switch[0] == 1 and len(neighbour) > 3 else (switch,)
 
+    @kept()
     def _links_up(self, switch: Node) -> list[tuple[Node, int]]:
         """Links up of a switch, in the order of where they lead."""
-        if switch not in self._links:
-            edges = self._graph[switch].items()
-            counts = sorted((upper, edge["links"]) for upper, edge in edges if upper[0] > switch[0])
-            self._links[switch] = [
-                (upper, index) for upper, count in counts for index in range(count)
-            ]
-        return self._links[switch]
+        edges = self._graph[switch].items()
+        counts = sorted((upper, edge["links"]) for upper, edge in edges if upper[0] > switch[0])
+        return [(upper, index) for upper, count in counts for index in range(count)]
 
     def _down(self, upper_switch: Node, target: Node, index: int) -> int:
         """Which of the parallel links down: as on the way up where bundles are even, or at

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.kernels import (
     FUSED_BACKWARD,
     FUSED_BLOCK,
@@ -70,19 +71,16 @@ class LayerTimes:
         self._wide_kernels = (
             LayerKernels(workload, machine.in_16_bits) if machine.in_16_bits else None
         )
-        self._passes: dict[tuple[object, ...], tuple[Pass, Pass]] = {}
 
+    @kept(lambda self, split: split.of_layer)
     def of(self, split: ScalarMapping) -> tuple[Pass, Pass]:
         """The mean layer and micro-batch, and that part of it in which the GPU waits for the host;
         both passes are stretched alike.
         """
-        key = split.of_layer
-        if key not in self._passes:
-            busy = self._busy(split)
-            stretch = max(0.0, _launches_s(self._workload, split) / sum(busy) - 1)
-            waits = scaled(busy, stretch)
-            self._passes[key] = total([busy, waits]), waits
-        return self._passes[key]
+        busy = self._busy(split)
+        stretch = max(0.0, _launches_s(self._workload, split) / sum(busy) - 1)
+        waits = scaled(busy, stretch)
+        return total([busy, waits]), waits
 
     def weights_s(self, split: ScalarMapping) -> float:
         """Seconds of the backward pass of the mean layer that give gradients of weights, as far as
@@ -140,9 +138,6 @@ class LayerKernels:
 
     def __init__(self, workload: Workload, machine: Machine) -> None:
         self._workload, self._machine = workload, machine
-        self._cores: dict[tuple[int, ...], Pass] = {}
-        self._once: dict[tuple[int, ...], OncePasses] = {}
-        self._weights_s: dict[tuple[int, ...], float] = {}
 
     def of(self, split: ScalarMapping) -> Pass:
         """All of them; what is recomputed runs backward."""
@@ -164,39 +159,33 @@ class LayerKernels:
             again_s = layer_shares(workload.model).attention * self.core(split).forward_s
         return Pass(layer.forward_s, layer.backward_s + again_s)
 
+    @kept(lambda self, split: (split.tp, split.cp, split.micro_batch))
     def core(self, split: ScalarMapping) -> Pass:
         """The attention core of a layer that has one."""
-        key = (split.tp, split.cp, split.micro_batch)
-        if key not in self._cores:
-            self._cores[key] = _core(self._workload, self._machine, split)
-        return self._cores[key]
+        return _core(self._workload, self._machine, split)
 
+    @kept(lambda self, split: _shape_of(split))
     def weights_s(self, split: ScalarMapping) -> float:
         """Those that give gradients of weights."""
-        key = _shape_of(split)
-        if key not in self._weights_s:
-            self._weights_s[key] = _own_weights_s(self._workload, self._machine, split)
-        return self._weights_s[key]
+        return _own_weights_s(self._workload, self._machine, split)
 
+    @kept(lambda self, split: _shape_of(split))
     def _without_repeats(self, split: ScalarMapping) -> OncePasses:
-        key = _shape_of(split)
-        if key not in self._once:
-            workload, machine, model = self._workload, self._machine, self._workload.model
-            part, share = shard(workload, split), layer_shares(model)
-            projections = products(
-                machine.engine(workload.options.software.attention_bits),
-                projection_shapes(model, part),
-            )
-            passes = [
-                scaled(projections, share.attention),
-                scaled(self.core(split), share.attention),
-            ]
-            passes.append(_norms(workload, machine, part))
-            if share.mamba:
-                passes.append(scaled(_mamba(workload, machine, part, split), share.mamba))
-            feed_forward = _mean_feed_forward(workload, machine, split, part)
-            self._once[key] = OncePasses(total([*passes, feed_forward]), feed_forward)
-        return self._once[key]
+        workload, machine, model = self._workload, self._machine, self._workload.model
+        part, share = shard(workload, split), layer_shares(model)
+        projections = products(
+            machine.engine(workload.options.software.attention_bits),
+            projection_shapes(model, part),
+        )
+        passes = [
+            scaled(projections, share.attention),
+            scaled(self.core(split), share.attention),
+        ]
+        passes.append(_norms(workload, machine, part))
+        if share.mamba:
+            passes.append(scaled(_mamba(workload, machine, part, split), share.mamba))
+        feed_forward = _mean_feed_forward(workload, machine, split, part)
+        return OncePasses(total([*passes, feed_forward]), feed_forward)
 
 
 def _shape_of(split: ScalarMapping) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coopt.instance.workload import Workload
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.kernels import layers_in_16_bits
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import (
@@ -62,9 +63,6 @@ class MemoryNeeds:
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
-        self._layers: dict[tuple[object, ...], LayerBytes] = {}
-        self._loads: dict[tuple[int, int, int], list[StageLoad]] = {}
-        self._states: dict[tuple[int, ...], tuple[list[float], float]] = {}
 
     def of(self, split: ScalarMapping) -> float:
         """Bytes on the stage that needs most, with what driver and communication take."""
@@ -84,8 +82,8 @@ class MemoryNeeds:
             + self._workload.options.software.reserve_gib * GIB
         )
 
-    def _layer(self, split: ScalarMapping) -> LayerBytes:
-        key = (
+    @kept(
+        lambda self, split: (
             split.tp,
             split.cp,
             split.ep,
@@ -93,37 +91,49 @@ class MemoryNeeds:
             split.recompute,
             split.sequence_parallel,
         )
-        if key not in self._layers:
-            workload, part = self._workload, shard(self._workload, split)
-            layer_bytes = kept_bytes(workload, split, part)
-            brought_back = max(
-                whole_layer_bytes(workload, split, part, scores=False) - layer_bytes, 0.0
-            )
-            further_bytes = (
-                logits_bytes(workload, part),
-                working_bytes(workload, split, part),
-                brought_back,
-            )
-            self._layers[key] = LayerBytes(layer_bytes, *further_bytes)
-        return self._layers[key]
+    )
+    def _layer(self, split: ScalarMapping) -> LayerBytes:
+        workload, part = self._workload, shard(self._workload, split)
+        layer_bytes = kept_bytes(workload, split, part)
+        brought_back = max(
+            whole_layer_bytes(workload, split, part, scores=False) - layer_bytes, 0.0
+        )
+        further_bytes = (
+            logits_bytes(workload, part),
+            working_bytes(workload, split, part),
+            brought_back,
+        )
+        return LayerBytes(layer_bytes, *further_bytes)
 
+    @kept(
+        lambda self, split: (
+            split.pp,
+            split.interleave,
+            split.micro_batches(self._workload.global_batch),
+        )
+    )
     def _stage_loads(self, split: ScalarMapping) -> list[StageLoad]:
-        key = (split.pp, split.interleave, split.micro_batches(self._workload.global_batch))
-        if key not in self._loads:
-            self._loads[key] = stage_loads(self._workload, split)
-        return self._loads[key]
+        return stage_loads(self._workload, split)
 
+    @kept(
+        lambda self, split, loads: (
+            split.tp,
+            split.pp,
+            split.dp,
+            split.cp,
+            split.ep,
+            split.interleave,
+            split.zero,
+        )
+    )
     def _states_of(self, split: ScalarMapping, loads: list[StageLoad]) -> tuple[list[float], float]:
         """Parameters, gradients and optimizer states of each stage, and what is gathered of others;
         none depends on the micro-batches.
         """
-        key = (split.tp, split.pp, split.dp, split.cp, split.ep, split.interleave, split.zero)
-        if key not in self._states:
-            workload, parameters = self._workload, held_parameters(self._workload, split)
-            stages = (stage_parameters(workload, split, parameters, load) for load in loads)
-            states = [states_bytes(workload, stage, split) for stage in stages]
-            self._states[key] = states, gathered_bytes(workload, parameters, split)
-        return self._states[key]
+        workload, parameters = self._workload, held_parameters(self._workload, split)
+        stages = (stage_parameters(workload, split, parameters, load) for load in loads)
+        states = [states_bytes(workload, stage, split) for stage in stages]
+        return states, gathered_bytes(workload, parameters, split)
 
 
 def _away(load: StageLoad) -> int:

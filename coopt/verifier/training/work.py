@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import (
     OVERLAP_COST,
     GpuTraffic,
@@ -299,8 +300,6 @@ class Clock:
                 further_workload, machine_of(further_workload, gpu)
             )
         self.links = link_shares(workload, gpu)
-        self._logits: dict[tuple[object, ...], float] = {}
-        self._stages: dict[tuple[int, ...], tuple[HeldParameters, int, int, int]] = {}
 
     def work(self, split: ScalarMapping) -> Work:
         """The work of a mapping that divides evenly."""
@@ -455,26 +454,20 @@ class Clock:
             return stage_copies(self.workload, split) * (parameters.common + parameters.experts)
         return sharded_parameters(self.workload, parameters, split)
 
+    # all that parameters and missing layers depend on
+    @kept(lambda self, split: (split.tp, split.pp, split.ep, split.interleave))
     def _stage(self, split: ScalarMapping) -> tuple[HeldParameters, int, int, int]:
         """What the fullest GPU holds, the layers of a full stage, and how many the last and the
         first one lack.
         """
-        # all that parameters and missing layers depend on
-        key = (split.tp, split.pp, split.ep, split.interleave)
-        if key not in self._stages:
-            model = self.workload.model
-            parameters, layers = (
-                held_parameters(self.workload, split),
-                split.stage_layers(model.layers),
-            )
-            last_lacks = split.last_lacks(model.layers, model.extra_predictions)
-            self._stages[key] = (
-                parameters,
-                layers,
-                last_lacks,
-                split.missing_layers(model.layers) - last_lacks,
-            )
-        return self._stages[key]
+        model = self.workload.model
+        last_lacks = split.last_lacks(model.layers, model.extra_predictions)
+        return (
+            held_parameters(self.workload, split),
+            split.stage_layers(model.layers),
+            last_lacks,
+            split.missing_layers(model.layers) - last_lacks,
+        )
 
     def _layer_s(self, split: ScalarMapping) -> float:
         return sum(self.layers.of(split)[0])
@@ -486,8 +479,6 @@ class Clock:
             return 0.0
         return further * self._predicting_layers.weights_s(split)
 
+    @kept(lambda self, split: (split.tp, split.cp, split.micro_batch))
     def _logits_s(self, split: ScalarMapping) -> float:
-        key = (split.tp, split.cp, split.micro_batch)
-        if key not in self._logits:
-            self._logits[key] = logits_s(self.workload, self.machine, split)
-        return self._logits[key]
+        return logits_s(self.workload, self.machine, split)

@@ -7,7 +7,7 @@ from typing import Any
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.space import DesignFamily, gears
+from coopt.verifier.parts.space import DesignFamily, attachments
 from coopt.verifier.parts.wiring import wire
 from coopt.verifier.simulation.networks import FabricNetwork
 from coopt.verifier.training.placing import Placement
@@ -17,9 +17,9 @@ from tests.verifier.cases import ask, switch
 def network(kind: SwitchedKind, domains: int, size: int, ports: Ports, radix: int = 64) -> FabricNetwork:
     """Domains of `size` GPUs with a NIC each, whose links between switches carry all of their rate."""
     asked = ask(network__fabrics=kind, network__switches=[switch(radix)])
-    (gear,) = gears(asked)
+    (attachment,) = attachments(asked)
     hb = HbDomain(name="hb", size=size, gbyte_s=450, usd_per_gpu=1, w_per_gpu=1)
-    family = DesignFamily(domains * size, hb, domains, gear)
+    family = DesignFamily(domains * size, hb, domains, attachment)
     return FabricNetwork(family, ports, wire(family, ports) if ports.tiers > 1 else None)
 
 

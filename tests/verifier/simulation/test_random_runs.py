@@ -50,7 +50,7 @@ def runs(seeds: range, *, hybrid: bool = False, **options: Any) -> Iterator[Rand
         asked = question(seed, most=12, hybrid=hybrid)
         workload = asked.workload.model_copy(update={"options": asked.workload.options.model_copy(update=options)})
         family = next(one for one in families(asked.instance) if one.active == asked.active)
-        if family.gear is None:
+        if family.attachment is None:
             continue
         network, clock = FabricNetwork(family, Ports(1, family.ends), None), Clock(workload, asked.gpu)
         for split, place in asked.rows:

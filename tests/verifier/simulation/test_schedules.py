@@ -73,11 +73,6 @@ def test_a_pipeline_in_which_no_messages_meet_draws_nothing() -> None:
     assert len({seconds(PipelineShape(2, 1, 8), hop=0.1, seed=seed) for seed in range(4)}) == 1
 
 
-def test_one_micro_batch_through_two_stages() -> None:
-    """Forward, hop, forward and backward of the second stage, hop, backward."""
-    assert seconds(PipelineShape(2, 1, 1), hop=0.5) == pytest.approx(1 + 0.5 + 1 + 2 + 0.5 + 2)
-
-
 @pytest.mark.parametrize("shape", [PipelineShape(4, 1, 9, "zb-h1"), PipelineShape(4, 1, 8, "dualpipe")])
 def test_gradients_of_weights_follow_those_of_inputs_once_for_every_micro_batch(shape: PipelineShape) -> None:
     for stage in range(shape.stages):

@@ -1,10 +1,9 @@
-"""Outlooks of prices: what a design or a fleet costs when prices turn out otherwise, and the best
-design then.
-"""
+"""Price scenarios: what a design or a fleet costs at other prices, and the best design then."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_efficiency, at_prices
@@ -20,6 +19,18 @@ from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.parts.bills import BillTotal
 from coopt.verifier.parts.part_checks import check_objective
+
+
+class ScenarioBest(NamedTuple):
+    """A price scenario by factors of prices, and what the best plan is worth there."""
+
+    factors: dict[str, float]
+    best: float
+
+
+def scenario_bests(plan: Plan) -> list[ScenarioBest]:
+    """The price scenarios of a plan; none where cost is minimised."""
+    return [ScenarioBest(scenario.factors, scenario.best) for scenario in plan.couplings.turns]
 
 
 def certain_question(instance: Instance) -> Instance:
@@ -43,9 +54,7 @@ def certain_question(instance: Instance) -> Instance:
 
 
 def _at_list_prices(instance: Instance, efficiency: float) -> Instance:
-    """The question at list prices; it keeps in mind that prices may turn out otherwise, which makes
-    optics a choice.
-    """
+    """The question at list prices; it keeps the price scenarios, which make optics a choice."""
     return at_efficiency(instance, efficiency).model_copy(update={"robust": instance.robust})
 
 
@@ -56,7 +65,7 @@ def hopeful_question(instance: Instance) -> Instance:
     return _at_list_prices(instance, instance.efficiencies[1])
 
 
-def price_outlooks(instance: Instance) -> list[Instance]:
+def scenario_questions(instance: Instance) -> list[Instance]:
     """The instance at every corner of its price intervals, at the best efficiency; none where no
     regret counts.
     """
@@ -66,11 +75,11 @@ def price_outlooks(instance: Instance) -> list[Instance]:
     return [at_prices(question, factors) for factors in instance.price_scenarios]
 
 
-def _check_turns(
-    ledger: Ledger, instance: Instance, turns: Sequence[PriceScenario], values: Sequence[float]
+def _check_scenarios(
+    ledger: Ledger, instance: Instance, scenarios: Sequence[PriceScenario], values: Sequence[float]
 ) -> bool:
-    """Check what a plan says that it costs in every outlook; whether it holds."""
-    claims = [(str(scenario.factors), scenario.value) for scenario in turns]
+    """Check what a plan says that it costs in every scenario; whether it holds."""
+    claims = [(str(scenario.factors), scenario.value) for scenario in scenarios]
     outcomes = [
         (str(factors), value)
         for factors, value in zip(instance.price_scenarios, values, strict=True)
@@ -87,20 +96,20 @@ def _check_turns(
         holds,
         claimed_texts,
         expected_texts,
-        "What it costs in each outlook of prices differs from what the plan says.",
+        "What it costs in each price scenario differs from what the plan says.",
         TOLERANCE,
     )
 
 
 def _check_regret(
-    ledger: Ledger, plan: Plan, turns: Sequence[PriceScenario], values: Sequence[float]
+    ledger: Ledger, plan: Plan, scenarios: Sequence[PriceScenario], values: Sequence[float]
 ) -> None:
     """Check that the objective is the largest regret; it is a difference, so its rounding is that
     of its terms.
     """
     value, regret = (
         plan.objective.value,
-        max([0.0, *(a - scenario.best for a, scenario in zip(values, turns, strict=False))]),
+        max([0.0, *(a - scenario.best for a, scenario in zip(values, scenarios, strict=False))]),
     )
     holds = value is not None and abs(value - regret) <= TOLERANCE * regret + ROUNDING * max(values)
     ledger.holds(
@@ -122,7 +131,7 @@ def check_fleet_value(
     sums: BillTotal,
 ) -> None:
     """Check the objective: what the bill sums to, or the largest regret of what the fleet costs at
-    every outlook; and terms, value at list prices and costs of outlooks, where there are any.
+    every scenario; and terms, value at list prices and costs of scenarios, where there are any.
     """
     robust, claim = instance.robust, plan.couplings.outlooks
     if robust is not None and claim is not None:
@@ -140,8 +149,8 @@ def check_fleet_value(
             value,
             f"At list prices it is worth {value:,.2f}, the plan says {claim.list_value:,.2f}.",
         )
-        values = [value_at(outlook, fleet, islands) for outlook in price_outlooks(instance)]
-        if _check_turns(ledger, instance, claim.turns, values) and values:
+        values = [value_at(scenario, fleet, islands) for scenario in scenario_questions(instance)]
+        if _check_scenarios(ledger, instance, claim.turns, values) and values:
             _check_regret(ledger, plan, claim.turns, values)
     if not instance.minimizes_regret:
         check_objective(ledger, plan, sums)
