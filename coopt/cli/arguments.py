@@ -287,7 +287,8 @@ def setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     key, equals, value = incomplete.partition("=")
     keys = dict(dotted_keys(Instance))
     if equals:
-        kind = keys.get(re.sub(r"\[[^\]]*\]|\.\d+(?=\.|$)", "", key))
+        form_key = re.sub(r"\[[^\]]*\]|\.\d+(?=\.|$)", "", key)
+        kind = keys.get(form_key)
         return [
             f"{key}={name}" for name in (entries(kind) if kind else ()) if name.startswith(value)
         ]

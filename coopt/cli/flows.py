@@ -177,7 +177,8 @@ def route(
         for name in names
     ]
     (_, routing), *_ = routings
-    write_file(links, lambda: links_csv(routing), f"loads of {len(routing.links):,} bundles")
+    loads = f"loads of {len(routing.links):,} bundles"
+    write_file(links, lambda: links_csv(routing), loads)
     answer_parts(routings, lambda routing: rendered(routing_report(routing)), as_json=as_json)
 
 

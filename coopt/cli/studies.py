@@ -231,7 +231,8 @@ def calibrate(
     measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
-    write_file(table, lambda: table_of(log_rows), f"{counted(len(log_rows), 'row')} read from logs")
+    read = f"{counted(len(log_rows), 'row')} read from logs"
+    write_file(table, lambda: table_of(log_rows), read)
     report, lines, document = (_fitted_to_prior if posterior or log_rows else _fitted)(
         measured, sets
     )

@@ -209,9 +209,10 @@ def sized_algorithms(
     nothing = np.zeros(y.shape)
     rounds = np.where(share == 1, y - 1, tree_levels(y))
     algorithms = [Algorithm.plain(RINGS, start_of(tree_levels(x) + rounds, np.ones_like(crosses)))]
+    around = ring_algorithms(links, x, y, share, filled_share)[1:]
     algorithms += [
         replace(algorithm, start=start_of(x * y - 1, np.isfinite(algorithm.start)))
-        for algorithm in ring_algorithms(links, x, y, share, filled_share)[1:]
+        for algorithm in around
     ]
     algorithms.append(
         Algorithm(HALVING, "halving", nothing, 1 / share, nothing, start_of(fewest, y > 2))
@@ -280,9 +281,10 @@ def algorithms_of(workload: Workload, traffic: StageTraffic, replicas: Replicas)
         return sized_algorithms(links, x, y, starts, share, summed, filled_share)
 
     over_tp = inside.tp, m.tp // inside.tp
+    gather_starts = starts_per_byte(1.0, traffic.tp_gather, "tp")
     return Algorithms(
         tp=(
-            sized_algorithms(links, *over_tp, starts_per_byte(1.0, traffic.tp_gather, "tp"))
+            sized_algorithms(links, *over_tp, gather_starts)
             if traffic.tp_is_sized
             else ring_algorithms(links, *over_tp)
         ),

@@ -516,7 +516,8 @@ def steps(x: Any, y: Any) -> Any:
     """Return n, the steps of a collective: those of a ring on each level, or of a tree up and down
     where that takes fewer.
     """
-    return np.minimum((x - 1) + (y - 1), 2 * min_steps(x, y))
+    rings = (x - 1) + (y - 1)
+    return np.minimum(rings, 2 * min_steps(x, y))
 
 
 def min_steps(x: Any, y: Any) -> Any:

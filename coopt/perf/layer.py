@@ -237,9 +237,10 @@ def products(
     forward, inputs, weights = device.product_s(
         sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate
     )
+    backward = reduce(np.add, inputs + weights)
     return Passes(
         reduce(np.add, forward),
-        reduce(np.add, inputs + weights),
+        backward,
         reduce(np.add, weights) if device.splits_backward else 0.0,
     )
 

@@ -100,7 +100,8 @@ class Mappings:
             for name, entries in NAMED.items()
             if name in values
         }
-        return cls.of(**{name: [int(value)] for name, value in {**values, **names}.items()})
+        numbers = {**values, **names}
+        return cls.of(**{name: [int(value)] for name, value in numbers.items()})
 
     def choice(self, row: int) -> dict[str, int | bool | str]:
         """Return the values of a row as plans store them."""

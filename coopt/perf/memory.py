@@ -427,10 +427,11 @@ def chunks_in_flight(mappings: Mappings, global_batch: int) -> tuple[Ints, Ints,
     second_chunks = np.where(v > 1, first_chunks - 2, p - 1)
     # the last stage starts its backward pass right after its last chunk, so that only earlier
     # chunks accumulate
+    last_chunks = np.where(v > 1, (v - 1) * p + 1, 1)
     return (
         np.minimum(all_chunks, first_chunks),
         np.minimum(all_chunks, second_chunks),
-        np.minimum(all_chunks, np.where(v > 1, (v - 1) * p + 1, 1)),
+        np.minimum(all_chunks, last_chunks),
     )
 
 

@@ -77,7 +77,8 @@ class StageTraffic:
     def _tp_gather(self, *, summed: Any = False) -> AffineSeconds:
         inside, sized = self.placements.tp, self.tp_is_sized
         across = self.mappings.tp // inside
-        return gather(self.links, self.activation, inside, across, "tp", summed=summed, sized=sized)
+        data_bytes = self.activation
+        return gather(self.links, data_bytes, inside, across, "tp", summed=summed, sized=sized)
 
     @cached_property
     def tp_sum(self) -> AffineSeconds:
@@ -179,7 +180,8 @@ class StageTraffic:
     @property
     def exchange(self) -> AffineSeconds:
         """All-to-alls that send tokens to their experts and back, averaged over all layers."""
-        if not self.workload.model.experts:
+        model = self.workload.model
+        if not model.experts:
             return AffineSeconds()
         inside, across, *_ = expert_ranks(
             self.mappings, self.placements, expert_tp=self.workload.options.expert_tp
@@ -431,7 +433,8 @@ def window_of(
     """
     inside_s = np.zeros(len(behind))
     for part in traffic:
-        inside_s = inside_s + np.where(sum(map(np.abs, part.parts[1:]), 0.0) > 0, 0.0, part.fixed)
+        crosses = sum(map(np.abs, part.parts[1:]), 0.0) > 0
+        inside_s = inside_s + np.where(crosses, 0.0, part.fixed)
     return AffineSeconds(behind * (layer_s + inside_s * free_share))
 
 

@@ -70,12 +70,13 @@ def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
         (baseline.cost.capex_usd, cost.capex_usd),
         (baseline.cost.power_w, cost.power_w),
     )
+    saved = (f"{words.exact(a - b)}{_share(a - b, a)}" for a, b in pairs)
     return figures(
         "Against full bandwidth between any two GPUs",
         ("network", "built from"),
         ("$", "W"),
         rows,
-        total=("saved", "", *(f"{words.exact(a - b)}{_share(a - b, a)}" for a, b in pairs)),
+        total=("saved", "", *saved),
     )
 
 

@@ -69,7 +69,8 @@ def _drawing(
         if count and one in parts and other in parts
     ]
     for top in [parts[key] for key in rows[-1]] if upwards else ():
-        lines.append(_stroke(top, replace(top, y=top.y + HEIGHT + STUB), upwards, UP))
+        above = replace(top, y=top.y + HEIGHT + STUB)
+        lines.append(_stroke(top, above, upwards, UP))
     return Drawing(
         title=title,
         parts=tuple(parts.values()),
@@ -261,10 +262,11 @@ def _pod_leaves(family: Family) -> list[int]:
     """The first and the last leaf of the first two pods and of the last one."""
     assert family.pods is not None
     leaves, count = family.pods.leaves, family.pods.count
+    pods = sorted({0, min(1, count - 1), count - 1})
     return sorted(
         {
             leaf
-            for pod in sorted({0, min(1, count - 1), count - 1})
+            for pod in pods
             for leaf in (pod * leaves, min((pod + 1) * leaves, family.leaves) - 1)
         }
     )

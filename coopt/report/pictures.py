@@ -162,7 +162,8 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)
     taken_s = [time for row in rows for time in (row.measured_s, row.predicted_s) if time]
-    _frames(times, ratios, (min(taken_s) / 1.3, max(taken_s) * 1.3))
+    ends = min(taken_s) / 1.3, max(taken_s) * 1.3
+    _frames(times, ratios, ends)
     for place, group in enumerate(comparison.groups):
         group_rows = [row for row in rows if row.group == group.name]
         measured, predicted = (
@@ -279,12 +280,13 @@ def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
         axes, cells, largest_class, cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5
     )
     totals = cells.size_bytes.sum(axis=(1, 2))
+    order = np.argsort(-totals, kind="stable")
     classes = [
         Patch(
             color=colours[k],
             label=f"{COLLECTIVES[cells.kinds[k]]}, {words.percent(totals[k] / totals.sum())}",
         )
-        for k in np.argsort(-totals, kind="stable")
+        for k in order
         if totals[k]
     ]
     axes.legend(

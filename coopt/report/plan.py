@@ -116,7 +116,8 @@ def headline(instance: Instance, plan: Plan) -> str:
         proven = "nothing is proven"
         if claim.bound is not None:
             less = "has a regret below" if regret else f"{verbs[0]} less than"
-            proven = f"it is proven that no plan {less} {words.amount(claim.kind, claim.bound)}"
+            bound = words.amount(claim.kind, claim.bound)
+            proven = f"it is proven that no plan {less} {bound}"
         return (
             f"Stopped early ({plan.stop_reason}) before any design was found, after {searched};"
             f" {proven}."
@@ -408,7 +409,8 @@ def _side_by_side(title: str, known: Sequence[PlanFact], group: str, *names: str
 def parts_table(plan: Plan, known: Sequence[PlanFact]) -> FigureTable:
     """Every part with its domains, its GPUs, and its workload with the least slack, in order."""
     purchases_usd = plan.couplings.purchases_usd
-    title = "What stands where" if len({part.site for part in plan.parts}) > 1 else "Who has what"
+    sited = len({part.site for part in plan.parts}) > 1
+    title = "What stands where" if sited else "Who has what"
     rows = of_group(known, "row")
     if len(purchases_usd) == len(plan.parts):  # one network: what a phase buys is bought for it
         rows += [
@@ -526,6 +528,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
     design, cost = evaluation.design, evaluation.cost
     given = f"{words.design_text(design)}, {price(instance, instance.objective.minimize, cost)}"
     parts = [one_network(cost, evaluation.workloads, design=design)]
+    runs = zip(evaluation.workloads, instance.workload, strict=True)
     return pieces(
         Text(f"Given: {given}; {_missed(evaluation.limits)}.", style="bold"),
         study_notes(instance, parts),
@@ -537,7 +540,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
                 listed(f"Workload {run.name}", run_facts(run.name, run, workload)),
                 breakdown_table(run, run.name),
             )
-            for run, workload in zip(evaluation.workloads, instance.workload, strict=True)
+            for run, workload in runs
         ),
         bill_table(BILL, cost.items, cost.capex_usd, cost.power_w),
         tco_sentence(instance, cost),

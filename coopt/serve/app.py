@@ -89,11 +89,12 @@ def application(desk: Desk) -> Starlette:
             for task in ("plan", "front", "explanation")
         ),
     ]
+    refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, door=desk.door)],
         lifespan=endpoints.alive,
-        exception_handlers={RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone},
+        exception_handlers=refused,
     )
 
 

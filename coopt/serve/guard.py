@@ -100,7 +100,8 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        await (self._refusal(scope) or self._app)(scope, receive, sealed)
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
         connection = HTTPConnection(scope)

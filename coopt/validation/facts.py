@@ -207,7 +207,8 @@ class FactFile(Table):
 @cache
 def published_facts() -> FactFile:
     """Return the facts included in coopt; cached."""
-    table = tomllib.loads(files("coopt").joinpath("validation", "facts.toml").read_text("utf-8"))
+    text = files("coopt").joinpath("validation", "facts.toml").read_text("utf-8")
+    table = tomllib.loads(text)
     return FactFile.model_validate(
         {key: tuple(rows) if isinstance(rows, list) else rows for key, rows in table.items()}
     )

@@ -130,6 +130,7 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
     slopes = prior.slopes(batches, prior.mean)
     # whether the mean error (in logarithms) lies outside its 90% interval
     spread = slopes @ prior.covariance @ slopes.T + prior.own_error**2 * np.eye(len(before))
+    surprising = abs(np.mean(before)) > NINETY * np.sqrt(np.mean(spread))
     posterior = Posterior(
         name=set_name(fit_set),
         generation=fit_set.generation,
@@ -140,7 +141,7 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
         fitted=scores[1],
         common_error=math.sqrt(float(np.mean(_variances(slopes, prior.covariance)))),
         own_error=belief.own_error,
-        surprising=bool(abs(np.mean(before)) > NINETY * np.sqrt(np.mean(spread))),
+        surprising=bool(surprising),
     )
     return posterior, belief
 
@@ -180,7 +181,8 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
         )
     # what runs of one source have in common is what parameters explain; the rest is each mapping's
     # own
-    return replace(step_wide, covariance=widths * min(1.0, COMMON * error**2 / explained_variance))
+    scale = min(1.0, COMMON * error**2 / explained_variance)
+    return replace(step_wide, covariance=widths * scale)
 
 
 def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belief:

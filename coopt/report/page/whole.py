@@ -57,10 +57,11 @@ def report(
     called = "coopt.report in Python"
     place = "none" if isinstance(instance, Instance) else str(instance)
     origin = Origin(command=called, instance_file=place, plan_file="none", written=moment())
+    verdict = verify(question, plan)
     case = PageCase(
         instance=question,
         plan=plan,
-        verdict=verify(question, plan),
+        verdict=verdict,
         origin=origin,
         front=front,
         explanation=explanation,
