@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -162,9 +163,9 @@ class Market:
 
     def no_islands(self) -> Islands:
         """Return arrays without an island."""
-        names = [f.name for f in fields(Islands) if f.name != "units"]
-        columns = {name: np.zeros(0, dtype=np.int64) for name in names}
-        return Islands(**columns, units=np.zeros((0, len(self.products))))
+        no_numbers = np.zeros(0, dtype=np.int64)
+        columns: dict[str, Any] = dict.fromkeys((f.name for f in fields(Islands)), no_numbers)
+        return Islands(**columns | {"units": np.zeros((0, len(self.products)))})
 
     def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield pairs of NIC and switch whose rates agree, with each other and with the core, and

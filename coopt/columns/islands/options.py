@@ -159,24 +159,18 @@ def islands_of(
     longer win are skipped.
     """
     gated: Counter[str] = Counter()
-    islands, looked_into = coupling.market.no_islands(), 0
-    by_size = _SitesBySize.of(coupling, workload)
-    for window in by_size.windows():
-        sites = by_size.open_sites(window, coupling.of_islands(islands))
-        if len(sites):
-            on_step()
-            looked_into += len(sites)
-            listing = partial(by_size.rows, sites)
-            rows = (
-                listing()
-                if listings is None
-                else listings.rows(workload, coupling.market, sites, listing)
-            )
-            if rows is not None:
-                islands = _networks(coupling, sites, rows, islands, gated)
+    by_size, kept = _SitesBySize.of(coupling, workload), [coupling.market.no_islands()]
+    served = by_size.served(
+        lambda: coupling.of_islands(kept[-1]), on_step, listings or ListedIslands()
+    )
+    looked_into = 0
+    for sites, rows in served:
+        looked_into += len(sites)
+        if rows is not None:
+            kept.append(_networks(coupling, sites, rows, kept[-1], gated))
     if len(by_size.sites):
         gated["dominated"] += len(by_size.sites) - looked_into
-    return islands, gated
+    return kept[-1], gated
 
 
 def within_bounds(
@@ -190,13 +184,16 @@ def within_bounds(
     """
     coupling = Coupling(market=Market(instance=instance))
     nothing, byte_s = coupling.market.no_islands(), fastest_byte_s(instance.network)
-    listed, unlisted = list[tuple[Sites, Rows]](), _rows_by_size(coupling, workload, on_step)
+    by_size, no_usage = _SitesBySize.of(coupling, workload), coupling.of_islands(nothing)
+    unlisted = by_size.served(lambda: no_usage, on_step, ListedIslands())
+    listed = list[tuple[Sites, Rows]]()
 
     def every() -> Iterator[tuple[Sites, Rows]]:
         yield from listed
-        for found in unlisted:
-            listed.append(found)
-            yield found
+        for sites, rows in unlisted:
+            if rows is not None:
+                listed.append((sites, rows))
+                yield sites, rows
 
     def is_served(bound_s: float) -> bool:
         for sites, rows in every():
@@ -209,23 +206,6 @@ def within_bounds(
         return False
 
     return is_served
-
-
-def _rows_by_size(
-    coupling: Coupling, workload: Workload, on_step: Callable[[], None]
-) -> Iterator[tuple[Sites, Rows]]:
-    """Yield sites with the mappings that meet the bound there, the smallest first, without pruning
-    by known islands.
-    """
-    nothing = coupling.of_islands(coupling.market.no_islands())
-    by_size = _SitesBySize.of(coupling, workload)
-    for window in by_size.windows():
-        sites = by_size.open_sites(window, nothing)
-        if len(sites):
-            on_step()
-            rows = by_size.rows(sites)
-            if rows is not None:
-                yield sites, rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -268,6 +248,19 @@ class _SitesBySize:
         self.is_closed[:] |= self.coupling.closed_domains(int(window[0]), rivals)
         sites = self.sites.take(np.isin(self.sites.gpus, window) & ~self.is_closed[self.sites.hb])
         return sites.take(~self.coupling.wholly_beaten(sites, rivals))
+
+    def served(
+        self, rivals: Callable[[], Usage], on_step: Callable[[], None], listings: ListedIslands
+    ) -> Iterator[tuple[Sites, Rows | None]]:
+        """Yield sites that can hold an island not dominated by the rivals so far, the smallest
+        first, with the mappings that meet the bound there, or None if no degrees allow any.
+        """
+        for window in self.windows():
+            sites = self.open_sites(window, rivals())
+            if len(sites):
+                on_step()
+                listing = partial(self.rows, sites)
+                yield sites, listings.rows(self.workload, self.coupling.market, sites, listing)
 
     def rows(self, sites: Sites) -> Rows | None:
         """Return the mappings that meet the bound on some sites at the full rate of NICs, or None
