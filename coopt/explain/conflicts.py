@@ -26,12 +26,12 @@ def conflicts_of(instance: Instance, is_feasible: IsFeasible) -> tuple[tuple[str
     networks.
     """
     drop_of = drops(instance)
-    conflicts, without = [conflict_of(instance, is_feasible)], instance
+    conflicts, freed = [conflict_of(instance, is_feasible)], instance
     while given_up := _caps_or_times(conflicts[-1]):
-        without = _without(without, given_up, drop_of)
-        if is_feasible(without):
+        freed = without(freed, given_up, drop_of)
+        if is_feasible(freed):
             break
-        conflicts.append(conflict_of(without, is_feasible))
+        conflicts.append(conflict_of(freed, is_feasible))
     order = list(drop_of)
     return tuple(sorted(filter(None, conflicts), key=lambda keys: order.index(keys[0])))
 
@@ -53,16 +53,16 @@ def conflict_of(instance: Instance, is_feasible: IsFeasible) -> tuple[str, ...]:
     and halves of them where that lets a plan in, which tells of each key what leaving out one after
     the other does.
     """
-    drop_of, without, conflict = drops(instance), instance, list[str]()
+    drop_of, freed, conflict = drops(instance), instance, list[str]()
     alone = {limit.key for limit in numeric_limits(instance) if limit.unit and not limit.structural}
     alone -= {"cluster.gpu.hbm_gb"}
     others = tuple(key for key in drop_of if key not in alone)
     waiting = [*((key,) for key in drop_of if key in alone), others]
     while waiting:
         group = waiting.pop(0)
-        remainder = _without(without, group, drop_of)
+        remainder = without(freed, group, drop_of)
         if not is_feasible(remainder):
-            without = remainder
+            freed = remainder
         elif len(group) == 1:
             # without it and all that was dropped so far some plan gets in: every conflict of what
             # is left has it
@@ -73,12 +73,8 @@ def conflict_of(instance: Instance, is_feasible: IsFeasible) -> tuple[str, ...]:
     return tuple(conflict)
 
 
-def dropped(instance: Instance, keys: Iterable[str]) -> Instance:
+def without(instance: Instance, keys: Iterable[str], drop_of: dict[str, Drop]) -> Instance:
     """The instance without some of its limits."""
-    return _without(instance, keys, drops(instance))
-
-
-def _without(instance: Instance, keys: Iterable[str], drop_of: dict[str, Drop]) -> Instance:
     for key in keys:
         instance = drop_of[key](instance)
     return instance

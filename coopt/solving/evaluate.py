@@ -96,7 +96,14 @@ def mappings(
             for workload in variant.workload
         )
 
-    rankings, _ = inside_first(question, ranked, lambda ranks: all(map(_in_time, ranks)))
+    # the fastest mapping of each says whether it is in time
+    rankings, _ = inside_first(
+        question,
+        ranked,
+        lambda ranks: all(
+            one.mappings and one.mappings[0].iteration_time_s <= one.bound_s for one in ranks
+        ),
+    )
     return MappingRanking(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         design=design_of(family, uplinks),
@@ -109,11 +116,6 @@ def _fastest_mapping(
 ) -> WorkloadPlan | None:
     ranked = _ranked(question, workload, family, context_of(family), uplinks, 1)
     return next(iter(ranked.mappings), None)
-
-
-def _in_time(ranked: RankedMappings) -> bool:
-    """Whether the fastest mapping meets its bound."""
-    return any(run.iteration_time_s <= ranked.bound_s for run in ranked.mappings[:1])
 
 
 def _ranked(

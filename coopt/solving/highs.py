@@ -361,7 +361,9 @@ def _proven_bound(h: Any, lp: Any, outcome: Outcome) -> float:
     is_bounded = np.isfinite(lp.col_lower_).all() and np.isfinite(lp.col_upper_).all()
     if outcome == "optimal" and is_bounded and highspy.HighsVarType.kInteger not in lp.integrality_:
         return safe_bound(lp, np.asarray(h.getSolution().row_dual))
-    return _bound(h.getInfo(), outcome)
+    # a search that proved nothing claims nothing
+    proves_nothing = outcome in ("infeasible", "unbounded", "failed")
+    return -math.inf if proves_nothing else float(h.getInfo().mip_dual_bound)
 
 
 def safe_bound(lp: Any, multipliers: NDArray[np.float64]) -> float:
@@ -496,13 +498,6 @@ def _outcome(h: Any, interrupted: bool) -> tuple[Outcome, str]:
     if interrupted and kinds.get(status) != "optimal":
         return "interrupted", detail
     return kinds.get(status, "failed"), detail
-
-
-def _bound(info: Any, outcome: Outcome) -> float:
-    """The proven bound; a search that proved nothing claims nothing."""
-    if outcome in ("infeasible", "unbounded", "failed"):
-        return -math.inf
-    return float(info.mip_dual_bound)
 
 
 def _load(columns: list[Any], values: NDArray[np.float64]) -> None:

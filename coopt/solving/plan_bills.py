@@ -305,7 +305,11 @@ def _whole_bill(
         omitted.append(f"racks, {rack_count:,} of them for switches" if rack_count else "racks")
     omitted += unknown
     spares = SpareRates() if instance is None else instance.network.spares
-    work = WorkRates() if instance is None else _work(instance)
+    terms, work = None if instance is None else instance.objective, WorkRates()
+    if terms is not None:  # labour and support as the total cost of a plan holds them
+        work = WorkRates(
+            labour_share=terms.labour_share, support_share=terms.support_share, years=terms.years
+        )
     in_use = [item for item in cost.items if not item.spare]
     in_bill = {item.name for item in in_use if item.kind == "optics"}
     optics = entries("optic").values() if instance is None else instance.network.optics
@@ -332,12 +336,4 @@ def _whole_bill(
         whole_cables=cables,
         usd=math.fsum([cost.capex_usd, *(item.usd for item in extras)]),
         w=cost.power_w,
-    )
-
-
-def _work(instance: Instance) -> WorkRates:
-    """Labour and support as the total cost of a plan holds them."""
-    terms = instance.objective
-    return WorkRates(
-        labour_share=terms.labour_share, support_share=terms.support_share, years=terms.years
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.explain.answer import explain
-from coopt.explain.conflicts import conflict_of, conflicts_of, dropped, drops
+from coopt.explain.conflicts import conflict_of, conflicts_of, drops, without
 from coopt.explain.lists import lists_of
 from coopt.instance.base import with_names
 from coopt.instance.catalog import find
@@ -92,10 +92,10 @@ def test_every_relaxation_is_enough_and_no_number_could_move_less(instance: Inst
 @given(hopeless())
 def test_without_any_one_limit_of_a_conflict_some_design_meets_the_rest(instance: Instance) -> None:
     conflict = conflict_of(instance, feasible)
-    alone = dropped(instance, [key for key in drops(instance) if key not in conflict])
+    alone = without(instance, [key for key in drops(instance) if key not in conflict], drops(instance))
     assert not feasible(alone)
     for key in conflict:
-        assert feasible(dropped(alone, [key])), (key, conflict)
+        assert feasible(without(alone, [key], drops(alone))), (key, conflict)
 
 
 def left_out_in_turn(instance: Instance) -> tuple[str, ...]:

@@ -71,10 +71,6 @@ class LinkProgress(SearchStatistics):
     step: LinkStep | None = None
     steps: Iterator[LinkStep] | None = None
 
-    def prove(self, answer: SolverAnswer) -> None:
-        """Keep the bound of a search below all links."""
-        self.bound = max(self.bound, math.inf if answer.outcome == "infeasible" else answer.bound)
-
     @property
     def min_links(self) -> float:
         """The bound on whole links."""
@@ -274,7 +270,8 @@ def _rung(
     for _ in range(ROUNDS):
         answer = _solve(model, backend, deadline, progress)
         if len(group) == 1:
-            progress.prove(answer)
+            proven = math.inf if answer.outcome == "infeasible" else answer.bound
+            progress.bound = max(progress.bound, proven)
         if answer.value is None:
             return
         routing = _routed(

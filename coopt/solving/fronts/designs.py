@@ -219,7 +219,8 @@ def all_designs(
             check()
             survivors.append(replace(family, uplink_choices=choices))
             pace.append(design_paces[: len(choices_in_limits)][is_possible])
-            value.append(_values(instance, survivors[-1]))
+            cost = price(instance, family, instance.objective.minimize)
+            value.append(np.asarray(cost.at(family, _uplinks(survivors[-1])), dtype=np.float64))
     if not survivors:
         return None
     return PacedDesigns(
@@ -251,11 +252,6 @@ def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:
     ):
         choices = choices[:-1]
     return choices
-
-
-def _values(instance: Instance, family: Family) -> Floats:
-    cost = price(instance, family, instance.objective.minimize)
-    return np.asarray(cost.at(family, _uplinks(family)), dtype=np.float64)
 
 
 def _uplinks(family: Family) -> Any:
