@@ -105,7 +105,7 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
     )
 
 
-def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
+def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
     """What a core is, and which links lead into it."""
     core, sharing = coupling.core, instance.sharing.core
     rows = [
@@ -117,13 +117,8 @@ def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
         for links in core.islands
     ]
     place = coupling.name.removeprefix("core").removeprefix(", ")
-    yield figures(
-        f"Links into the core{f', {place}' if coupling.site is None and place else place}",
-        ("island",),
-        ("from each leaf", "links"),
-        rows,
-        total=("together", "", words.count(core.ports)),
-    )
+    title = f"Links into the core{f', {place}' if coupling.site is None and place else place}"
+    total = ("together", "", words.count(core.ports))
     radix = next(box.radix for box in instance.network.switches if box.name == core.switch.name)
     lower = sorted(set(map(core.below, core.islands)))
     ends = (
@@ -132,17 +127,18 @@ def _core(instance: Instance, coupling: SharedCore) -> Iterator[RenderableType]:
         else f"{core.optic} at its end of links and {', '.join(lower)} at that of islands"
     )
     between = "the islands of a site" if coupling.site is not None else "islands"
-    yield (
+    alone = "Only one island stands here: the core joins it to nothing, but reserves its links."
+    without = "An island of one HB domain has NICs for these links only, and no leaf."
+    return pieces(
+        figures(title, ("island",), ("from each leaf", "links"), rows, total=total),
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)}"
         f" of {words.count(core.switches * radix)} ports in use, {words.power(core.power_w)},"
         f" {ends}:"
         f" {sharing.gbit_s_per_gpu if sharing else 0.0:g} Gbit/s between {between} for each GPU"
-        " that trains."
+        " that trains.",
+        alone if len(core.islands) == 1 else None,
+        without if any(not links.per_leaf for links in core.islands) else None,
     )
-    if len(core.islands) == 1:
-        yield "Only one island stands here: the core joins it to nothing, but reserves its links."
-    if any(not links.per_leaf for links in core.islands):
-        yield "An island of one HB domain has NICs for these links only, and no leaf."
 
 
 def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:

@@ -286,51 +286,39 @@ def collective_headline(outcome: CollectiveOutcome) -> str:
     )
 
 
-def _rows(outcome: CollectiveOutcome) -> Iterator[tuple[str, str]]:
+def _rows(outcome: CollectiveOutcome) -> list[tuple[str, str]]:
     switches = words.counted(outcome.switches, "switch") if outcome.switches else "no switches"
-    rates = " to ".join(
-        dict.fromkeys((f"{outcome.slowest_gbit_s:g}", f"{outcome.fastest_gbit_s:g}"))
-    )
-    links = f"{words.counted(outcome.links, 'link')} of {rates} Gbit/s"
-    domains = words.counted(outcome.nodes, "domain")
-    yield "Fabric", f"{outcome.graph}: {domains}, {links}, {switches}"
-    chunks, steps = words.counted(outcome.chunks, "chunk"), words.counted(outcome.steps, "step")
+    rates = dict.fromkeys((f"{outcome.slowest_gbit_s:g}", f"{outcome.fastest_gbit_s:g}"))
+    links = f"{words.counted(outcome.links, 'link')} of {' to '.join(rates)} Gbit/s"
     chunk = _scaled(outcome.bytes / outcome.chunks, words.BYTES)
     busy, alone = "steps last as long as the busiest link", "no link carries two chunks"
-    contends = alone if outcome.contention_free else busy
-    yield "Schedule", f"{chunks} of {chunk}, {steps} a phase, {contends}"
-    if outcome.found_by != outcome.algorithm:
-        yield "Construction", outcome.found_by
-    fewest = words.counted(outcome.lower_bound_steps, "step")
-    yield "Lower bound", f"{fewest} a phase for one chunk a domain, set by {outcome.lower_bound_by}"
-    yield "Bus bandwidth", f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s"
-    yield "Replay", "carried out on the graph, both phases; every contribution arrives exactly once"
+    rows = {
+        "Fabric": f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}",
+        "Schedule": f"{words.counted(outcome.chunks, 'chunk')} of {chunk},"
+        f" {words.counted(outcome.steps, 'step')} a phase,"
+        f" {alone if outcome.contention_free else busy}",
+        "Construction": outcome.found_by if outcome.found_by != outcome.algorithm else "",
+        "Lower bound": f"{words.counted(outcome.lower_bound_steps, 'step')} a phase for one chunk a"
+        f" domain, set by {outcome.lower_bound_by}",
+        "Bus bandwidth": f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s",
+        "Replay": "carried out on the graph, both phases; every contribution arrives exactly once",
+    }
+    return [(name, text) for name, text in rows.items() if text]
 
 
-def _times(outcome: CollectiveOutcome) -> Iterator[tuple[str, ...]]:
-    yield (
+def _times(outcome: CollectiveOutcome) -> list[tuple[str, ...]]:
+    found = (
         outcome.algorithm,
         words.count(outcome.steps),
         words.digits(outcome.work_chunks, 4),
         _scaled(outcome.time_s, SPANS),
         f"{words.digits(outcome.speedup_over_ring, 3)} x",
     )
-    if outcome.algorithm != "ring":
-        around = outcome.nodes - 1
-        yield (
-            "ring",
-            words.count(around),
-            words.digits(around, 4),
-            _scaled(outcome.ring_time_s, SPANS),
-            "1 x",
-        )
-    yield (
-        "lower bound",
-        words.count(outcome.lower_bound_steps),
-        words.digits(outcome.lower_bound_work_chunks, 4),
-        "",
-        "",
-    )
+    around, ring_time = outcome.nodes - 1, _scaled(outcome.ring_time_s, SPANS)
+    ring = ("ring", words.count(around), words.digits(around, 4), ring_time, "1 x")
+    fewest, work = outcome.lower_bound_steps, outcome.lower_bound_work_chunks
+    bound = ("lower bound", words.count(fewest), words.digits(work, 4), "", "")
+    return [found, *([ring] if outcome.algorithm != "ring" else []), bound]
 
 
 def _sums(bill: Iterable[Item]) -> dict[str, float]:

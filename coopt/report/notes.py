@@ -254,36 +254,39 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
 
 def reading_notes(
     instance: Instance, parts: Sequence[Part], *, none_inside: bool = False
-) -> Iterator[str]:
+) -> list[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry; of networks
     that grow what they are in the end.
     """
     runs = [run for part in parts for run in part.workloads]
     last = [part for part in parts if part.phase == parts[-1].phase]
-    yield counting_sentence(instance)
-    for domain in domains_of(instance, parts):
-        if domain.usd_per_gpu == 0 and "hb" in instance.objective.include:
-            yield (
-                f"The interconnect of {domain.name} is part of its servers' price and counts as $0"
-                " here."
-            )
-    for knob in dict.fromkeys(knob for run in runs for knob in run.knobs):
-        names = dict.fromkeys(run.name for run in runs if knob in run.knobs)
-        yield f"Knob of {', '.join(names)}: {knob}."
-    if len(instance.workload) > 1:
-        yield turns_text(instance)
-    yield from accuracy(instance, runs)
-    yield from tp_across(runs, none_inside=none_inside)
+    included = [
+        f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
+        for domain in domains_of(instance, parts)
+        if domain.usd_per_gpu == 0 and "hb" in instance.objective.include
+    ]
+    knobs: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for knob in run.knobs:
+            knobs.setdefault(knob, {})[run.name] = None
     phases = [phase for part in last if part.links for phase in part.links.phases]
-    if any(len(route.path) > 2 for phase in phases for route in phase.routes):
-        yield (
-            "Passing on through other domains takes no time in the model beyond the links' own"
-            " (docs/direct.md)."
-        )
-    question = phases_of(instance)[-1]
-    yield from notes_by_part(
-        {part.name: building_notes(question, part.design) for part in last if part.design}
+    passed_on = any(len(route.path) > 2 for phase in phases for route in phase.routes)
+    links = (
+        "Passing on through other domains takes no time in the model beyond the links' own"
+        " (docs/direct.md)."
     )
+    question = phases_of(instance)[-1]
+    building = {part.name: building_notes(question, part.design) for part in last if part.design}
+    return [
+        counting_sentence(instance),
+        *included,
+        *(f"Knob of {', '.join(names)}: {knob}." for knob, names in knobs.items()),
+        *([turns_text(instance)] if len(instance.workload) > 1 else []),
+        *accuracy(instance, runs),
+        *tp_across(runs, none_inside=none_inside),
+        *([links] if passed_on else []),
+        *notes_by_part(building),
+    ]
 
 
 def domains_of(instance: Instance, parts: Iterable[Part]) -> Iterator[HbDomain]:

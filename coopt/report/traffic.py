@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from coopt.plan.traffic import (
         Cause,
         CollectiveRoutes,
-        RoutedWorkload,
         Routing,
         SimulatedWorkload,
         TrafficKind,
@@ -86,7 +85,16 @@ def routing_report(routing: Routing) -> list[RenderableType]:
             "Iteration",
             ("workload",),
             ("in the plan", "with these routes", "bound", "met"),
-            map(_workload, routing.workloads),
+            [
+                (
+                    one.name,
+                    words.bound(one.iteration_time_s),
+                    words.bound(one.routed_time_s),
+                    words.bound(one.bound_s),
+                    verdict_word(one.within_bound),
+                )
+                for one in routing.workloads
+            ],
         ),
         "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle;"
         " bound: the least any routing has. Efficiency: mean over groups of their max-min fair rate"
@@ -133,14 +141,6 @@ def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]
         words.percent(collective.efficiency),
         *ratios,
     )
-
-
-def _workload(workload: RoutedWorkload) -> tuple[Cell, ...]:
-    times = (
-        words.bound(time)
-        for time in (workload.iteration_time_s, workload.routed_time_s, workload.bound_s)
-    )
-    return workload.name, *times, verdict_word(workload.within_bound)
 
 
 def traffic_report(report: TrafficReport) -> list[RenderableType]:
@@ -243,9 +243,20 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
     if not workloads:
         return [Text(NOTHING_TRAINS, style="bold")]
     numbers = ("closed form", "simulated", "difference", "bound", "met")
+    rows = [
+        (
+            one.name,
+            words.seconds(one.closed_form_s),
+            words.seconds(one.simulated_s),
+            f"{one.difference:+.2%}",
+            words.bound(one.bound_s),
+            verdict_word(one.met),
+        )
+        for one in workloads
+    ]
     return pieces(
         [Text(simulation_headline(workload), style="bold") for workload in workloads],
-        figures("Iteration", ("workload",), numbers, map(_times, workloads)),
+        figures("Iteration", ("workload",), numbers, rows),
         *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
         "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with all"
         " traffic of the kind under way together.",
@@ -287,15 +298,4 @@ def simulation_headline(workload: SimulatedWorkload) -> str:
     return (
         f"Workload {workload.name}: simulated {time}, {workload.difference:+.2%} from the closed"
         f" form; {bound_text if bound != words.NO_BOUND else 'it has no bound'}."
-    )
-
-
-def _times(workload: SimulatedWorkload) -> tuple[Cell, ...]:
-    times = (words.seconds(time) for time in (workload.closed_form_s, workload.simulated_s))
-    return (
-        workload.name,
-        *times,
-        f"{workload.difference:+.2%}",
-        words.bound(workload.bound_s),
-        verdict_word(workload.met),
     )

@@ -223,7 +223,17 @@ def row_of(suite: str, case: Case, outcome: Outcome) -> Row:
         "workloads": [],
     }
     if outcome.plan is not None:
-        row |= _search_row(outcome.plan)
+        claim, solver = outcome.plan.objective, outcome.plan.solver
+        row |= {
+            "stop_reason": outcome.plan.stop_reason,
+            "objective": claim.kind,
+            "value": claim.value,
+            "bound": claim.bound,
+            "gap": claim.gap,
+            "families": solver.families,
+            "mappings": solver.columns_enumerated,
+            "nodes": solver.nodes,
+        }
     if answer is not None and answer.cost is not None:
         row |= flat_plan(answer) if isinstance(answer, Plan) else flat_design(answer.design)
         row |= _cost_row(answer.cost, outcome)
@@ -243,19 +253,6 @@ def _runs(answer: Plan | Evaluation) -> Iterator[WorkloadPlan]:
     else:
         runs = answer.runs if isinstance(answer, Plan) else answer.workloads
         yield from {run.name: run for run in runs}.values()
-
-
-def _search_row(plan: Plan) -> Row:
-    return {
-        "stop_reason": plan.stop_reason,
-        "objective": plan.objective.kind,
-        "value": plan.objective.value,
-        "bound": plan.objective.bound,
-        "gap": plan.objective.gap,
-        "families": plan.solver.families,
-        "mappings": plan.solver.columns_enumerated,
-        "nodes": plan.solver.nodes,
-    }
 
 
 def _cost_row(cost: Cost, outcome: Outcome) -> Row:

@@ -172,7 +172,9 @@ def ranking_of(
         for i, j in combinations(range(len(group.measured_s)), 2)
         if group.measured_s[i] != group.measured_s[j]
     ]
-    regrets = [_regret(group) for group in groups]
+    regrets = [
+        times[predicted.index(min(predicted))] / min(times) - 1.0 for times, predicted in groups
+    ]
     return Ranking(
         groups=len(groups),
         pairs=len(pairs),
@@ -212,11 +214,6 @@ def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
     trained = ("group", "model", *SHAPE, "gpu", "global_batch", "precision", "release")
     machine = (run.gpus, run.hb_size, run.nic_gbit_s, run.software.name)
     return *(getattr(row, name) for name in trained), *machine
-
-
-def _regret(group: _RankedGroup) -> float:
-    preferred = group.predicted_s.index(min(group.predicted_s))
-    return group.measured_s[preferred] / min(group.measured_s) - 1.0
 
 
 def _spearman(group: _RankedGroup) -> float:

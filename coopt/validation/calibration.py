@@ -4,7 +4,7 @@ fitting.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -130,6 +130,9 @@ def calibration_of(
         i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in feasible)
     ]
     used_runs = [runs[i] for i in used_rows]
+    places_by_kind: dict[str, list[int]] = {}
+    for i in used_rows:
+        places_by_kind.setdefault(architecture_of(runs[i]), []).append(i)
     return Calibration(
         fits=tuple(
             _summary(fit_set, runs, settings, used_rows, unseen_errors) for fit_set in feasible
@@ -137,7 +140,14 @@ def calibration_of(
         before=_score(used_runs, Settings()),
         fitted=_score(used_runs, settings),
         leave_one_group_out=_unseen_score(unseen_errors, used_rows),
-        architecture=tuple(_kinds(runs, settings, used_rows, unseen_errors)),
+        architecture=tuple(
+            ArchitectureFit(
+                name=name,
+                fitted=_score([runs[i] for i in places], settings),
+                leave_one_group_out=_unseen_score(unseen_errors, places),
+            )
+            for name, places in places_by_kind.items()
+        ),
         left_out=tuple(set_name(fit_set) for fit_set in sets if fit_set not in feasible),
         unseen=tuple(
             UnseenError(id=run.id, hardware=hardware, kind=kind, source=run.group, error=error)
@@ -197,22 +207,6 @@ def _summary(
         held_out=score_of(errors_of(unused_runs, settings)),
         leave_one_group_out=_unseen_score(unseen_errors, places),
     )
-
-
-def _kinds(
-    runs: Sequence[MeasuredRun],
-    settings: Settings,
-    used_rows: Sequence[int],
-    unseen_errors: Mapping[int, float],
-) -> Iterator[ArchitectureFit]:
-    """Yield the errors of dense models and of mixtures of experts."""
-    for name in dict.fromkeys(architecture_of(runs[i]) for i in used_rows):
-        places = [i for i in used_rows if architecture_of(runs[i]) == name]
-        yield ArchitectureFit(
-            name=name,
-            fitted=_score([runs[i] for i in places], settings),
-            leave_one_group_out=_unseen_score(unseen_errors, places),
-        )
 
 
 def _unseen_score(unseen_errors: Mapping[int, float], places: Sequence[int]) -> Score | None:

@@ -222,29 +222,30 @@ def _device(row: Measurement) -> PublishedGpu:
     # without vendor, board and memory type: `a100-80g` for `NVIDIA A100-SXM4-80GB`
     words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", row.gpu.lower()))
     plain_name = "-".join(word for word in words if not NO_NAME.fullmatch(word))
-    for device in published_facts().device:
-        names = map(str.lower, device.names)
-        if plain_name in names and device.holds_for(f"{row.text} | {plain_name}"):
-            return device
-    raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
+    text = f"{row.text} | {plain_name}"
+    named = [fact for fact in published_facts().device if plain_name in map(str.lower, fact.names)]
+    device = next((fact for fact in named if fact.holds_for(text)), None)
+    if device is None:
+        raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
+    return device
 
 
 def _stack(row: Measurement, generation: str) -> SoftwareStack:
-    for stack in published_facts().stack:
-        fits = stack.generation in ("", generation) and stack.precision in ("", row.precision)
-        if fits and stack.holds_for(row.text):
-            return stack
-    raise AssertionError("the last stack takes every row")
+    """Return the first software stack that fits a row; the last one takes every row."""
+    return next(
+        stack
+        for stack in published_facts().stack
+        if stack.generation in ("", generation)
+        and stack.precision in ("", row.precision)
+        and stack.holds_for(row.text)
+    )
 
 
 def _precision(row: Measurement, gpu: Gpu) -> Precision:
     precision = published_facts().precisions.get(re.sub(r"[\s_]+", "-", row.precision.lower()))
     if precision is None:
-        raise UnusableError(
-            f"precision {row.precision!r} is not known"
-            if row.precision
-            else "precision not published"
-        )
+        unknown = f"precision {row.precision!r} is not known"
+        raise UnusableError(unknown if row.precision else "precision not published")
     if not gpu.peak_flop_s(precision):
         raise UnusableError(f"{gpu.name} has no {precision}")
     return precision

@@ -192,7 +192,12 @@ def sets_selected(
         default = {"generation": generation, "precision": narrow, "parameters": NARROW}
         meant = [FitSet.model_validate(default)]
     for fit_set in meant:
-        _check_parameters(names, fit_set)
+        allowed = OF_SOFTWARE if fit_set.software else fittable_parameters(fit_set.precision)
+        if unknown := [name for name in names if name not in allowed]:
+            raise InstanceError(
+                f"--parameters: {', '.join(unknown)} cannot be fitted for {fit_set.precision}, "
+                f"needs some of {', '.join(allowed)}"
+            )
     if not meant:
         raise InstanceError(
             f"nothing to fit for {generation or 'any generation'}, needs --precision as well"
@@ -215,14 +220,4 @@ def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
         raise InstanceError(
             f"--rows = {glob!r}: no id of the table matches, needs a pattern such as 'dgxc-*'"
             for glob in idle
-        )
-
-
-def _check_parameters(names: Sequence[str], fit_set: FitSet) -> None:
-    known_names = OF_SOFTWARE if fit_set.software else fittable_parameters(fit_set.precision)
-    unknown = [name for name in names if name not in known_names]
-    if unknown:
-        raise InstanceError(
-            f"--parameters: {', '.join(unknown)} cannot be fitted for {fit_set.precision}, "
-            f"needs some of {', '.join(known_names)}"
         )

@@ -154,7 +154,11 @@ def page_contents(case: PageCase) -> Contents:
     if case.buildable:
         contents["runners"] = [_block(piece) for piece in runners_tables(plan)]
     if case.front is not None:
-        contents |= _front_sections(instance, case.front)
+        contents |= {
+            "front_sentences": front_sentences(case.front, instance),
+            "front_chart": front_chart(case.front, instance) if len(case.front.points) > 1 else "",
+            "front_table": front_table(case.front, instance) if case.front.points else None,
+        }
     if case.explanation is not None:
         contents |= _explanation_sections(case.explanation)
     return contents | {"glossary": glossary(contents)}
@@ -224,15 +228,6 @@ def glossary(contents: Contents) -> list[tuple[str, str]]:
         for term in table["term"]
         if contents.get(term.get("when", "question"))
     ]
-
-
-def _front_sections(instance: Instance, front: Front) -> Contents:
-    """What a longer iteration time saves: the sentences, chart and table of the front."""
-    return {
-        "front_sentences": front_sentences(front, instance),
-        "front_chart": front_chart(front, instance) if len(front.points) > 1 else "",
-        "front_table": front_table(front, instance) if front.points else None,
-    }
 
 
 def _explanation_sections(explanation: Explanation) -> Contents:
