@@ -310,18 +310,15 @@ def _one_builds_nothing(difference: Difference) -> bool:
 def _value_text(value: Value) -> str:
     if value is None or isinstance(value, bool | str):
         return {None: "-", True: "yes", False: "no"}.get(value, str(value))  # type: ignore[arg-type]
-    if isinstance(value, int) or abs(value) >= 1e6:
-        return f"{value:,.0f}"
-    return f"{value:,.6g}"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1e6 else f"{value:,.6g}"
 
 
 def _change(old: Value, new: Value) -> str:
     """`+4` for counts, `-17.8%` for what is measured."""
     if isinstance(old, bool | str | None) or isinstance(new, bool | str | None):
         return ""
-    if isinstance(old, int) and isinstance(new, int):
-        return f"{new - old:+,}"
-    return f"{new / old - 1:+.1%}" if old else ""
+    counts = isinstance(old, int) and isinstance(new, int)
+    return f"{new - old:+,}" if counts else f"{new / old - 1:+.1%}" if old else ""
 
 
 def _signed_number(value: float) -> str:

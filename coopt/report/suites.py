@@ -174,10 +174,8 @@ def header_text(name: str) -> str:
 
 def cell_text(column: str, value: object) -> str:
     """A value as a planner reads it, by the unit that its column names."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return "-" if value is None else str(value)
     if column in SHARES:
         return words.percent(value)
     if value == round(value) or column not in COLUMNS:

@@ -284,9 +284,10 @@ def _layout(front: Front, question: Instance) -> dict[str, Any]:
         "yaxis": axis | {"title": {"text": label}, "tickformat": ",~r"},
     }
     if (bound := _bound_inside(front, question)) is not None:
-        line = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
-        layout["shapes"] = [line | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}]
+        shape = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
         note = {
+            "text": f" bound {time_words(question, bound)}",
+            "font": {"color": BOUND},
             "x": bound,
             "yref": "paper",
             "y": 0.98,
@@ -294,7 +295,8 @@ def _layout(front: Front, question: Instance) -> dict[str, Any]:
             "yanchor": "top",
             "showarrow": False,
         }
-        layout["annotations"] = [
-            note | {"text": f" bound {time_words(question, bound)}", "font": {"color": BOUND}}
-        ]
+        layout |= {
+            "shapes": [shape | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}],
+            "annotations": [note],
+        }
     return layout
