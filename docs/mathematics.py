@@ -24,8 +24,8 @@ from formulations.choice_data import (
     CoreLayer,
     Kind,
     LimitedUse,
-    PriceOutlook,
     Product,
+    ScenarioCosts,
 )
 from formulations.links_data import LinksData, on_orbits
 from formulations.network import NetworkData
@@ -190,8 +190,8 @@ def _islands() -> ChoiceData:
             CoreLayer(product=0, ports=4, up=both, opex=1.0),
             CoreLayer(product=0, ports=4, up=both, predecessor=0),
         ),
-        outlooks=(
-            PriceOutlook(
+        scenarios=(
+            ScenarioCosts(
                 usd=both, opex=both, prices=(np.array([3.0, 1.0]),), core=(1.0, 1.0), min_value=0.0
             ),
         ),

@@ -30,7 +30,7 @@ Symbols:
 - :math:`p_t, p_\tau` ``chain`` (units): a product in a phase, in one before
 - :math:`q` ``m.Q``: ways prices may turn out
 - :math:`\delta` ``m.regret`` (cost): the largest regret
-- :math:`K^q, h^q_o, h^{qc}` ``outlooks`` (over Q; cost): K, h and h of a core at such prices
+- :math:`K^q, h^q_o, h^{qc}` ``scenarios`` (over Q; cost): K, h and h of a core at such prices
 - :math:`b^q` ``min_value`` (over Q; cost): the least objective at such prices
 - :math:`K, \bar{K}` ``budget`` (USD): capex, and its limit
 - :math:`\alpha` ``weight`` (cost/USD): objective of a dollar of capex
@@ -56,7 +56,7 @@ from typing import Any
 import numpy as np
 import pyomo.core as pyo
 
-from formulations.choice_data import ChoiceData, Floats, PriceOutlook, bracket_offsets
+from formulations.choice_data import ChoiceData, Floats, ScenarioCosts, bracket_offsets
 
 Equation = Callable[[pyo.ConcreteModel], None]
 
@@ -202,12 +202,12 @@ def build(data: ChoiceData, equations: tuple[Equation, ...]) -> pyo.ConcreteMode
     return m
 
 
-def _capex(m: pyo.ConcreteModel, at: ChoiceData | PriceOutlook) -> Any:
+def _capex(m: pyo.ConcreteModel, at: ChoiceData | ScenarioCosts) -> Any:
     """Capex at some prices (USD): what has one price by options and core switches, the others by
     brackets.
     """
     d = m.data
-    prices = at.prices if isinstance(at, PriceOutlook) else [product.usd for product in d.products]
+    prices = at.prices if isinstance(at, ScenarioCosts) else [product.usd for product in d.products]
     # Outlooks keep the brackets of their products: one price in one of them is one price in all.
     flat = {p: float(usd[0]) for p, usd in enumerate(prices) if len(usd) == 1}
     option_usd = at.usd + sum(
@@ -218,7 +218,7 @@ def _capex(m: pyo.ConcreteModel, at: ChoiceData | PriceOutlook) -> Any:
         for c, core in enumerate(d.cores)
         if core.product in flat
     ]
-    bills = [_bill(m, p, prices[p]) if isinstance(at, PriceOutlook) else m.bill_of[p] for p in m.D]
+    bills = [_bill(m, p, prices[p]) if isinstance(at, ScenarioCosts) else m.bill_of[p] for p in m.D]
     return sum(float(option_usd[o]) * m.z[o] for o in m.O) + sum(bills) + sum(cores)
 
 
@@ -233,9 +233,9 @@ def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
     )
 
 
-def _cost(m: pyo.ConcreteModel, at: ChoiceData | PriceOutlook) -> Any:
+def _cost(m: pyo.ConcreteModel, at: ChoiceData | ScenarioCosts) -> Any:
     """The objective at some prices: capex by its weight, and what else counts."""
-    beside = at.core if isinstance(at, PriceOutlook) else [core.opex for core in m.data.cores]
+    beside = at.core if isinstance(at, ScenarioCosts) else [core.opex for core in m.data.cores]
     opex = sum(float(at.opex[o]) * m.z[o] for o in m.O)
     return m.data.weight * _capex(m, at) + opex + sum(usd * m.n[c] for c, usd in enumerate(beside))
 
@@ -260,17 +260,17 @@ def add_least_regret(m: pyo.ConcreteModel) -> None:
     .. math:: \min \delta, \qquad \delta \ge 0, \qquad
         \delta \ge \alpha K^q + \sum_{o} h^q_o z_o + \sum_c h^{qc} n_c - b^q \qquad \forall q
 
-    with :math:`K^q` the capex at the prices of outlook q and :math:`b^q` its least objective. All
-    outlooks share the purchases :math:`x`: prices of a product are one factor times those of
-    another outlook, so that the cheapest brackets of one are those of all.
+    with :math:`K^q` the capex at the prices of scenario q and :math:`b^q` its least objective. All
+    scenarios share the purchases :math:`x`: prices of a product are one factor times those of
+    another scenario, so that the cheapest brackets of one are those of all.
     """
-    m.Q = pyo.RangeSet(0, len(m.data.outlooks) - 1)
+    m.Q = pyo.RangeSet(0, len(m.data.scenarios) - 1)
     m.regret = pyo.Var(domain=pyo.NonNegativeReals, doc="[of the objective]")
     m.cost = pyo.Objective(expr=m.regret, doc="P12 [of the objective]")
 
     @m.Constraint(m.Q, doc="P12 [of the objective]")
     def regrets(m, q):
-        return m.regret >= _cost(m, m.data.outlooks[q]) - m.data.outlooks[q].min_value
+        return m.regret >= _cost(m, m.data.scenarios[q]) - m.data.scenarios[q].min_value
 
 
 def add_one_option(m: pyo.ConcreteModel) -> None:

@@ -130,7 +130,7 @@ class CoreLayer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PriceOutlook:
+class ScenarioCosts:
     """One way prices may turn out, and the least objective then.
 
     Shapes as in `ChoiceData`: `usd` and `opex` (O,), `prices` the brackets of each product,
@@ -151,7 +151,7 @@ class ChoiceData:
     Arrays of shape (O,) belong to options. `usd` is the capex of what is not among the products,
     `opex` the objective beside capex, `quantity` (O, P) the units of each product; in a phase,
     units beyond those of the phase before. The objective is `weight` times capex, plus `other`;
-    with `outlooks` it is the largest excess over the best in any of them. Nothing here is negative
+    with `scenarios` it is the largest excess over the best in any of them. Nothing here is negative
     but `opex`.
     """
 
@@ -166,17 +166,17 @@ class ChoiceData:
     budget: float | None = None
     weight: float = 1.0
     cores: tuple[CoreLayer, ...] = ()
-    outlooks: tuple[PriceOutlook, ...] = ()
+    scenarios: tuple[ScenarioCosts, ...] = ()
 
     @cached_property
-    def products_by_outlook(self) -> tuple[tuple[Product, ...], ...]:
-        """The products at the prices of each outlook."""
+    def products_by_scenario(self) -> tuple[tuple[Product, ...], ...]:
+        """The products at the prices of each scenario."""
         return tuple(
             tuple(
                 replace(one, usd=usd)
-                for one, usd in zip(self.products, outlook.prices, strict=True)
+                for one, usd in zip(self.products, scenario.prices, strict=True)
             )
-            for outlook in self.outlooks
+            for scenario in self.scenarios
         )
 
     @cached_property

@@ -168,13 +168,13 @@ def solve_measured(
     reasons: bool,
 ) -> Plan:
     """As `solve` as the instance says, with regrets measured from such costs, one for each of its
-    outlooks.
+    scenarios.
 
-    No plan may cost less in any outlook, as a search knows no regret below 0. Without them they are
-    the least costs.
+    No plan may cost less in any scenario, as a search knows no regret below 0. Without them they
+    are the least costs.
     """
     assert least_costs is None or len(least_costs) == len(instance.price_scenarios), (
-        "regrets are measured in every outlook"
+        "regrets are measured in every scenario"
     )
     backend = backend_of(instance.solver, threading.Event())
     run = Run(

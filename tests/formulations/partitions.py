@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from formulations.choice import TOTALS, Equation, build
-from formulations.choice_data import ChoiceData, CoreLayer, Kind, LimitedUse, PriceOutlook, Product
+from formulations.choice_data import ChoiceData, CoreLayer, Kind, LimitedUse, Product, ScenarioCosts
 from tests.formulations import read
 
 
@@ -69,11 +69,11 @@ def _objective(data: ChoiceData, chosen: list[int]) -> float:
         return math.inf
     core = [core.opex for core in data.cores]
     ours = (data.usd, prices, data.opex, core)
-    if not data.outlooks:
+    if not data.scenarios:
         return _cost(data, chosen, switches, *ours)
-    theirs = [(one.usd, one.prices, one.opex, one.core) for one in data.outlooks]
+    theirs = [(one.usd, one.prices, one.opex, one.core) for one in data.scenarios]
     costs = [_cost(data, chosen, switches, *prices) for prices in theirs]
-    return max(0.0, *(cost - one.min_value for cost, one in zip(costs, data.outlooks, strict=True)))
+    return max(0.0, *(cost - one.min_value for cost, one in zip(costs, data.scenarios, strict=True)))
 
 
 def phases_of(data: ChoiceData) -> list[list[int]]:
@@ -241,14 +241,14 @@ def growing_problems(draw: st.DrawFn) -> ChoiceData:
 
 @st.composite
 def doubtful_problems(draw: st.DrawFn) -> ChoiceData:
-    """Problems whose products may turn out dearer or cheaper; the best of each outlook is any number below."""
+    """Problems whose products may turn out dearer or cheaper; the best of each scenario is any number below."""
     data = draw(st.one_of(problems(), growing_problems()))
     goods = len(phases_of(data))
-    outlooks = []
+    scenarios = []
     for _ in range(draw(st.integers(1, 3))):
         factors = [draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in range(goods)]
-        outlooks.append(
-            PriceOutlook(
+        scenarios.append(
+            ScenarioCosts(
                 usd=data.usd,
                 opex=data.opex,
                 prices=tuple(product.usd * factors[p % goods] for p, product in enumerate(data.products)),
@@ -256,4 +256,4 @@ def doubtful_problems(draw: st.DrawFn) -> ChoiceData:
                 min_value=float(draw(st.integers(0, 50))),
             )
         )
-    return replace(data, outlooks=tuple(outlooks))
+    return replace(data, scenarios=tuple(scenarios))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from benchmarks.partition_naive import NAIVE
 from formulations import choice
-from formulations.choice_data import ChoiceData, CoreLayer, PriceOutlook
+from formulations.choice_data import ChoiceData, CoreLayer, ScenarioCosts
 from tests.conftest import example_count
 from tests.formulations import read
 from tests.formulations.partitions import best, enumerated, problems, relaxed, two_workloads
@@ -43,7 +43,7 @@ def growing(**changes: object) -> ChoiceData:
     return replace(data, **changes)
 
 
-DEAR = PriceOutlook(
+DEAR = ScenarioCosts(
     usd=np.array([1.0, 2.0]),
     opex=np.array([0.0, 1.0]),
     prices=(np.array([20.0, 12.0]), np.array([10.0, 6.0])),
@@ -95,7 +95,7 @@ READS: list[tuple[choice.Equation, ChoiceData, dict[str, str]]] = [
     (choice.add_core_growth, growing(), {"core_growth[1]": "n[0]  <=  n[1]"}),
     (
         choice.add_least_regret,
-        growing(outlooks=(DEAR,)),
+        growing(scenarios=(DEAR,)),
         {
             "cost": "regret",
             "regrets[0]": "z[0] + 2.0*z[1] + 0.0*v[0,0] + 20.0*x[0,0] + 0.0*v[0,1] + 12.0*x[0,1] + 0.0*v[1,0] + "
@@ -138,12 +138,12 @@ def test_what_is_left_without_an_equation_costs_what_it_should() -> None:
 
 
 def test_least_regret_binds() -> None:
-    outlook = PriceOutlook(
+    scenario = ScenarioCosts(
         usd=np.zeros(2), opex=np.array([5.0, 0.0]), prices=(np.zeros(2), np.zeros(2)), core=(0.0, 0.0), min_value=1.0
     )
-    data = growing(outlooks=(outlook,))
+    data = growing(scenarios=(scenario,))
     assert best(data, choice.REGRET) == enumerated(data) == 0.0
-    assert best(replace(data, outlooks=(replace(outlook, opex=np.array([5.0, 4.0])),)), choice.REGRET) == 3.0
+    assert best(replace(data, scenarios=(replace(scenario, opex=np.array([5.0, 4.0])),)), choice.REGRET) == 3.0
 
 
 def test_brackets_end_at_their_thresholds_and_cost_no_less_and_cores_use_their_product() -> None:

@@ -3,7 +3,7 @@
 A small question is answered, and asked again with a number that its plan does not meet: a limit a little below what the
 plan takes of it, or bounds on time a little shorter than its iterations. Each answer is that of plain enumeration and
 accepted by the verifier. So every option that dominance has removed is missed where another one is over a limit,
-in every outlook, phase and site.
+in every scenario, phase and site.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from coopt.solving.fleet.cheapest import without_foresight
 from coopt.solving.fleet.listing import Listed, SlotOptions, islands_listed, listed_at, numbers_of
 from coopt.solving.fleet.parts import scaled, subset, useful
 from coopt.solving.fleet.paths import workloads_named
-from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, outlook_at, slots_of
+from coopt.solving.fleet.placed import Placed, Slot, fleet_bill, scenario_at, slots_of
 from coopt.solving.fleet.search import search_partition
 from coopt.solving.highs import Outcome
 from coopt.solving.robust.survival import survived
@@ -72,17 +72,17 @@ def offered(run: Run) -> tuple[tuple[Offer, ...], Outcomes] | Plan:
     missing = [slot for number, slot in enumerate(slots_of(run.instance)) if number not in served]
     if missing:
         return infeasible(run, partial(_no_island, run, missing))
-    outlooks = outcomes_of(run, placed)
-    if outlooks == "infeasible":
+    scenarios = outcomes_of(run, placed)
+    if scenarios == "infeasible":
         return infeasible(run, partial(_over_limits, run, offers_of(placed, ())))
-    if isinstance(outlooks, str):
-        return unknown(run, outlooks)
-    return offers_of(placed, outlooks), outlooks
+    if isinstance(scenarios, str):
+        return unknown(run, scenarios)
+    return offers_of(placed, scenarios), scenarios
 
 
-def offers_of(placed: Sequence[Listed], outlooks: Outcomes) -> tuple[Offer, ...]:
-    """What islands offer by each optic of the core, in every outlook."""
-    at = [(then, best) for _, then, best in outlooks]
+def offers_of(placed: Sequence[Listed], scenarios: Outcomes) -> tuple[Offer, ...]:
+    """What islands offer by each optic of the core, in every scenario."""
+    at = [(then, best) for _, then, best in scenarios]
     return tuple(_offer(asked, some, at) for asked, some in placed)
 
 
@@ -91,7 +91,7 @@ def fleet_plan(run: Run) -> Plan:
     found = offered(run)
     if isinstance(found, Plan):
         return found
-    offers, outlooks = found
+    offers, scenarios = found
     run.log.columns_s = run.elapsed_s()
     run.tell(
         "build",
@@ -120,7 +120,7 @@ def fleet_plan(run: Run) -> Plan:
     offer, best = min(zip(offers, searches, strict=True), key=lambda pair: pair[1].value)
     if best.found is None:
         return unknown(run, outcome, bound)
-    return _plan(run, offer, replace(best, outcome=outcome, bound=bound), outlooks)
+    return _plan(run, offer, replace(best, outcome=outcome, bound=bound), scenarios)
 
 
 def _no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
@@ -148,20 +148,20 @@ def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
 
 
 def _offer(
-    asked: Instance, options: SlotOptions, outlooks: Sequence[tuple[Instance, float]]
+    asked: Instance, options: SlotOptions, scenarios: Sequence[tuple[Instance, float]]
 ) -> Offer:
-    """The numbers of a fleet whose core has the optic that `asked` names, in every outlook."""
+    """The numbers of a fleet whose core has the optic that `asked` names, in every scenario."""
     offer = Offer(instance=asked, options=options, data=numbers_of(asked, options))
-    return _in_outlooks(offer, outlooks)
+    return _in_scenarios(offer, scenarios)
 
 
-def _in_outlooks(offer: Offer, outlooks: Sequence[tuple[Instance, float]]) -> Offer:
+def _in_scenarios(offer: Offer, scenarios: Sequence[tuple[Instance, float]]) -> Offer:
     """An offer at these ways prices may turn out, with the least objective of each."""
     at = tuple(
-        outlook_at(offer.data, offer.instance, with_core_of(then, offer.instance), best)
-        for then, best in outlooks
+        scenario_at(offer.data, offer.instance, with_core_of(then, offer.instance), best)
+        for then, best in scenarios
     )
-    return replace(offer, data=replace(offer.data, outlooks=at))
+    return replace(offer, data=replace(offer.data, scenarios=at))
 
 
 def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
@@ -195,7 +195,7 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
                 least = min(
                     least, _value(with_core_of(then, offer.instance), offer.built(ended.found))
                 )
-        if math.isinf(least):  # limits do not depend on the outlook
+        if math.isinf(least):  # limits do not depend on the scenario
             return "infeasible"
         found.append((factors, then, least))
         run.tell(
@@ -223,7 +223,7 @@ def offers_then(plain: Sequence[Offer], then: Instance) -> list[Offer]:
     """Offers at one way prices may turn out, where nothing counts as lost; limits hold at those of
     the instance.
     """
-    return [_in_outlooks(base, [(then, 0.0)]) for base in plain]
+    return [_in_scenarios(base, [(then, 0.0)]) for base in plain]
 
 
 def _value(instance: Instance, built: Sequence[Placed]) -> float:
@@ -231,7 +231,7 @@ def _value(instance: Instance, built: Sequence[Placed]) -> float:
     return fleet_bill(instance, built).cost.of(instance.objective.minimize)
 
 
-def _plan(run: Run, offer: Offer, choice: Drive[Ints], outlooks: Outcomes) -> Plan:
+def _plan(run: Run, offer: Offer, choice: Drive[Ints], scenarios: Outcomes) -> Plan:
     assert choice.found is not None, "without a choice there is no plan"
     instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.found)
     bill, kind = fleet_bill(instance, built), instance.objective.minimize
@@ -241,7 +241,7 @@ def _plan(run: Run, offer: Offer, choice: Drive[Ints], outlooks: Outcomes) -> Pl
     assert cost is not None, "every part has a bill"
     turns = tuple(
         PriceScenario(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
-        for factors, then, best in outlooks
+        for factors, then, best in scenarios
     )
     value = largest_regret(turns) if turns else cost.of(kind)
     claim = claim_of(kind, value, choice.bound)

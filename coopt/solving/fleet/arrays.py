@@ -331,9 +331,9 @@ def worth(data: ChoiceData, rows: Ints) -> Worth:
     capex = float(data.usd[rows].sum()) + _bills(data, data.products, quantity)
     core_other = sum(core.opex * count for core, count in zip(data.cores, switches, strict=True))
     objective = data.weight * capex + float(data.opex[rows].sum()) + core_other
-    if data.outlooks:
+    if data.scenarios:
         objective = max(
-            0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.outlooks)))
+            0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.scenarios)))
         )
     uses = {
         limit.name: (
@@ -373,11 +373,11 @@ def switches_of(data: ChoiceData, rows: Ints) -> tuple[int, ...]:
 def _regret(
     data: ChoiceData, n: int, rows: Ints, switches: Sequence[int], quantity: Floats
 ) -> float:
-    """What a choice costs beyond the best one in an outlook."""
-    outlook = data.outlooks[n]
-    capex = float(outlook.usd[rows].sum()) + _bills(data, data.products_by_outlook[n], quantity)
-    core = sum(opex * count for opex, count in zip(outlook.core, switches, strict=True))
-    return data.weight * capex + float(outlook.opex[rows].sum()) + core - outlook.min_value
+    """What a choice costs beyond the best one in a scenario."""
+    scenario = data.scenarios[n]
+    capex = float(scenario.usd[rows].sum()) + _bills(data, data.products_by_scenario[n], quantity)
+    core = sum(opex * count for opex, count in zip(scenario.core, switches, strict=True))
+    return data.weight * capex + float(scenario.opex[rows].sum()) + core - scenario.min_value
 
 
 def _bills(data: ChoiceData, products: Sequence[Product], quantity: Floats) -> float:

@@ -13,7 +13,7 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.fleet.arrays import Worth, worth
 from coopt.solving.fleet.search import search_partition
 from coopt.solving.runs import Run, StoppedError, backend_of
-from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, PriceOutlook
+from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, ScenarioCosts
 
 UNTRIED = (
     "no choice of islands keeps all limits, and there was no time to try every limit that may give"
@@ -34,8 +34,8 @@ def over_limits(
     with_more_gpus
         The same offers where more GPUs than there are widen what islands may be.
     """
-    # Limits hold at the prices of the instance, whatever outlooks there are.
-    certain = [replace(data, outlooks=()) for data in datas]
+    # Limits hold at the prices of the instance, whatever scenarios there are.
+    certain = [replace(data, scenarios=()) for data in datas]
     sentences: list[str] = []
     try:
         for sentence in chain(
@@ -114,7 +114,7 @@ def _least_use_of(data: ChoiceData, limits: Sequence[LimitedUse]) -> ChoiceData:
     paid.
 
     Where a number holds in several phases it is the use in that phase which takes most: the phases
-    are what outlooks are to a regret, each measured from nothing.
+    are what scenarios are to a regret, each measured from nothing.
     """
     other_limits = tuple(
         limit for limit in data.limits if all(limit is not counted for counted in limits)
@@ -125,7 +125,7 @@ def _least_use_of(data: ChoiceData, limits: Sequence[LimitedUse]) -> ChoiceData:
         return question
     prices = tuple(product.usd for product in data.products)
     phases = (
-        PriceOutlook(
+        ScenarioCosts(
             usd=data.usd,
             opex=limit.use,
             prices=prices,
@@ -134,7 +134,7 @@ def _least_use_of(data: ChoiceData, limits: Sequence[LimitedUse]) -> ChoiceData:
         )
         for limit in limits
     )
-    return replace(question, outlooks=tuple(phases))
+    return replace(question, scenarios=tuple(phases))
 
 
 def _with_other(data: ChoiceData, use: Floats, core: tuple[float, ...]) -> ChoiceData:

@@ -89,7 +89,7 @@ def narrowed(data: ChoiceData) -> ChoiceData:
     """The problem with those brackets only that some choice may buy in; every choice is worth what
     it was.
     """
-    if data.outlooks:  # their prices belong to the brackets as they are
+    if data.scenarios:  # their prices belong to the brackets as they are
         return data
     of_first_workload = data.workload == 0
     usd, products = data.usd, []
@@ -138,7 +138,7 @@ def product_sets(data: ChoiceData) -> list[Ints]:
     With too many sets, or nothing to count, all options are the one part, and products are counted
     in the search.
     """
-    if data.outlooks:  # bounds of single sets are those of one price, not of the largest regret
+    if data.scenarios:  # bounds of single sets are those of one price, not of the largest regret
         return [np.arange(len(data.workload))]
     uses = np.stack([data.uses(p) for p in range(len(data.products))], axis=1)
     kinds = [(kind, [int(p) for p in kind.products if uses[:, p].any()]) for kind in data.kinds]
@@ -196,9 +196,9 @@ def subset(data: ChoiceData, rows: Ints) -> ChoiceData:
         quantity=data.quantity[rows],
         limits=tuple(replace(limit, use=limit.use[rows]) for limit in data.limits),
         cores=tuple(replace(core, up=core.up[rows]) for core in data.cores),
-        outlooks=tuple(
-            replace(outlook, usd=outlook.usd[rows], opex=outlook.opex[rows])
-            for outlook in data.outlooks
+        scenarios=tuple(
+            replace(scenario, usd=scenario.usd[rows], opex=scenario.opex[rows])
+            for scenario in data.scenarios
         ),
     )
 
@@ -210,10 +210,10 @@ def useful(data: ChoiceData) -> Ints:
     counted_products = sorted({int(p) for kind in data.kinds for p in kind.products})
     slopes = slopes_of(data)
     uses = [data.opex, *(limit.use for limit in data.limits), *(core.up for core in data.cores)]
-    # A dominated option has to be no better in any outlook, so each counts as a resource of its
+    # A dominated option has to be no better in any scenario, so each counts as a resource of its
     # own.
-    for outlook in data.outlooks:
-        uses += [outlook.usd, outlook.opex]
+    for scenario in data.scenarios:
+        uses += [scenario.usd, scenario.opex]
     useful_rows = [np.zeros(0, dtype=np.int64)]
     for w in range(data.workloads):
         rows = np.flatnonzero(data.workload == w)
@@ -233,7 +233,7 @@ def useful(data: ChoiceData) -> Ints:
 
 def slopes_of(data: ChoiceData) -> Slopes:
     """How much bills rise with a unit of each product, at least and at most, at any prices that
-    count: those of every outlook, and the listed ones, at which the budget holds.
+    count: those of every scenario, and the listed ones, at which the budget holds.
 
     A unit needed in a phase may be bought in it or before, so it adds no more than the least first
     price so far. One less is needed: of the purchases so far the last can be smaller, which saves
@@ -241,11 +241,11 @@ def slopes_of(data: ChoiceData) -> Slopes:
 
     An option that dominates another one by these slopes may replace it in every choice: condition 3
     of `coopt.columns.pools` holds at each of the prices by itself, so that neither the
-    objective of an outlook nor what the budget bounds grows. Slopes of the outlooks alone would not
-    do: what is cheapest in one of them may be over the budget at the listed prices, where the
+    objective of a scenario nor what the budget bounds grows. Slopes of the scenarios alone would
+    not do: what is cheapest in one of them may be over the budget at the listed prices, where the
     option that it would have removed is not.
     """
-    price_lists = data.products_by_outlook
+    price_lists = data.products_by_scenario
     if data.budget is not None or not price_lists:
         price_lists = (*price_lists, data.products)
     min_usd, max_usd = np.full(len(data.products), np.inf), np.zeros(len(data.products))
@@ -290,16 +290,16 @@ def scaled(data: ChoiceData, worth: float = math.inf) -> tuple[ChoiceData, float
             replace(core, quantity=core.quantity / unit[core.product], opex=core.opex / objective)
             for core in data.cores
         ),
-        outlooks=tuple(
+        scenarios=tuple(
             replace(
-                outlook,
-                usd=outlook.usd / capex,
-                opex=outlook.opex / objective,
-                prices=tuple(usd * u / capex for usd, u in zip(outlook.prices, unit, strict=True)),
-                core=tuple(opex / objective for opex in outlook.core),
-                min_value=outlook.min_value / objective,
+                scenario,
+                usd=scenario.usd / capex,
+                opex=scenario.opex / objective,
+                prices=tuple(usd * u / capex for usd, u in zip(scenario.prices, unit, strict=True)),
+                core=tuple(opex / objective for opex in scenario.core),
+                min_value=scenario.min_value / objective,
             )
-            for outlook in data.outlooks
+            for scenario in data.scenarios
         ),
     )
     return small, objective
@@ -314,22 +314,22 @@ def cut_off(data: ChoiceData, worth: float) -> ChoiceData:
     ceiling = NEAR * worth
     opex = np.minimum(data.opex, ceiling)
     cores = tuple(replace(core, opex=min(core.opex, ceiling)) for core in data.cores)
-    outlooks = tuple(
+    scenarios = tuple(
         replace(
-            outlook,
-            usd=np.minimum(outlook.usd, ceiling) if data.weight else outlook.usd,
-            opex=np.minimum(outlook.opex, ceiling),
+            scenario,
+            usd=np.minimum(scenario.usd, ceiling) if data.weight else scenario.usd,
+            opex=np.minimum(scenario.opex, ceiling),
             prices=(
-                tuple(np.minimum(usd, ceiling) for usd in outlook.prices)
+                tuple(np.minimum(usd, ceiling) for usd in scenario.prices)
                 if data.weight
-                else outlook.prices
+                else scenario.prices
             ),
-            core=tuple(min(opex, ceiling) for opex in outlook.core),
+            core=tuple(min(opex, ceiling) for opex in scenario.core),
         )
-        for outlook in data.outlooks
+        for scenario in data.scenarios
     )
-    if data.weight == 0 or data.outlooks:  # no price at which limits hold counts in the objective
-        return replace(data, opex=opex, cores=cores, outlooks=outlooks)
+    if data.weight == 0 or data.scenarios:  # no price at which limits hold counts in the objective
+        return replace(data, opex=opex, cores=cores, scenarios=scenarios)
     products = tuple(
         replace(product, usd=np.minimum(product.usd, ceiling / data.weight))
         for product in data.products
@@ -385,7 +385,7 @@ def prove_part(
         What a choice, the option of each workload, is worth once it is billed; infinite where it is
         worth less than a floor and keeps not all limits, which are not looked at otherwise.
     """
-    if data.outlooks and value <= 0:  # no regret is below 0
+    if data.scenarios and value <= 0:  # no regret is below 0
         return PartProof(bound=value, better=None)
     better: list[Ints] = []
     # A bound has to reach the value but for what one choice's value differs by when it is billed in
@@ -393,14 +393,14 @@ def prove_part(
     floor = (
         value
         - HAIR * abs(value)
-        - COSTS * max((abs(outlook.min_value) for outlook in data.outlooks), default=0.0)
+        - COSTS * max((abs(scenario.min_value) for scenario in data.scenarios), default=0.0)
     )
     addends = (
         data.workloads
         + len(data.products)
         + len(data.limits)
         + len(data.cores)
-        + len(data.outlooks)
+        + len(data.scenarios)
     )
 
     def settles(rows: list[int]) -> bool:

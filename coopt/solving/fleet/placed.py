@@ -35,7 +35,7 @@ from coopt.solving.fleet.arrays import (
     products_of,
 )
 from coopt.solving.fleet.paths import IslandPath
-from formulations.choice_data import ChoiceData, Floats, PriceOutlook, Product
+from formulations.choice_data import ChoiceData, Floats, Product, ScenarioCosts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def units_at(grid: Grid, family: Family, uplinks: int) -> Floats:
     return units
 
 
-def outlook_at(data: ChoiceData, listed: Instance, then: Instance, best: float) -> PriceOutlook:
+def scenario_at(data: ChoiceData, listed: Instance, then: Instance, best: float) -> ScenarioCosts:
     """What the options of a question, `listed` at its prices, cost at others, where the least
     objective is `best`.
 
@@ -105,7 +105,7 @@ def outlook_at(data: ChoiceData, listed: Instance, then: Instance, best: float) 
     grid = Grid(instance=then)
     dearer = grid.support - Grid(instance=listed).support
     units = np.cumsum(data.quantity.reshape(-1, *dearer.shape), axis=1)
-    return PriceOutlook(
+    return ScenarioCosts(
         usd=data.usd,
         opex=data.opex + (units * dearer).sum(axis=(1, 2)),
         prices=tuple(product.usd for product in products_of(grid, flat=flat)),

@@ -94,7 +94,7 @@ def search_partition(
     useful_rows = useful(data)
     pieces = _Pieces(
         data=subset(data, useful_rows),
-        equations=REGRET if data.outlooks else FORMULATIONS[formulation],
+        equations=REGRET if data.scenarios else FORMULATIONS[formulation],
         rows=useful_rows,
         is_allowed=is_allowed,
     )
@@ -137,7 +137,7 @@ class _Pieces:
         parts = [part_of(self.data, rows) for rows in self.sets]
         # A single part is solved in any case, so that its bound, which takes long where several
         # islands are chosen, would decide nothing.
-        is_open = len(parts) == 1 and (self.data.workloads > 1 or self.data.outlooks)
+        is_open = len(parts) == 1 and (self.data.workloads > 1 or self.data.scenarios)
         bounds = [-math.inf if is_open else lower_bound(part) for part in parts]
         subproblems = [
             self._of(n, *piece)
@@ -172,7 +172,7 @@ class _Pieces:
 
         def closer(value: float) -> Subproblem[Ints] | None:
             # a regret is a difference of costs
-            costs = value + max((outlook.min_value for outlook in part.outlooks), default=0.0)
+            costs = value + max((scenario.min_value for scenario in part.scenarios), default=0.0)
             return (
                 self._of(number, rows, part, bound, best_value=costs)
                 if 0 < costs < COARSE * scale

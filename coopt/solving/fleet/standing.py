@@ -96,8 +96,8 @@ def list_islands(
             for of in paid
             for one in factors or [{}]
         ]
-    outlooks = tuple(at_prices(first, one) for one in factors)
-    coupling = Coupling(market=Market(instance=first, measures=measures), price_scenarios=outlooks)
+    scenarios = tuple(at_prices(first, one) for one in factors)
+    coupling = Coupling(market=Market(instance=first, measures=measures), price_scenarios=scenarios)
     search = _IslandSearch(question=first, coupling=coupling, check=check, listed=listed)
     search.list_all(losses)
     listing, phases = search.found, len(instance.years)

@@ -42,7 +42,7 @@ def corners(product: Product, low: float, high: float) -> Floats:
 
 
 class Tariffs:
-    """Bills of all products at the prices of a problem, then at those of each of its outlooks (K
+    """Bills of all products at the prices of a problem, then at those of each of its scenarios (K
     price lists).
 
     A bill is linear in prices, so that at a mix of several price lists it is the same mix of their
@@ -52,7 +52,7 @@ class Tariffs:
     def __init__(self, data: ChoiceData) -> None:
         self._products = data.products
         self._usd = [
-            np.stack([product.usd, *(outlook.prices[p] for outlook in data.outlooks)])
+            np.stack([product.usd, *(scenario.prices[p] for scenario in data.scenarios)])
             for p, product in enumerate(data.products)
         ]
         self._offsets = [
@@ -104,8 +104,8 @@ class Multipliers:
     """Multipliers of a case, in units of the objective.
 
     `units` (P,) are prices of a unit that stands in a phase, `limits` (L,) those of limits,
-    `budget` that of a USD of capex, `links` (C,) those of a link into a core, `outlooks` (Q,)
-    weights of the outlooks. Without `costs` nothing but limits counts, and a bound above 0 shows
+    `budget` that of a USD of capex, `links` (C,) those of a link into a core, `scenarios` (Q,)
+    weights of the scenarios. Without `costs` nothing but limits counts, and a bound above 0 shows
     that no choice keeps them.
     """
 
@@ -114,7 +114,7 @@ class Multipliers:
     limits: Floats
     budget: float
     links: Floats
-    outlooks: Floats
+    scenarios: Floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,14 +163,14 @@ class CaseRelaxation:
         self.cap = np.array([limit.cap for limit in data.limits])
         self.up = np.array([core.up for core in data.cores]).reshape(len(data.cores), len(data.usd))
         self.tariffs = Tariffs(data)
-        self.usd = np.stack([data.usd, *(outlook.usd for outlook in data.outlooks)])
-        self.opex = np.stack([outlook.opex for outlook in data.outlooks] or [data.opex])
+        self.usd = np.stack([data.usd, *(scenario.usd for scenario in data.scenarios)])
+        self.opex = np.stack([scenario.opex for scenario in data.scenarios] or [data.opex])
 
     def evaluate(self, case: ProofCase, duals: Multipliers) -> CaseProof:
         """What multipliers prove of a case."""
         data, mix, nothing = self.data, self.mix(duals), np.full(len(self.data.usd), np.inf)
-        # Without outlooks the objective has weight 1, or 0 where only the limits are asked about.
-        weights = duals.outlooks if data.outlooks else np.array([float(duals.costs)])
+        # Without scenarios the objective has weight 1, or 0 where only the limits are asked about.
+        weights = duals.scenarios if data.scenarios else np.array([float(duals.costs)])
         due = (
             mix @ self.usd
             + self.stock @ duals.units
@@ -183,8 +183,8 @@ class CaseRelaxation:
         prices = np.where(case.rows, prices, np.inf)
         slacks = [float(duals.limits @ self.cap), duals.budget * (data.budget or 0.0)]
         slacks += [
-            rho * outlook.min_value
-            for rho, outlook in zip(duals.outlooks, data.outlooks, strict=False)
+            rho * scenario.min_value
+            for rho, scenario in zip(duals.scenarios, data.scenarios, strict=False)
         ]
         constant = -sum(slacks) - self.leeway * sum(map(abs, slacks))
         for p in range(len(data.products)):
@@ -216,10 +216,10 @@ class CaseRelaxation:
         """What a core switch costs by multipliers beyond what its ports are worth."""
         core, costs = self.data.cores[c], 1.0 if duals.costs else 0.0
         opex = costs * core.opex
-        if self.data.outlooks:
+        if self.data.scenarios:
             opex = sum(
-                rho * outlook.core[c]
-                for rho, outlook in zip(duals.outlooks, self.data.outlooks, strict=True)
+                rho * scenario.core[c]
+                for rho, scenario in zip(duals.scenarios, self.data.scenarios, strict=True)
             )
         limits = zip(duals.limits, self.data.limits, strict=True)
         return (
@@ -234,11 +234,11 @@ class CaseRelaxation:
         return float(duals.units[self.following[p]].sum())
 
     def mix(self, duals: Multipliers) -> Floats:
-        """What multipliers make of a USD at the prices of the problem, then of each outlook
+        """What multipliers make of a USD at the prices of the problem, then of each scenario
         (K,).
         """
-        if self.data.outlooks:
-            return np.append(duals.budget, self.data.weight * duals.outlooks)
+        if self.data.scenarios:
+            return np.append(duals.budget, self.data.weight * duals.scenarios)
         return np.array([duals.budget + (self.data.weight if duals.costs else 0.0)])
 
     def solve(self, case: ProofCase, target: float) -> CaseProof:
@@ -317,7 +317,7 @@ class _Program:
             for p in self.goods
         ]
         self.points = [(p, q) for p, ends, _ in over for q in ends.tolist()]
-        self.bills = np.hstack([np.zeros((1 + len(data.outlooks), 0)), *(usd for *_, usd in over)])
+        self.bills = np.hstack([np.zeros((1 + len(data.scenarios), 0)), *(usd for *_, usd in over)])
         self.first_point = len(self.rows)
         self.first_core = self.first_point + len(self.points)
         self.columns = self.first_core + len(data.cores) + 1
@@ -392,12 +392,12 @@ class _Program:
             row[0, :n] = data.usd[self.rows]
             row[0, self.first_point : self.first_core] = self.bills[0]
             self._add(row / data.budget, -np.inf, 1.0)
-        for outlook, bills in zip(data.outlooks, self.bills[1:], strict=True):
-            row = self._cost_row(outlook.usd, outlook.opex, bills, outlook.core)[None, :]
+        for scenario, bills in zip(data.scenarios, self.bills[1:], strict=True):
+            row = self._cost_row(scenario.usd, scenario.opex, bills, scenario.core)[None, :]
             row[0, -1] = -1.0
-            self._add(row, -np.inf, outlook.min_value / self.r.scale)
+            self._add(row, -np.inf, scenario.min_value / self.r.scale)
         cost = np.zeros(self.columns)
-        if data.outlooks:
+        if data.scenarios:
             cost[-1] = 1.0
         else:
             cost = self._cost_row(
@@ -459,7 +459,7 @@ class _Program:
             limits=np.maximum(-limit_duals, 0.0) * scale / self.cap,
             budget=float(f"{budget:.14g}"),
             links=np.maximum(port_duals, 0.0) * scale / self.most_up,
-            outlooks=_rounded(rho),
+            scenarios=_rounded(rho),
         )
 
 

@@ -96,7 +96,7 @@ def prove(
         return Proof(
             schema_="coopt-proof/1", instance=identity(question), objective=kind, links=links
         )
-    offers, outlooks = _offers(run, plan)
+    offers, scenarios = _offers(run, plan)
     pairs = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
     proven = min(bound for _, bound in pairs)
     return Proof(
@@ -106,8 +106,8 @@ def prove(
         bound=amount(proven * ROUNDED) if 0 < proven < target else None,
         cases=tuple(cases for cases, _ in pairs),
         bests=tuple(
-            tuple(_cases(*offer, best_value * JUST_ABOVE, deadline)[0] for offer in outlook_offers)
-            for outlook_offers, best_value in outlooks
+            tuple(_cases(*offer, best_value * JUST_ABOVE, deadline)[0] for offer in scenario_offers)
+            for scenario_offers, best_value in scenarios
         ),
     )
 
@@ -124,7 +124,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     islands = islands_listed(run, beaten_optics=True)
     if (
         not instance.price_scenarios or plan.status == "infeasible"
-    ):  # limits do not depend on the outlook
+    ):  # limits do not depend on the scenario
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
     turns = plan.couplings.turns
     if [turn.factors for turn in turns] != instance.price_scenarios:
@@ -132,14 +132,14 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
             f"{instance.name}: the plan does not have every way that prices may turn out"
         )
     hopeful = at_max_efficiency(instance)
-    outlooks = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
+    scenarios = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
     dominating = hopeful_offers(run, islands, beaten_optics=True)
-    return [(variant.instance, variant.data) for variant in offers_of(islands, outlooks)], [
+    return [(variant.instance, variant.data) for variant in offers_of(islands, scenarios)], [
         (
-            [(variant.instance, variant.data) for variant in offers_then(dominating, outlook)],
+            [(variant.instance, variant.data) for variant in offers_then(dominating, scenario)],
             best_value,
         )
-        for _, outlook, best_value in outlooks
+        for _, scenario, best_value in scenarios
     ]
 
 
@@ -211,7 +211,7 @@ class _Writer:
             limits=self._by_phase(limits),
             budget=amount(multipliers.budget),
             links=self._by_phase(links),
-            outlooks=tuple(map(amount, multipliers.outlooks.tolist())),
+            outlooks=tuple(map(amount, multipliers.scenarios.tolist())),
         )
 
     def _by_phase(self, values: dict[tuple[str, int], float]) -> dict[str, tuple[str, ...]]:
