@@ -95,7 +95,7 @@ def row_of(name: str) -> Row:
         "objective": own.objective.minimize,
         **{charge: "" if value is None else round(value) for charge, value in values.items()},
         "routed": share(routed_shares(own, plan)),
-        "simulated": share([one.simulated_s / one.bound_s for one in simulated(own, plan)]),
+        "simulated": share([one.range_s[1] / one.bound_s for one in simulated(own, plan)]),
     }
     print(row, flush=True)
     return row
