@@ -252,6 +252,23 @@ def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: 
     assert any("of the prices tried" in text for text in coopt.explain(volume).sentences)
 
 
+class OnlyTogether(Turns):
+    """Unpaid prices of which several at nothing let in a plan that none does alone."""
+
+    def __init__(self) -> None:
+        pass
+
+    def _without_taker(self, prices: Any) -> Any:
+        return [*prices]
+
+    def _undercut(self, prices: Any) -> Any:
+        return len(prices) > 1
+
+
+def test_unpaid_prices_that_only_together_let_in_a_plan_are_looked_at_by_halves() -> None:
+    assert OnlyTogether()._unmoved([1, 2, 3]) == {1, 2, 3}
+
+
 def test_a_price_beyond_its_range_brings_another_plan(reasons: tuple[str, Explanation]) -> None:
     kind, found = reasons
     switches = {one.item: one for one in found.prices if one.item in ("8-port", "16-port")}

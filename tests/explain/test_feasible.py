@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.explain.answer import explain
 from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more
-from coopt.explain.sentences import of_bound
+from coopt.explain.sentences import of_bound, of_conflicts
 from coopt.instance.base import with_names
 from coopt.instance.question import Objective
 from coopt.instance.schema import Instance, load
@@ -149,6 +149,9 @@ def test_limits_go_by_names_and_keys_sentences_begin_with_capitals_or_keys_and_l
     assert [sentence(text) for text in ("network.hb_domains binds", "4 x h")] == ["network.hb_domains binds", "4 x h"]
     assert [both(["a"]), both(["a", "b"]), both(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
     assert [len(told("MW", used, step=0.0)) for used in (0.0, 0.2)] == [1, 2], "nothing is less than nothing"
+    together, alone = of_conflicts([("limits.racks", "limits.power_mw"), ("limits.capex_usd",)])
+    assert together.startswith("No plan meets these limits together, whatever the others are: ")
+    assert "(limits.capex_usd) alone rules out every plan" in alone
 
 
 def bill(switches: int, nics: int, optics_usd: float) -> Cost:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Solver
 from coopt.solving import highs
 from coopt.solving.fleet.arrays import worth
+from coopt.solving.fleet.least_limits import _exceeded
 from coopt.solving.fleet.parts import narrowed, part_of, product_sets, prove_part, subset, useful
 from coopt.solving.fleet.search import lower_bound, search_partition
 from coopt.solving.runs import Backend, backend_of
@@ -58,6 +59,14 @@ def test_a_choice_is_worth_what_its_parts_are() -> None:
     assert found.is_within
     few = two_workloads(quantity=np.array([[1.0, 0], [0, 9], [2.0, 0], [0, 9]]))
     assert worth(few, np.array([0, 2])).capex_usd == 1 + 3 + 4 * 6, "too few units for a bracket are rounded up"
+
+
+def test_every_limit_that_a_choice_exceeds_is_named() -> None:
+    data, rows = two_workloads(budget=1.0), np.array([1, 2])
+    tight = replace(data, limits=(replace(data.limits[0], cap=1.0),))
+    found = dict(_exceeded(tight, rows, worth(tight, rows)))
+    assert [*found] == ["gpus", "limits.capex_usd", "sharing.most_products.hb"]
+    assert found["sharing.most_products.hb"] == 2
 
 
 def test_no_options_and_no_time_are_told_apart() -> None:
