@@ -109,16 +109,16 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
         fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
-        needed = f", as {words.both(instance.even_for)} need them so; filled unevenly, {fewer}"
-        free = f"; with network.domain_fill = 'any' {fewer} may do."
-        end = f"{needed} might do." if instance.even_for else free
-        yield f"As many GPUs train in every {domain.name}{end}"
+        needed = f", as required by {words.both(instance.even_for)}; filled unevenly, {fewer}"
+        free = f"; with network.domain_fill = 'any' {fewer} may suffice."
+        end = f"{needed} might suffice." if instance.even_for else free
+        yield f"Equally many GPUs train in every {domain.name}{end}"
     yield from _empty_ports(instance, design)
     for sold in instance.network.hb_domains if fabric.tiers else ():
         if sold.name == domain.name and sold.nics and nic not in sold.nics:
             yield (
-                f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {nic}: ask for"
-                " such servers first."
+                f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {nic}: ask"
+                " the vendor whether such servers exist."
             )
     if design.spare_domains and fabric.tiers:
         yield (
@@ -147,8 +147,8 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
         if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
             yield (
                 f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of"
-                f" {way.radix} ports each, so that every switch below has as many links to each;"
-                " with network.bundles = 'any' fewer may do."
+                f" {way.radix} ports each, so that every switch below has equally many links to"
+                " each; with network.bundles = 'any' fewer switches may suffice."
             )
 
 
@@ -383,7 +383,7 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
             " (docs/network.md)"
         )
         if fill == "fewest" and _skips_numbers(instance, design):
-            reason += "; network.domain_fill = 'any' tries more numbers of them"
+            reason += "; network.domain_fill = 'any' tries more numbers of domains"
         yield (
             f"{words.percent(share)} of the GPUs of HB domains stand idle: {words.count(fewest)} of"
             f" the {words.count(domain.count)} domains would hold those that train, but {reason}."

@@ -65,8 +65,8 @@ def _doubts(posterior: Posterior) -> list[RenderableType]:
         f" {words.percent(posterior.common_error)} on all runs together, and by"
         f" {words.percent(posterior.own_error)} on each mapping (standard errors of published runs"
         " whose source was left out).",
-        f"{posterior.name}: these runs are further off than nine of ten published ones, so see"
-        " whether columns that the logs leave out are as they were: GPUs in a domain"
+        f"{posterior.name}: these runs are further off than nine of ten published ones: check"
+        " the columns that logs leave out: GPUs in a domain"
         " (gpus_per_node), network, recomputation."
         if posterior.surprising
         else None,

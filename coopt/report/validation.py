@@ -213,8 +213,8 @@ def calibration_report(calibration: Calibration) -> list[RenderableType]:
         figures("Error, mean (median)", ("of",), numbers, errors, total),
         "Held out: rows of the same generation and precision that no fit used. Group left out:"
         " every group predicted by a fit without it; parameters left without rows take the values"
-        " they are held to.",
-        f"Not fitted, for want of rows: {left_out}." if left_out else None,
+        " of their prior.",
+        f"Not fitted, as they have too few rows: {left_out}." if left_out else None,
         [
             f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
             f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."

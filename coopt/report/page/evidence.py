@@ -67,7 +67,7 @@ FABRICS = {
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
 AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
-UNCOUNTED = "racks that nobody has counted"
+UNCOUNTED = "racks that are not counted"
 OWN_RACKS = "Racks with dark edges hold the switches, amid what hangs below them."
 MOST_DRAWINGS = 12  # networks that are drawn; the others are told in tables
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
