@@ -20,7 +20,7 @@ from coopt.plan.networks import ReproducedRow
 from coopt.plan.store import read_plan
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains
-from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NetworkGear
+from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NicAttachment
 from coopt.verifier.training.iteration import model_flop_per_token
 from tests.conftest import SHIPPED, ask
 
@@ -110,7 +110,7 @@ def least_usd(design: PublishedDesign) -> float:
         for stack in product({tier.ports for tier in design.tiers}, repeat=3):
             nic = Nic(name="n", gbit_s=400, usd=0, w=0)
             box, *above = (Switch(name=f"{radix}", radix=radix, port_gbit_s=400, usd=0, w=0) for radix in stack)
-            gear = NetworkGear(kind, nic, design.nic_ports // design.planes, box, NO_CHARGE)  # type: ignore[arg-type]
+            gear = NicAttachment(kind, nic, design.nic_ports // design.planes, box, NO_CHARGE)  # type: ignore[arg-type]
             gear = gear._replace(above=tuple(above))
             hb = HbDomain(name="h", size=size, gbyte_s=1, usd_per_gpu=0, w_per_gpu=0)
             family = DesignFamily(design.gpus, hb, -(-design.gpus // size), gear)
