@@ -20,11 +20,10 @@ from coopt.network.growth import grown, grows
 from coopt.network.optics import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
 from coopt.network.space import Space, families
-from coopt.plan.couplings import NETWORK, Part
+from coopt.plan.couplings import NETWORK, Part, network_of
 from coopt.plan.parts import (
     Cost,
     Design,
-    DirectLinks,
     Fabric,
     HbDomainChoice,
     NicChoice,
@@ -304,13 +303,6 @@ def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, .
 
 def _names_text(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "nothing"
-
-
-def network_of(part: Part) -> Design | DirectLinks:
-    """What joins the domains of a part."""
-    network = part.design or part.links
-    assert network is not None, "a part has a design or direct links"
-    return network
 
 
 def part_network(

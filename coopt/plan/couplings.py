@@ -173,6 +173,13 @@ class Part(Record):
         return self.name if self.phase is None else self.name.rpartition(", ")[0]
 
 
+def network_of(part: Part) -> Design | DirectLinks:
+    """What joins the domains of a part."""
+    network = part.design or part.links
+    assert network is not None, "a part has a design or direct links"
+    return network
+
+
 class SitePower(Record):
     """Facility power of a site in a phase (W): IT power of its parts, core and channels, times
     PUE.

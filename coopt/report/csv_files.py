@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
-from coopt.network.plan_networks import network_of, part_named
+from coopt.network.plan_networks import part_named
 from coopt.plan.contents import flat_design
+from coopt.plan.couplings import network_of
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.networks import BilledNetwork, NetworksBill
 from coopt.plan.parts import Design, Item, ItemKind

@@ -15,8 +15,7 @@ from coopt.instance.base import spoken
 from coopt.instance.schema import Instance
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
-from coopt.network.plan_networks import network_of
-from coopt.plan.couplings import Part
+from coopt.plan.couplings import Part, network_of
 from coopt.plan.parts import (
     Cost,
     Design,

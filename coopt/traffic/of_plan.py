@@ -13,7 +13,6 @@ from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.plan_networks import (
-    network_of,
     part_named,
     part_network,
     question_of,
@@ -22,6 +21,7 @@ from coopt.network.plan_networks import (
 from coopt.network.space import leaf_numbers
 from coopt.perf.collectives import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
+from coopt.plan.couplings import network_of
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.traffic.flows import Stream, TrafficDemand, demand
