@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 
 unexport PYTHONDONTWRITEBYTECODE  # every process that tests start would compile all modules anew
 
-.PHONY: help demo test browser lint bench docs site
+.PHONY: help demo test browser lint bench judges docs site
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -43,6 +43,9 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/suite.py
 	$(BIN)/python benchmarks/shared.py
 	$(BIN)/python benchmarks/all_kinds.py
+
+judges: $(STAMP)  ## let real programs read what coopt writes, and rewrite docs/judges.md
+	$(BIN)/python -m tests.judges
 
 docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema and published runs, and draw docs/pictures
 	$(BIN)/python docs/generate.py

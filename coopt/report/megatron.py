@@ -301,8 +301,6 @@ def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
         **unswitched,
         f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
         f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
-        f"ep = {mapping.ep} with precision 'fp16', needs 'bf16'": workload.precision == "fp16"
-        and mapping.ep > 1,
     }
     yield from (reason for reason, holds in reasons.items() if holds)
 

@@ -119,7 +119,6 @@ def _check_experts(args: argparse.Namespace, world: int) -> None:
     x, t, p = args.expert_model_parallel_size, args.expert_tensor_parallel_size, args.pipeline_model_parallel_size
     assert args.num_experts % x == 0
     assert world % (x * t * p) == 0
-    assert not (args.fp16 and x > 1)
     assert t == 1 or not args.disable_bias_linear  # store_false: False where it is given
     assert args.moe_router_topk > 1 or args.moe_router_pre_softmax
     assert args.moe_layer_freq is None or len(args.moe_layer_freq) == args.num_layers

@@ -45,6 +45,7 @@ MOE = {"experts": 8, "top_k": 2, "ffn": 2048}
 WORKLOADS: dict[str, dict[str, Any]] = {
     "dense": {},
     "grouped heads": {"model": small_model(kv_heads=4, gated=True, tied_embeddings=False, head_dim=64)},
+    "odd share": {"model": small_model(seq=1030)},
     "22 layers": {"model": small_model(layers=22)},
     "5 layers": {"model": small_model(layers=5, extra_predictions=1)},
     "experts": {"model": small_model(**MOE, shared_ffn=1024, dense_layers=2, dense_ffn=8192)},
@@ -104,7 +105,7 @@ def test_each_refusal_is_one_of_megatron(name: str, monkeypatch: pytest.MonkeyPa
         args = parsed(words_of(split, chosen.mapping))
         with pytest.raises(AssertionError):
             check_rules(args, split.ranks)
-    assert bool(refused) == (name == "experts split by TP")
+    assert bool(refused) == (name == "odd share")
     if name == "dense":
         split, chosen = next(case for case in cases(name) if case[1].mapping.offload_percent)
         monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})

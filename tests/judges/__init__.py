@@ -1,0 +1,1 @@
+"""Real programs that read what coopt writes: `make judges` (docs/judges.md)."""

@@ -1,0 +1,85 @@
+"""Small questions of every coupling, and their plans."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+import coopt
+from coopt.instance.schema import Instance
+from coopt.plan.schema import Plan
+from tests.kinds import QUESTIONS
+from tests.solving.every_coupling import couplings, questions
+
+PLANS = 30
+EACH = 2  # plans of each coupling at least
+DRAWN = 400
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """A question and its proven plan."""
+
+    name: str
+    instance: Instance
+    plan: Plan
+
+    @property
+    def parts(self) -> Iterator[str | None]:
+        """Parts with a network of their own; None for the only one."""
+        names = [part.name for part in self.plan.parts]
+        yield from names if len(names) > 1 else [None]
+
+
+def _drawn(start: int) -> list[Instance]:
+    found: list[Instance] = []
+
+    def take(question: tuple[Instance, object]) -> None:
+        found.append(question[0])
+
+    drawing = settings(
+        max_examples=DRAWN,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    seed(start)(drawing(given(questions())(take)))()
+    return found
+
+
+def _in_turn(instances: list[Instance]) -> Iterator[Instance]:
+    """One of each set of couplings after the other, the rarest set first."""
+    sets: defaultdict[tuple[str, ...], list[Instance]] = defaultdict(list)
+    for instance in instances:
+        sets[tuple(couplings(instance))].append(instance)
+    turns = zip_longest(
+        *(sets[names][:: 1 + len(sets[names]) // 8] for names in sorted(sets, key=lambda n: len(sets[n])))
+    )
+    yield from (instance for turn in turns for instance in turn if instance is not None)
+
+
+@cache
+def cases(start: int = 0) -> tuple[Case, ...]:
+    """Plans of every kind of question and of every coupling: the same for the same number."""
+    kinds = {name: Instance.model_validate(table) for name, table in QUESTIONS.items()}
+    found = [Case(name=name, instance=instance, plan=coopt.solve(instance)) for name, instance in kinds.items()]
+    instances = _drawn(start)
+    count: Counter[str] = Counter()
+    seen: set[tuple[object, ...]] = set()
+    for instance in _in_turn(instances):
+        names = list(couplings(instance))
+        if len(found) < PLANS or any(count[name] < EACH for name in names):
+            plan = coopt.solve(instance)
+            if plan.status == "optimal" and (*names, plan.objective.value) not in seen:
+                seen.add((*names, plan.objective.value))
+                found.append(Case(name=f"random-{len(found):02d}", instance=instance, plan=plan))
+                count.update(names)
+    missing = {name for instance in instances for name in couplings(instance) if count[name] < EACH}
+    assert not missing, f"fewer than {EACH} plans of {', '.join(sorted(missing))}"
+    return tuple(found)
