@@ -109,3 +109,21 @@ def test_an_expert_group_needs_ranks_of_its_stage() -> None:
         options = {"expert_tp": expert_tp}
         here = workload(model=EXPERTS, options=options, mapping={"tp": 2, "cp": 1, "dp": 4}, global_batch=48)
         assert {cut.ep for cut in splits(here, 16)} == degrees
+
+
+MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_groups": 4, "window": 0, "window_layers": 0}
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes", "words"),
+    [
+        ({"model": {"mamba_layers": 2, **MAMBA}}, {"cp": 2}, "whole"),
+        ({"options": {"schedule": "zb-h1"}}, {"pp": 2, "interleave": 2}, "no interleaved chunks"),
+    ],
+)
+def test_sequences_and_schedules_that_do_not_split_are_told(
+    asked: dict[str, Any], changes: dict[str, Any], words: str
+) -> None:
+    here, degrees = workload(**asked), {"dp": 8 // (changes.get("cp", 1) * changes.get("pp", 1))}
+    choice = MappingChoice.model_validate(split()._asdict() | degrees | changes)
+    assert words in mapping_fault(here, 8, choice)
