@@ -26,8 +26,8 @@ from rows import commit, csv_text
 import coopt
 from benchmarks.cases import Case, cases
 from coopt.columns.table import columns
-from coopt.instance.base import write_text
 from coopt.instance.schema import Instance
+from coopt.instance.texts import write_text
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable
 from coopt.solving.highs import PROBING, QuietHighs, linear_program, options, solve, version

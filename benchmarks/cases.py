@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import coopt
-from coopt.instance.base import read_toml
 from coopt.instance.schema import Instance
+from coopt.instance.texts import read_toml
 from coopt.solving.fastest import fastest_design
 
 INSTANCES = Path(__file__).parents[1] / "instances"

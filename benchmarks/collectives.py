@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rows import commit, csv_text
 
-from coopt.instance.base import InstanceError, write_text
+from coopt.instance.texts import InstanceError, write_text
 from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.outcome import ALGORITHMS, bound_for

@@ -15,7 +15,7 @@ from typing import Any
 from rows import commit, csv_text
 
 import coopt
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 
 HERE = Path(__file__).parent
 NAMES = ("direct-32", "direct-64")

@@ -21,8 +21,8 @@ from rows import csv_text
 
 import coopt
 from coopt.columns.times import bound_shares, unbounded
-from coopt.instance.base import write_text
 from coopt.instance.schema import Instance
+from coopt.instance.texts import write_text
 from coopt.network.family import Family
 from coopt.network.space import families
 from coopt.plan.schema import Plan

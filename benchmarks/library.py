@@ -19,8 +19,8 @@ from pathlib import Path
 from rows import commit, csv_text
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Proof
 from coopt.plan.store import plan_json, proof_json, read_plan, read_proof
 from coopt.solving.driver import identity

@@ -17,7 +17,7 @@ from rows import csv_text
 
 import coopt
 from benchmarks.lp_cases import claim_of, instance_of, lp_bounds, names
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 
 HERE = Path(__file__).parent
 RECORD = HERE / "lp_bounds.csv"

@@ -18,9 +18,9 @@ import numpy as np
 from rows import commit, csv_text
 
 from coopt.columns.grid import mappings, placements_of
-from coopt.instance.base import write_text
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu
+from coopt.instance.texts import write_text
 from coopt.instance.workload import Workload
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration

@@ -17,7 +17,7 @@ from pathlib import Path
 from rows import commit, csv_text
 
 import coopt
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 from coopt.solving.highs import version
 
 HERE = Path(__file__).parent

@@ -26,8 +26,8 @@ from benchmarks.partition_naive import NAIVE
 from benchmarks.partition_options import partition
 from coopt.columns.islands.listing import Market
 from coopt.columns.islands.options import list_options
-from coopt.instance.base import write_text
 from coopt.instance.schema import load
+from coopt.instance.texts import write_text
 from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.listing import StandingIslands, numbers_of
 from coopt.solving.fleet.parts import scaled, subset

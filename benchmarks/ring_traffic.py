@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.routing.layers import Flows, Ints
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from rows import commit, csv_text
 
 from benchmarks.ring_traffic import joint, random_jobs
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 from coopt.network.routing.algorithms import ALGORITHMS
 from coopt.network.routing.layers import (
     Flows,

@@ -24,8 +24,8 @@ from rows import commit, csv_text
 import coopt
 from benchmarks.shared_naive import NAIVE, unfiltered, with_slowdowns
 from coopt.columns.table import Columns, columns
-from coopt.instance.base import write_text
 from coopt.instance.schema import Instance
+from coopt.instance.texts import write_text
 from coopt.network.parts import within_limits
 from coopt.network.space import families
 from coopt.solving.arrays import SharedProblem, assemble, viable

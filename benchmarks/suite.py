@@ -23,8 +23,8 @@ from pathlib import Path
 from rows import commit, csv_text
 
 import coopt
-from coopt.instance.base import write_text
 from coopt.instance.schema import Instance
+from coopt.instance.texts import write_text
 from coopt.suite.driver import run_suite
 from coopt.suite.form import Suite, cases_of
 from coopt.suite.pools import available_cores
@@ -115,7 +115,7 @@ def _run(name: str, bounds: int, workers: int) -> tuple[float, float, float, flo
 
 def _one_by_one(file: Path) -> tuple[float, float]:
     """Solve every case in this process."""
-    from coopt.instance.base import read_toml
+    from coopt.instance.texts import read_toml
 
     cases = cases_of(Suite.model_validate(read_toml(file)), file.parent)
     questions = [Instance.model_validate_json(case.question) for case in cases]

@@ -23,9 +23,9 @@ from coopt._version import __version__
 
 if TYPE_CHECKING:
     from coopt.explain.answer import explain
-    from coopt.instance.base import InstanceError
     from coopt.instance.catalog import listed as catalog
     from coopt.instance.schema import Instance, load
+    from coopt.instance.texts import InstanceError
     from coopt.plan.difference import Difference
     from coopt.plan.difference import difference_of as diff
     from coopt.plan.explanation import Explanation
@@ -102,7 +102,7 @@ _HOMES = {
     "Faults": ("coopt.plan.traffic", "Faults"),
     "Front": ("coopt.plan.front", "Front"),
     "Instance": ("coopt.instance.schema", "Instance"),
-    "InstanceError": ("coopt.instance.base", "InstanceError"),
+    "InstanceError": ("coopt.instance.texts", "InstanceError"),
     "MappingRanking": ("coopt.plan.store", "MappingRanking"),
     "NetworksBill": ("coopt.plan.networks", "NetworksBill"),
     "Plan": ("coopt.plan.schema", "Plan"),

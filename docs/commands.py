@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from coopt.cli.main import main as coopt
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 
 PLACE = Path(__file__).parent / "reference" / "cli.md"
 HEAD = """\

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 from coopt.instance.transformer import Software
 from coopt.perf import collectives, iterations, layer, traffic
 from coopt.validation.calibration import UnseenError, calibration_of

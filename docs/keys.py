@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 from coopt.plan.json_schema import CATALOG_NAMES, instance_schema
 
 PLACE = Path(__file__).parent / "reference" / "instance.md"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 
-from coopt.instance.base import write_text
 from coopt.instance.reserves import HYBRID
+from coopt.instance.texts import write_text
 from coopt.validation.comparison import architecture_of, comparison_of
 from coopt.validation.published import read_measurements
 from coopt.validation.runs import runs_among

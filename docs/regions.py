@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from coopt.instance.base import write_text
+from coopt.instance.texts import write_text
 
 REGION = re.compile(r"<!-- (?P<name>[A-Z_]+) -->\n.*?\n<!-- end -->", re.DOTALL)
 

@@ -26,7 +26,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from coopt.instance.base import InstanceError, alternatives, check_digits, toml_text, write_text
+from coopt.instance.texts import InstanceError, alternatives, check_digits, toml_text, write_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -368,7 +368,7 @@ def check_single(names: tuple[str, ...], option: str, value: object) -> None:
     InstanceError
         With the names to choose from.
     """
-    from coopt.instance.base import InstanceError
+    from coopt.instance.texts import InstanceError
 
     if value is not None and len(names) > 1:
         raise InstanceError(

@@ -53,8 +53,8 @@ def verify(
 
     Exit codes: 0 accepted, 5 rejected.
     """
-    from coopt.instance.base import read_text
     from coopt.instance.schema import load
+    from coopt.instance.texts import read_text
     from coopt.plan.store import read_plan
     from coopt.report.explanation import verdict_report
     from coopt.report.words import rendered

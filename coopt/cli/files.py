@@ -26,7 +26,7 @@ from coopt.cli.arguments import (
     plan_argument,
     write_file,
 )
-from coopt.instance.base import InstanceError, alternatives, both, write_new_text, write_text
+from coopt.instance.texts import InstanceError, alternatives, both, write_new_text, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,8 +154,8 @@ def export(
 
     docs/exports.md describes every file.
     """
-    from coopt.instance.base import write_bytes
     from coopt.instance.schema import load
+    from coopt.instance.texts import write_bytes
     from coopt.plan.store import check_same_question, decided, read_plan
 
     form = FORMATS[name]
@@ -351,6 +351,7 @@ def new(file: str) -> None:
     """
     from coopt.plan.json_schema import is_schema, schema_json
 
+    check_place(file)
     text = files("coopt.cli").joinpath("starter.toml").read_text("utf-8")
     schema = Path(file).with_name("instance.schema.json")
     if schema.exists() and not is_schema(schema, "instance"):

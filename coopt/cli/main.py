@@ -12,7 +12,7 @@ import click
 
 from coopt._version import __version__
 from coopt.cli.arguments import REFUSED, STOPPED, note
-from coopt.instance.base import InstanceError, alternatives
+from coopt.instance.texts import InstanceError, alternatives
 
 COMMANDS = {  # with the file beside this one that each stands in
     "solve": "answers",

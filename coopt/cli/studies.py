@@ -22,7 +22,7 @@ from coopt.cli.arguments import (
     note,
     write_file,
 )
-from coopt.instance.base import counted
+from coopt.instance.texts import counted
 
 if TYPE_CHECKING:
     from coopt.validation.facts import FitSet

@@ -46,9 +46,9 @@ from coopt.columns.grid import (
     mappings,
     whole_mappings,
 )
-from coopt.instance.base import recalled
 from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import REORDERED
+from coopt.instance.texts import recalled
 from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.collectives import (
     NO_NETWORK,

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coopt.columns.flows import Groups, NicLayout
-from coopt.instance.base import counted
 from coopt.instance.hardware import HbDomain
 from coopt.instance.network import Discipline
+from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, FilledDomains, SlowTime, common_links
 from coopt.perf.mapping import (

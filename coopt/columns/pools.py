@@ -59,9 +59,9 @@ from coopt.columns.feasible import FeasibleMappings, possibly_in_time
 from coopt.columns.flows import Groups, NicLayout, stacked
 from coopt.columns.grid import Context, DomainSet, degrees, groups_of, placed_on
 from coopt.columns.loads import Crossings, crossings
-from coopt.instance.base import recalled
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
+from coopt.instance.texts import recalled
 from coopt.instance.workload import Workload
 from coopt.perf.collectives import AffineSeconds, Algorithms, Pieces, Reciprocals
 from coopt.perf.iterations import Iteration, iteration

@@ -7,8 +7,8 @@ from pathlib import Path
 from coopt.explain import decided
 from coopt.explain import sentences as say
 from coopt.explain.choices import of_choices
-from coopt.instance.base import with_names
 from coopt.instance.schema import Instance, instance_of
+from coopt.instance.texts import with_names
 from coopt.instance.variants import rows_by_name
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, OnProgress, Plan

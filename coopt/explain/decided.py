@@ -15,9 +15,9 @@ from coopt.explain.labels import SAYINGS, changes_and_cost, costs_more
 from coopt.explain.prices import Turns, price_count, prices_of
 from coopt.explain.relaxations import relaxations_of
 from coopt.explain.rivals import RivalPlans, lists_of_choices
-from coopt.instance.base import InstanceError, both
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, both
 from coopt.plan.couplings import one_network
 from coopt.plan.explanation import Explanation, PriceRange, Rival, RunnerUp
 from coopt.plan.schema import OnProgress, Plan

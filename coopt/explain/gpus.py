@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from coopt.columns.grid import degrees_up_to
 from coopt.columns.islands.shapes import quick_degrees
 from coopt.explain.lists import FABRICS
-from coopt.instance.base import alternatives
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance, text_of, with_part
+from coopt.instance.texts import alternatives
 from coopt.network.space import Space, domain_counts
 from coopt.plan.explanation import Change
 from coopt.solving.resolves import UnprovenError

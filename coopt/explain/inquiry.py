@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from coopt.explain.sentences import of_untried
-from coopt.instance.base import with_names
 from coopt.instance.schema import Instance
+from coopt.instance.texts import with_names
 from coopt.instance.variants import rows_by_name
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, OnProgress, Plan, Progress

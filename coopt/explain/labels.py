@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from coopt.instance.base import both
 from coopt.instance.couplings import LIMITED
 from coopt.instance.schema import Objective, ObjectiveKind
+from coopt.instance.texts import both
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.parts import Cost, Design, ItemKind

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 from coopt.explain.limits import NumericLimit
 from coopt.explain.lists import adds_unmated
 from coopt.explain.thresholds import Threshold, first_number
-from coopt.instance.base import counted
 from coopt.instance.schema import Instance, text_of
+from coopt.instance.texts import counted
 from coopt.plan.contents import built
 from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.parts import Design

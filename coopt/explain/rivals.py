@@ -12,11 +12,12 @@ from typing import Any
 
 from coopt.explain.inquiry import Inquiry
 from coopt.explain.labels import SAYINGS, number, sentence, why_dearer, why_worse
-from coopt.instance.base import Entry, both, counted
+from coopt.instance.base import Entry
 from coopt.instance.numerics import EQUAL
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.rules.couplings import unsearched_runners_up
 from coopt.instance.schema import Instance, with_part
+from coopt.instance.texts import both, counted
 from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
 from coopt.network.plan_networks import families_of_design

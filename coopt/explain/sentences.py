@@ -17,8 +17,8 @@ from coopt.explain.labels import (
     uses,
     with_unit,
 )
-from coopt.instance.base import alternatives, counted
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.texts import alternatives, counted
 from coopt.plan.explanation import (
     Bound,
     Explanation,

@@ -25,20 +25,10 @@ from pydantic import (
     model_validator,
 )
 
-from coopt.instance.base import (
-    Count,
-    Entry,
-    Fraction,
-    InstanceError,
-    Name,
-    Provenance,
-    Table,
-    alternatives,
-    both,
-    shortened,
-)
+from coopt.instance.base import Count, Entry, Fraction, Name, Provenance, Table
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import REORDERED
+from coopt.instance.texts import InstanceError, alternatives, both, shortened
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
 
 Yearly = Annotated[float, Field(ge=0, le=1000)]

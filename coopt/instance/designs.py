@@ -10,22 +10,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError
 
-from coopt.instance.base import (
-    Count,
-    InstanceError,
-    Name,
-    Positive,
-    Table,
-    Whole,
-    broken,
-    one_or_series,
-    read_toml,
-)
+from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_series
 from coopt.instance.catalog import named, sentences
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Hall, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.schema import validated
+from coopt.instance.texts import InstanceError, broken, read_toml
 
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
 Counts = Annotated[

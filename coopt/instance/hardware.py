@@ -14,10 +14,10 @@ from coopt.instance.base import (
     Table,
     Watts,
     Whole,
-    alternatives,
     one_or_many,
 )
 from coopt.instance.numerics import EQUAL, REORDERED
+from coopt.instance.texts import alternatives
 from coopt.instance.transformer import Efficiency, Reached
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]

@@ -12,12 +12,12 @@ from coopt.instance.base import (
     Price,
     Table,
     Whole,
-    both,
     one_or_many,
     series_of,
 )
 from coopt.instance.catalog import named
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.texts import both
 
 MAX_TIERS = 3  # leaves, aggregation and cores; docs/network.md has no formulas for more
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -13,8 +13,6 @@ from coopt.instance.base import (
     Positive,
     Table,
     Whole,
-    alternatives,
-    both,
     first_of_list,
     one_many_or_range,
     one_or_many,
@@ -36,6 +34,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.reserves import Availability, Margin
+from coopt.instance.texts import alternatives, both
 from coopt.instance.workload import Workload
 
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]

@@ -15,17 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from coopt.instance.base import (
-    Entry,
-    InstanceError,
-    Name,
-    Table,
-    both,
-    one_or_series,
-    read_text,
-    toml_of,
-)
+from coopt.instance.base import Entry, Name, Table, one_or_series
 from coopt.instance.catalog import KINDS, Book, changed, entries, find, model_in, sentences
+from coopt.instance.texts import InstanceError, both, read_text, toml_of
 
 
 class CatalogFiles(Table):

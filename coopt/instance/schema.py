@@ -23,20 +23,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from coopt.instance.base import (
-    Count,
-    Entry,
-    InstanceError,
-    Name,
-    Table,
-    both,
-    check_numbers,
-    html,
-    in_dots,
-    names_in,
-    read_toml,
-    with_names,
-)
+from coopt.instance.base import Count, Entry, Name, Table
 from coopt.instance.catalog import sentences
 from coopt.instance.couplings import LIMITED
 from coopt.instance.couplings import BillKind as BillKind
@@ -53,6 +40,16 @@ from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Solver as Solver
 from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
 from coopt.instance.rules.agreement import disagreements, open_disagreements
+from coopt.instance.texts import (
+    InstanceError,
+    both,
+    check_numbers,
+    html,
+    in_dots,
+    names_in,
+    read_toml,
+    with_names,
+)
 from coopt.instance.workload import Workload
 
 Q = TypeVar("Q", bound=Question)

@@ -16,9 +16,9 @@ from coopt.instance.base import (
     Positive,
     Table,
     Whole,
-    broken,
     one_or_many,
 )
+from coopt.instance.texts import broken
 
 MAMBA_SIZES = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 FLOP_PER_PARAMETER = 6.0  # of a token, forward and backward, as the laws count compute

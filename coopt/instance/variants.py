@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from coopt.instance.base import names_in
 from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Phase, PhaseWorkload, part_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.question import CostKind, Question
+from coopt.instance.texts import names_in
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
 Q = TypeVar("Q", bound=Question)

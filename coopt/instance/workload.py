@@ -13,16 +13,15 @@ from coopt.instance.base import (
     Positive,
     Range,
     Table,
-    both,
     each_once,
     first_of_list,
     of_range,
     one_or_many,
-    spoken,
 )
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
 from coopt.instance.numerics import EQUAL
+from coopt.instance.texts import both, spoken
 from coopt.instance.transformer import (
     FLOP_PER_PARAMETER,
     NOTHING_ALLOWED,

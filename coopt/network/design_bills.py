@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from coopt.instance.base import InstanceError, alternatives, both, broken, counted
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import SpareRates, WorkRates, not_counted
+from coopt.instance.texts import InstanceError, alternatives, both, broken, counted
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
 from coopt.network.family import TierChain, TierLevel

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from coopt.instance.base import InstanceError
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.hardware import Optic
+from coopt.instance.texts import InstanceError
 from coopt.network.designs import leaf_numbers, link_rates
 from coopt.network.family import Holders, TierChain, dealt, whole
 from coopt.network.halls import Lengths, SwitchBox, placed

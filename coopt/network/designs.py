@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.base import InstanceError, counted
 from coopt.instance.designs import PublishedDesign, TierForm, contradictions
+from coopt.instance.texts import InstanceError, counted
 from coopt.network.family import PodSet, TierChain
 
 MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a rate

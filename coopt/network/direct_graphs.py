@@ -11,9 +11,10 @@ from typing import Any, TypeGuard
 
 import networkx as nx
 
-from coopt.instance.base import MIN_DIVISOR, InstanceError, broken, counted
+from coopt.instance.base import MIN_DIVISOR
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Nic, Optic, Panel, Switch
+from coopt.instance.texts import InstanceError, broken, counted
 from coopt.plan.parts import Item, ItemKind, line
 
 DOMAIN, SWITCH = "domain", "switch"

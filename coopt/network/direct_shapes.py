@@ -11,7 +11,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from coopt.instance.base import InstanceError, broken
+from coopt.instance.texts import InstanceError, broken
 from coopt.network.direct_graphs import (
     MOST_DOMAINS,
     cell_name,

@@ -14,8 +14,8 @@ from xml.etree.ElementTree import ParseError, fromstring
 import networkx as nx
 from networkx.readwrite.graphml import GraphMLWriter
 
-from coopt.instance.base import InstanceError, read_text
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, read_text
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.plan_networks import part_named, part_network, question_of

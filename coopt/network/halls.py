@@ -20,11 +20,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.base import both, counted
 from coopt.instance.hardware import Gpu, Optic
 from coopt.instance.network import Hall, NetworkHallRows
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both, counted
 from coopt.network.family import Family, TierChain, levels
 from coopt.network.optics import core_optic
 from coopt.network.parts import end_modules, racks

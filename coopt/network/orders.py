@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
-from coopt.instance.base import both, counted
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both, counted
 from coopt.network.family import LinkEnds
 from coopt.network.halls import (
     NetworkHall,

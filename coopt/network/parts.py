@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.base import both, counted
 from coopt.instance.catalog import box_of, entries, ports_of_modules
 from coopt.instance.couplings import Discount, Site
 from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
+from coopt.instance.texts import both, counted
 from coopt.network.family import EndHolders, Family, Holders, TierChain, whole
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, Item, line

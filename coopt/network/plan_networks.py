@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
-from coopt.instance.base import InstanceError, alternatives, both
 from coopt.instance.question import BILLED
 from coopt.instance.schema import BillKind, Instance, Limits, SwitchedKind, require_decided
+from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, LinkEnds, TierLevel

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from coopt.instance.base import counted
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Switch, mate
 from coopt.instance.schema import Instance, SwitchedKind
+from coopt.instance.texts import counted
 from coopt.network.optics import links_to_core
 from coopt.network.space import EndPoints, Space, wirings
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.instance.base import recalled
 from coopt.instance.hardware import HbDomain, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
+from coopt.instance.texts import recalled
 from coopt.network.family import (
     EquippedDomains,
     Family,

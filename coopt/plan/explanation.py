@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coopt.instance.base import Row, frame_of, html
 from coopt.instance.question import ObjectiveKind
+from coopt.instance.texts import Row, frame_of, html
 from coopt.plan.parts import Design, Record
 from coopt.plan.schema import InstanceId
 
@@ -187,7 +187,7 @@ class Explanation(Record):
 
     def to_frame(self, table: str = "bounds") -> Any:
         """Return a table as a data frame: "bounds", "rivals" or "prices" (see
-        `coopt.instance.base.frame`).
+        `coopt.instance.texts.frame`).
         """
         tables: dict[str, Callable[[], Iterable[Row]]] = {
             "bounds": self._bound_rows,

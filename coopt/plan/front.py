@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coopt.instance.base import Row, frame, html
+from coopt.instance.texts import Row, frame, html
 from coopt.plan.contents import running
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan, check_matplotlib
@@ -149,7 +149,7 @@ class Front(Record):
             }
 
     def to_frame(self) -> Any:
-        """Return the points as a data frame (see `coopt.instance.base.frame`)."""
+        """Return the points as a data frame (see `coopt.instance.texts.frame`)."""
         return frame(self.rows())
 
     def plot(self) -> Any:

@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.designs import DesignFile
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.front import Front
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan

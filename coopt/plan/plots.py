@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
 
-from coopt.instance.base import Row
+from coopt.instance.texts import Row
 
 
 class Plot(Figure):

@@ -19,10 +19,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from coopt.instance.base import InstanceError, Row, frame_of, html, toml_text
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Chosen
+from coopt.instance.texts import InstanceError, Row, frame_of, html, toml_text
 from coopt.plan.couplings import Couplings as Couplings
 from coopt.plan.couplings import Part as Part
 from coopt.plan.parts import Amount, ByPhase, Cost, Design, LinkLengths, Record, WorkloadPlan
@@ -351,7 +351,7 @@ class Plan(Answer):
 
     def to_frame(self, table: str = "bill") -> Any:
         """Return a table of the plan as a data frame: "bill", "mappings" or "breakdown" (see
-        `coopt.instance.base.frame`).
+        `coopt.instance.texts.frame`).
         """
         tables = {
             "bill": lambda: bill_rows(self.cost),

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from coopt.instance.base import InstanceError, check_digits, read_text
 from coopt.instance.catalog import sentences
 from coopt.instance.couplings import LIMITED
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, require_decided
+from coopt.instance.texts import InstanceError, check_digits, read_text
 from coopt.instance.variants import phases_of, with_tp
 from coopt.plan.couplings import Part, SitePower
 from coopt.plan.parts import Cost, Design, DirectLinks, Record, WorkloadPlan

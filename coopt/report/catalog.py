@@ -11,10 +11,11 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.base import Entry, InstanceError, Provenance, Tag, toml_text
+from coopt.instance.base import Entry, Provenance, Tag
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.hardware import HbDomain, Panel
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, toml_text
 from coopt.plan.parts import Item
 from coopt.report.words import figures, pieces
 

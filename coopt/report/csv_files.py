@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.plan_networks import part_named
 from coopt.plan.contents import flat_design
 from coopt.plan.couplings import network_of

@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coopt.instance.base import with_names
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import with_names
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan, SolverReport, Timing

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 
-from coopt.instance.base import spoken
 from coopt.instance.schema import Instance
+from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part, network_of

@@ -16,11 +16,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 
-from coopt.instance.base import Entry, spoken
+from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
 from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
 from coopt.instance.schema import Instance
+from coopt.instance.texts import spoken
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
 from coopt.network.halls import NetworkHall

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopt.instance.base import InstanceError, write_bytes
+from coopt.instance.texts import InstanceError, write_bytes
 from coopt.report import words
 from coopt.report.traffic import COLLECTIVES
 

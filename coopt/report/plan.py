@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.base import both
 from coopt.instance.couplings import LIMITED, Discount, Site
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.couplings import Part, Ring, one_network
 from coopt.plan.parts import Cost, Item, beside_ordinary

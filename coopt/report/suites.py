@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.report import words
 from coopt.report.pictures import COLOURS, check_picture, made_folder, plain_axes, save_picture
 from coopt.report.words import PIPED_WIDTH, facts, figures, pieces

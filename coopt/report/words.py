@@ -23,10 +23,10 @@ from rich.segment import Segment, Segments
 from rich.table import Column, Table
 from rich.text import Text
 
-from coopt.instance.base import alternatives as alternatives
-from coopt.instance.base import both as both
-from coopt.instance.base import counted as counted
 from coopt.instance.numerics import EQUAL
+from coopt.instance.texts import alternatives as alternatives
+from coopt.instance.texts import both as both
+from coopt.instance.texts import counted as counted
 from coopt.instance.workload import LONGEST_S, Workload
 from coopt.plan.parts import Design, DirectLinks, WorkloadPlan
 from coopt.plan.schema import OnProgress, Progress

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.base import InstanceError, names_in, toml_of, with_names
 from coopt.instance.catalog import Book, key_path, sentences
 from coopt.instance.quotes import CatalogFiles, with_places
 from coopt.instance.schema import Chosen, Instance, choices_of, domains_of
+from coopt.instance.texts import InstanceError, names_in, toml_of, with_names
 
 NAME = "question"
 """How complaints call the text, as they call a file by its name."""

@@ -13,9 +13,9 @@ from pathlib import Path
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from coopt.instance.base import InstanceError, read_text, toml_of
 from coopt.instance.quotes import CatalogFiles, own_entries, places_of
 from coopt.instance.schema import load
+from coopt.instance.texts import InstanceError, read_text, toml_of
 from coopt.serve.app import Desk, application
 from coopt.serve.guard import Door, token_for
 from coopt.serve.questions import OwnCatalog

@@ -19,8 +19,8 @@ from typing import Any
 from coopt._interpreter import collect_rarely
 from coopt.columns.islands.options import ListedIslands
 from coopt.explain.answer import explain
-from coopt.instance.base import InstanceError, names_in, toml_of
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, names_in, toml_of
 from coopt.plan.schema import OnProgress, Plan
 from coopt.plan.store import decided
 from coopt.report.page.contents import Origin, PageCase, moment, page_html

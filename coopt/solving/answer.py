@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import (
     Chosen,
@@ -27,6 +26,7 @@ from coopt.instance.schema import (
     instance_of,
     seconds_weight,
 )
+from coopt.instance.texts import InstanceError, alternatives
 from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
 from coopt.plan.schema import OnProgress, Plan, Witness
 from coopt.solving.driver import bound_of, claim_of, identity, infeasible, unknown, within_gap

@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from coopt.instance.base import InstanceError, read_toml
 from coopt.instance.designs import read_designs
 from coopt.instance.network import not_counted
 from coopt.instance.schema import Instance, instance_of, load, require_one_network
+from coopt.instance.texts import InstanceError, read_toml
 from coopt.network.design_bills import (
     BESIDE,
     cables_of,

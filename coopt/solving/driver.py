@@ -26,9 +26,9 @@ import pyomo.core as pyo
 
 from coopt.columns.grid import Context, context_of
 from coopt.columns.table import Columns
-from coopt.instance.base import with_names
 from coopt.instance.numerics import EQUAL, REORDERED
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.texts import with_names
 from coopt.instance.variants import rows_by_name
 from coopt.network.family import Family
 from coopt.network.parts import Affine, cost_of, within_limits

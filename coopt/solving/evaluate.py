@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from coopt.columns.grid import MISSING_LAYERS, Context, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import in_orders, place
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import sentences
 from coopt.instance.schema import Instance, instance_of, require_one_network
+from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import MappingLimits
 from coopt.instance.variants import inside_first, with_tp
 from coopt.instance.workload import Workload

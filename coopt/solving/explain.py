@@ -20,11 +20,11 @@ from coopt.columns.grid import (
 )
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
-from coopt.instance.base import alternatives, both, counted
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance, text_of, typed, with_part
+from coopt.instance.texts import alternatives, both, counted
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.optics import optic_choices

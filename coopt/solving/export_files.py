@@ -14,8 +14,8 @@ import numpy as np
 import pyomo.core as pyo
 
 from coopt.columns.table import columns
-from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.schema import Instance, require_billed, require_no_failures
+from coopt.instance.texts import InstanceError, alternatives
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family
 from coopt.network.space import families

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyomo.core as pyo
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family
 from coopt.network.routing.algorithms import ALGORITHMS, greedy_cores
 from coopt.network.routing.layers import (

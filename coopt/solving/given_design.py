@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
 from coopt.instance.reserves import Availability
 from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import inside_first
 from coopt.instance.workload import Workload
 from coopt.network.family import Family

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from coopt.instance.base import InstanceError, counted
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Optic
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, counted
 from coopt.instance.variants import as_billed
 from coopt.network.design_bills import (
     BESIDE,

@@ -19,10 +19,10 @@ from coopt.columns.algorithm_loads import algorithm_patterns
 from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import crossings
 from coopt.columns.times import delayed
-from coopt.instance.base import InstanceError
 from coopt.instance.network import Discipline, Network
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
 from coopt.network.plan_networks import PartNetwork
 from coopt.network.routing.layers import efficiency, flow_rates, group_rates

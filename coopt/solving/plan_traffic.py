@@ -18,9 +18,9 @@ from coopt.columns.grid import DomainSet, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.columns.times import waiting
-from coopt.instance.base import InstanceError, both
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, instance_of
+from coopt.instance.texts import InstanceError, both
 from coopt.instance.workload import Workload
 from coopt.network.plan_networks import PartNetwork, part_named, part_network, question_of
 from coopt.network.schedules.board import Board

@@ -15,12 +15,12 @@ from operator import le
 from pathlib import Path
 from typing import NamedTuple
 
-from coopt.instance import base
-from coopt.instance.base import InstanceError
+from coopt.instance import texts
 from coopt.instance.catalog import find
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Network, SwitchedKind
+from coopt.instance.texts import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.network.designs import chain_of, tier_ports
 from coopt.network.family import Family, LinkEnds, TierChain
@@ -301,7 +301,7 @@ def _other_optics(ours: dict[str, int], source_counts: dict[str, int]) -> Iterat
         count, published = ours.get(name, 0), source_counts.get(name, 0)
         if count != published:
             yield (
-                f"{base.counted(count, 'module')} of {name} as counted and {published:,} as"
+                f"{texts.counted(count, 'module')} of {name} as counted and {published:,} as"
                 " published"
             )
 
@@ -312,6 +312,6 @@ def _differences(noun: str, ours: tuple[int, ...], source_counts: tuple[int, ...
         zip_longest(ours, source_counts, fillvalue=0), start=1
     ):
         if count != rival_count:
-            count_text = base.counted(count, noun) if count else f"no {noun}"
+            count_text = texts.counted(count, noun) if count else f"no {noun}"
             published = f"{rival_count:,}" if rival_count else "none"
             yield f"tier {tier} has {count_text} as counted and {published} as published"

@@ -10,9 +10,9 @@ from functools import partial
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.columns.islands.shapes import quick_degrees
-from coopt.instance.base import InstanceError
 from coopt.instance.numerics import PROVEN
 from coopt.instance.schema import NO_LIMIT, Instance, ample_s, own_time, require_decided, with_part
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import inside_first, required_bounds, with_value
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve_measured

@@ -9,8 +9,8 @@ from itertools import product
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family
 from coopt.network.plan_networks import require_workload
 from coopt.network.routing.tiers import PlaneRoutes

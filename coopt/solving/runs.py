@@ -19,10 +19,10 @@ import pyomo.core as pyo
 from pydantic import ValidationError
 from pyomo.opt import SolverFactory, SolverStatus, TerminationCondition
 
-from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.catalog import sentences
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Objective, Solver, choice_complaints
+from coopt.instance.texts import InstanceError, alternatives
 from coopt.network.family import Family
 from coopt.plan.schema import OnProgress, Overrides, Plan, Progress
 from coopt.solving import highs

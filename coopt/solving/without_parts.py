@@ -13,9 +13,9 @@ from coopt.availability.uptime import throughput_without
 from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.times import delayed
-from coopt.instance.base import both, counted
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance, require_decided
+from coopt.instance.texts import both, counted
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family, without_nics
 from coopt.network.plan_networks import PartNetwork

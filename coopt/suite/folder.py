@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from coopt._version import __version__
-from coopt.instance.base import InstanceError, read_text, write_text
+from coopt.instance.texts import InstanceError, read_text, write_text
 from coopt.plan.contents import flat_design, flat_plan
 from coopt.plan.parts import Cost, Record, WorkloadPlan
 from coopt.plan.schema import Plan

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from coopt._interpreter import collect_rarely
 from coopt._version import __version__
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.suite.form import Case
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coopt.instance.base import InstanceError, write_bytes
+from coopt.instance.texts import InstanceError, write_bytes
 from coopt.plan.parts import MappingChoice
 
 if TYPE_CHECKING:

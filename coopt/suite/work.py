@@ -9,8 +9,8 @@ import traceback
 from typing import Any
 
 from coopt._version import __version__
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.plan_networks import any_to_any
 from coopt.solving.answer import solve
 from coopt.solving.evaluate import evaluate_instance

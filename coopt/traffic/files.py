@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family
 from coopt.network.graph_files import network_graph
 from coopt.network.plan_networks import part_named

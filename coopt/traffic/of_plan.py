@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.instance.base import InstanceError, alternatives
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, alternatives
 from coopt.network.family import Family
 from coopt.network.plan_networks import (
     part_named,

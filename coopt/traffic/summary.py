@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family
 from coopt.network.space import leaf_numbers
 from coopt.perf.mapping import Floats, Ints

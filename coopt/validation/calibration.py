@@ -11,8 +11,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from coopt.instance.base import InstanceError, Table
+from coopt.instance.base import Table
 from coopt.instance.reserves import error_names
+from coopt.instance.texts import InstanceError
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import (

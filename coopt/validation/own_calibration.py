@@ -22,7 +22,8 @@ import numpy as np
 from pydantic import Field
 
 from coopt.columns.grid import mappings
-from coopt.instance.base import InstanceError, Table
+from coopt.instance.base import Table
+from coopt.instance.texts import InstanceError
 from coopt.perf.mapping import Floats, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.validation.batches import Batch, unchanged_s

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeGuard
 
-from coopt.instance.base import InstanceError, read_text
+from coopt.instance.texts import InstanceError, read_text
 from coopt.validation.published import COLUMNS, Measurement, measurement_of, read_measurements
 
 Cells = dict[str, str]

@@ -23,9 +23,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from coopt.instance.base import InstanceError, Table
+from coopt.instance.base import Table
 from coopt.instance.catalog import ModelError, entries
 from coopt.instance.reserves import error_names
+from coopt.instance.texts import InstanceError
 from coopt.perf.mapping import Floats
 from coopt.validation.batches import Batch, batches_of, predicted_s
 from coopt.validation.comparison import Score, score_of

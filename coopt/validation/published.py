@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from coopt.instance.base import MAX_COUNT, InstanceError, read_text
+from coopt.instance.base import MAX_COUNT
 from coopt.instance.quotes import THOUSANDS
+from coopt.instance.texts import InstanceError, read_text
 from coopt.instance.transformer import Transformer
 from coopt.perf.mapping import FULL, attended_share, hardware_flop_per_token, model_flop_per_token
 from coopt.validation.facts import published_facts

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, Precision
+from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import Reached, Software
 from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import MeasuredRun

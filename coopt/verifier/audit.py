@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from coopt.instance.base import InstanceError
 from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.schema import (
     Chosen,
@@ -20,6 +19,7 @@ from coopt.instance.schema import (
     instance_of,
     seconds_weight,
 )
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import leaves_tp_open, with_tp
 from coopt.instance.workload import LONGEST_S
 from coopt.plan.contents import running

@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from coopt.instance.base import InstanceError, both
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, instance_of, require_billed
+from coopt.instance.texts import InstanceError, both
 from coopt.instance.variants import with_tp
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan, Proof

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.report.catalog import entries_json, entries_toml
 from tests.conftest import question
 

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import coopt
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.plan.front import Front
 from coopt.plan.store import read_plan
 from coopt.suite.folder import read_results

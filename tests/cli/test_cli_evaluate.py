@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from coopt.cli.arguments import toml_value
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import load
+from coopt.instance.texts import InstanceError
 from coopt.plan.store import read_plan
 from coopt.solving.evaluate import evaluate_instance, mappings
 from tests.cli.conftest import PHASES

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import coopt as planner
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 
 TINY = Path("instances/tiny-64.toml")
 LONG = "0x" + "f" * 5000

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import coopt as planner
-from coopt.instance.base import InstanceError, both
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import load
+from coopt.instance.texts import InstanceError, both
 from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
 from coopt.report.csv_files import procurement_csv

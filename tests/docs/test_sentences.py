@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from coopt.instance.base import alternatives, both
+from coopt.instance.texts import alternatives, both
 from docs import sentences
 from tests.docs.shown import ROOT
 
@@ -66,7 +66,7 @@ def test_help_is_shown_and_no_file_is_named_like_an_option(monkeypatch, tmp_path
 def test_names_are_joined_in_one_place_by_commas_and_one_word() -> None:
     joins = re.compile(r"""["'] (?:or|and) ["']\.join""")
     found = [file for file in sorted((ROOT / "coopt").rglob("*.py")) if joins.search(file.read_text("utf-8"))]
-    assert not found, "coopt.instance.base has `alternatives` and `both`"
+    assert not found, "coopt.instance.texts has `alternatives` and `both`"
     for names, one, all_of_them in (
         ("", "", ""), ("a", "a", "a"), ("ab", "a or b", "a and b"), ("123", "1, 2 or 3", "1, 2 and 3")
     ):  # fmt: skip

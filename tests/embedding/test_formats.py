@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.plan.json_schema import VERSIONS, schema_json
 from coopt.plan.store import read_plan
 

@@ -10,8 +10,8 @@ import pytest
 from nbclient import NotebookClient
 
 import coopt
-from coopt.instance import base
-from coopt.instance.base import frame, html
+from coopt.instance import texts
+from coopt.instance.texts import frame, html
 from coopt.plan import schema
 from tests.conftest import ask
 from tests.kinds import QUESTIONS, solved
@@ -60,7 +60,7 @@ def test_every_answer_shows_itself_in_a_notebook(answers: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_tables_become_data_frames(answers: dict[str, Any], library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "LIBRARIES", (library,))
+    monkeypatch.setattr(texts, "LIBRARIES", (library,))
     plan = answers["plan"]
     assert sum(plan.to_frame()["usd"]) == plan.cost.capex_usd
     assert list(plan.to_frame("mappings")["tp"]) == [plan.workloads[0].mapping.tp]
@@ -135,7 +135,7 @@ def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_is_missing_is_named(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(coopt.InstanceError, match=r"table = 'bills'.* 'bill', 'mappings', 'breakdown'"):
         answers["plan"].to_frame("bills")
-    for module in (base, schema):
+    for module in (texts, schema):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(coopt.InstanceError, match=r"pandas .* polars .*coopt\[jupyter\]"):
         frame([{"a": 1}])

@@ -15,8 +15,8 @@ from coopt.explain.joint import ALIKE
 from coopt.explain.prices import Price, Turns
 from coopt.explain.rivals import lists_of_choices
 from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered

@@ -14,9 +14,9 @@ import coopt
 from coopt.explain.answer import explain
 from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more
 from coopt.explain.sentences import of_bound, of_conflicts
-from coopt.instance.base import with_names
 from coopt.instance.question import Objective
 from coopt.instance.schema import Instance, load
+from coopt.instance.texts import with_names
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import families_of_design
 from coopt.plan.explanation import Bound, Explanation, PriceRange

@@ -14,10 +14,10 @@ import coopt
 from coopt.explain.answer import explain
 from coopt.explain.conflicts import conflict_of, conflicts_of, drops, without
 from coopt.explain.lists import lists_of
-from coopt.instance.base import with_names
 from coopt.instance.catalog import find
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance, load, text_of
+from coopt.instance.texts import with_names
 from coopt.plan.explanation import Change, Explanation, Relaxation
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, levels
 from coopt.network.growth import lines
 from coopt.network.halls import network_hall, sold_m

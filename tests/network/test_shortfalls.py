@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.shortfalls import nearest_shortfall
 from coopt.network.space import EndPoints, Wiring, families, wirings
 from tests.conftest import ask, example_count, switch

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 import coopt
 from coopt.columns.grid import mappings
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import find
+from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import model_flop_per_token, model_parameters

@@ -13,8 +13,8 @@ import pytest
 from rich.text import Text
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.front import Front
 from coopt.report.csv_files import front_csv
 from coopt.report.fronts.files import NAMES, check_packages, draw_front, front_chart, write_front

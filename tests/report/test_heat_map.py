@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.plan.traffic import WorkloadTraffic
 from coopt.report import pictures, words
 from coopt.report.pictures import CLASS_COLOURS, draw_heat_map

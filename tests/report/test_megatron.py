@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import find
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
 from coopt.perf import mapping as rows
 from coopt.plan.schema import Plan

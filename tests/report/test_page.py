@@ -18,9 +18,9 @@ import pytest
 from pydantic import ValidationError
 from rich.text import Text
 
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.schema import Instance, load
+from coopt.instance.texts import InstanceError
 from coopt.network.parts import bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.graph_files import network_graph
 from coopt.report.csv_files import RANK_COLUMNS, ranks_csv
 from tests.conftest import ask, small_model

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 import coopt
-from coopt.instance.base import InstanceError, Provenance
+from coopt.instance.base import Provenance
 from coopt.instance.catalog import KINDS, entries
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Progress
 from coopt.plan.store import Evaluation, LimitCheck
 from coopt.report.catalog import APART, find_everywhere, provenance, show_report

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.report.suites import draw_figures, knee, lines, published_marks, suite_report
 from coopt.report.words import rendered
 from coopt.suite.form import FigureView, Study, Suite

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.instance.base import InstanceError, names_in, toml_of
 from coopt.instance.catalog import KINDS
 from coopt.instance.schema import load
+from coopt.instance.texts import InstanceError, names_in, toml_of
 from coopt.serve.questions import OwnCatalog, edited, json_value, place_of, question_of
 from tests.conftest import example_count
 

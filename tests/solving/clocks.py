@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import coopt
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 
 ROOT = Path(__file__).parents[2] / "instances"
 QUESTIONS = sorted([*ROOT.glob("*.toml"), *(ROOT / "questions").glob("*.toml")])

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import families_of_design

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.perf.algorithms import HALVING, RINGS, TREES
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import routes_csv

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.grid import context_of
-from coopt.instance.base import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.plan_networks import families_of_design
 from coopt.plan.couplings import one_network

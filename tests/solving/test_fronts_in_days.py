@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.cli.files import report
-from coopt.instance.base import InstanceError
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance, load
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds, with_tp
 from coopt.instance.workload import BOUNDS
 from coopt.network.parts import cost_of, within_limits

@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 from pyomo.opt import SolverStatus, TerminationCondition
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance, Solver
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Plan, Progress
 from coopt.solving import highs
 from coopt.solving import runs as backends

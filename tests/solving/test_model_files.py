@@ -19,10 +19,10 @@ import pytest
 
 import coopt
 from coopt.columns.times import bound_shares, unbounded
-from coopt.instance.base import InstanceError
 from coopt.instance.designs import PublishedDesign, read_designs
 from coopt.instance.hardware import HbDomain, Nic, Switch
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.designs import chain_of
 from coopt.network.space import families
 from coopt.plan.networks import ReproducedRow

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import find
 from coopt.instance.schema import Instance, Limits, load
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.space import families
 from coopt.plan.parts import MappingChoice

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import of_phase
 from coopt.network.growth import lines
 from coopt.network.parts import cost_of

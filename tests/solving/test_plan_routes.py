@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import coopt
 from benchmarks.ring_traffic import random_rings
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.graph_files import network_graph
 from coopt.network.plan_networks import family_of_plan
 from coopt.network.routing.algorithms import greedy_cores

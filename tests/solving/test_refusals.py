@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import sentences
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from tests.conftest import question
 from tests.solving.direct.test_direct_links import TWO, linked
 from tests.solving.sites.test_sites import LINK, apart

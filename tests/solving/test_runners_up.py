@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.columns.grid import context_of
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance, Limits
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, within_limits

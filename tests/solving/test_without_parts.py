@@ -8,8 +8,8 @@ import networkx as nx
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.direct_shapes import fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.trees import multitree

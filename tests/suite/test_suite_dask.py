@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Progress
 from coopt.suite.driver import run_suite
 from tests.suite.conftest import Ran, Written

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.suite.form import cases_of, read_study
 from tests.suite.conftest import VARY, Written
 

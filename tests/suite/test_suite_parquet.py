@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.suite.table import COLUMNS, read_rows, write_rows
 from tests.suite.conftest import VARY, Ran, Written
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Progress
 from coopt.suite import driver
 from coopt.suite.folder import Outcome, run_folder

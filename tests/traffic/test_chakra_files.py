@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Plan
 from coopt.traffic.files import chakra_traces
 from coopt.traffic.of_plan import demands

@@ -10,8 +10,8 @@ import networkx as nx
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Plan
 from coopt.traffic.files import ns3_flows, ns3_topology
 from coopt.traffic.flows import demand

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import entries
+from coopt.instance.texts import InstanceError
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.calibration import FIRST, calibration_of
 from coopt.validation.comparison import loss_of

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.validation.own_runs import measurements_of, table_of
 from coopt.validation.published import read_measurements
 from coopt.validation.runs import run_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import errors_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.validation.published import MEASURED, NEEDED, SHAPE, read_measurements
 
 

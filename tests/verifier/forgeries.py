@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Plan, Proof
 from coopt.plan.store import proof_json
 from coopt.solving.answer import solve

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Chosen, Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import leaves_tp_open
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve

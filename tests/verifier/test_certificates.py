@@ -11,8 +11,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.certificates import certify

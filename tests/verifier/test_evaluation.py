@@ -7,9 +7,9 @@ import json
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.plan.contents import running
 from coopt.plan.store import PlanEvaluation

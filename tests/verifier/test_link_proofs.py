@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.plan.parts import LinkCut, LinkLengths
 from coopt.plan.schema import Plan, Proof
 from coopt.plan.store import proof_json

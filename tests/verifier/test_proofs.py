@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from coopt.instance.base import InstanceError
 from coopt.instance.couplings import corners
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Leaf, Proof
 from coopt.plan.store import plan_json, proof_json, read_proof

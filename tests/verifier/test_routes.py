@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import routes_csv
 from tests.conftest import ask, small_model, switch

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from tests.conftest import question, small_model, switch
 
 Table = dict[str, Any]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from coopt.instance.base import Entry, alternatives, both, broken, numbers
+from coopt.instance.base import Entry
 from coopt.instance.hardware import Nic, mate
 from coopt.instance.network import Network
 from coopt.instance.question import Question
@@ -20,6 +20,7 @@ from coopt.instance.rules.couplings import (
     site_disagreements,
     unsearched_runners_up,
 )
+from coopt.instance.texts import alternatives, both, broken, numbers
 from coopt.instance.workload import ONE_BOUND, Workload
 
 MAX_NAMED = 4  # maximum number of products named in a complaint

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise, product
 
-from coopt.instance.base import both, broken, numbers
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import (
     MAX_SITES,
@@ -25,6 +24,7 @@ from coopt.instance.couplings import (
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import Question
+from coopt.instance.texts import both, broken, numbers
 from coopt.instance.variants import bounded, list_prices
 
 

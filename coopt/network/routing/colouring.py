@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.routing.layers import Bools, Flows, Ints, TwoLayer, require_paths
 
 NOBODY = -1

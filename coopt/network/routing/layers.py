@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.base import InstanceError
 from coopt.instance.numerics import REORDERED
+from coopt.instance.texts import InstanceError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, TierChain
 from coopt.network.routing.algorithms import algorithm
 from coopt.network.routing.colouring import even_slices

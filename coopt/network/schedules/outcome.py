@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.direct_graphs import link_count
 from coopt.network.schedules.board import Board, StepBound, board_of, free_bound, step_bound
 from coopt.network.schedules.schedule_form import Schedule, all_reduce_s, replay

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.schedules.board import Board, Pair, Path, spread_paths, walked
 from coopt.network.schedules.schedule_form import Hop, Schedule, schedule_of
 

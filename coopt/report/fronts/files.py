@@ -14,8 +14,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from coopt.instance.base import InstanceError, both, write_text
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, both, write_text
 from coopt.plan.front import Front, FrontPoint
 from coopt.report.csv_files import front_csv
 from coopt.report.fronts.text import (

@@ -18,8 +18,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt._version import __version__
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front

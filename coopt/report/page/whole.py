@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coopt.instance.base import write_text
 from coopt.instance.schema import Instance, instance_of
+from coopt.instance.texts import write_text
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from coopt.columns.islands.options import ListedIslands, within_bounds
-from coopt.instance.base import both
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both
 from coopt.instance.variants import (
     at_min_efficiency,
     phases_of,

@@ -11,7 +11,6 @@ from typing import Literal, get_args
 from coopt.columns.grid import DomainSet
 from coopt.columns.table import Columns
 from coopt.columns.times import unbounded
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import (
     Instance,
     ObjectiveKind,
@@ -20,6 +19,7 @@ from coopt.instance.schema import (
     require_one_network,
     with_part,
 )
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import inside_first, with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.network.space import families

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance, instance_of
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_max_efficiency, at_prices
 from coopt.network.growth import grows_alone
 from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 
-from coopt.instance.base import counted
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (
     billed,

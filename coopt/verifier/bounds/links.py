@@ -22,10 +22,10 @@ from heapq import heappop, heappush
 from itertools import product
 from typing import NamedTuple
 
-from coopt.instance.base import InstanceError
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
 from coopt.plan.parts import LinkLengths
 from coopt.plan.schema import Plan

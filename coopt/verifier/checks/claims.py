@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from coopt.instance.base import InstanceError
 from coopt.instance.catalog import UnknownNameError
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, overridden
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import NETWORK, Couplings, Part
 from coopt.plan.schema import ObjectiveClaim, Plan

@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from coopt.instance.base import frame, html
 from coopt.instance.couplings import LIMITED, limit_check
+from coopt.instance.texts import frame, html
 from coopt.plan.parts import Record
 from coopt.plan.schema import ObjectiveClaim
 
@@ -79,7 +79,7 @@ class Verdict(Record):
         return html(repr(self), [check.why for check in self.failures], [self._rows()])
 
     def to_frame(self) -> Any:
-        """The checks as a data frame (`coopt.instance.base.frame`)."""
+        """The checks as a data frame (`coopt.instance.texts.frame`)."""
         return frame(self._rows())
 
     def _rows(self) -> list[dict[str, Any]]:

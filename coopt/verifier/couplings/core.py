@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from coopt.instance.base import alternatives, counted
 from coopt.instance.couplings import Core as CoreQuestion
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Network
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import alternatives, counted
 from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan

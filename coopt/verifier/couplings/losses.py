@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.base import counted
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Survived

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from coopt.instance.base import alternatives, both, counted
 from coopt.instance.hardware import Nic
 from coopt.instance.network import Network
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.parts import Design, DirectLinks, Fabric, NicChoice, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError
 from coopt.verifier.parts.bills import least_racks

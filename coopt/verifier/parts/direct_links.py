@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.base import alternatives, counted
 from coopt.instance.hardware import Nic, Optic, Panel
 from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import Instance
+from coopt.instance.texts import alternatives, counted
 from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree

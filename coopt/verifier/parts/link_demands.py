@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.base import InstanceError
-from coopt.instance.base import both as listed
 from coopt.instance.numerics import SOLVED
+from coopt.instance.texts import InstanceError
+from coopt.instance.texts import both as listed
 from coopt.plan.parts import LinkGrid, LinkLengths
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.mappings import ScalarMapping

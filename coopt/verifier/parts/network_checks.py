@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from coopt.instance.base import counted
+from coopt.instance.texts import counted
 from coopt.plan.parts import Fabric
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import SwitchLevel

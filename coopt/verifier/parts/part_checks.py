@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coopt.instance.base import counted
 from coopt.instance.hardware import Gpu
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
 from coopt.plan.schema import Plan

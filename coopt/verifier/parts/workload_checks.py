@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from coopt.instance.base import alternatives
 from coopt.instance.hardware import Gpu
+from coopt.instance.texts import alternatives
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree

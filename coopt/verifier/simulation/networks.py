@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
-from coopt.instance.base import InstanceError
 from coopt.instance.hardware import HbDomain, Nic
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coopt.instance.base import InstanceError
 from coopt.instance.couplings import part_of
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_min_efficiency, phases_of
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part

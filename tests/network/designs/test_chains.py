@@ -9,8 +9,8 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.instance.base import InstanceError
 from coopt.instance.designs import PublishedDesign
+from coopt.instance.texts import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.network.designs import chain_of
 from tests.conftest import example_count

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.designs import read_designs
+from coopt.instance.texts import InstanceError
 from coopt.network.designs import chain_of
 
 SHIPPED = sorted((Path(__file__).parents[3] / "instances" / "designs").glob("*.toml"))

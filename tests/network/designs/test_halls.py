@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from coopt.instance.base import InstanceError
 from coopt.instance.designs import Hall, PublishedDesign
+from coopt.instance.texts import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.network.design_halls import cable_ends, design_hall
 from coopt.network.designs import chain_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.base import InstanceError
 from coopt.instance.designs import PublishedDesign
+from coopt.instance.texts import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.plan.networks import BilledNetwork
 

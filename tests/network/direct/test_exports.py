@@ -8,7 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.direct_graphs import checked_fabric
 from coopt.network.direct_shapes import fabric
 from coopt.network.graph_files import dot_string, dot_text, graph_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.direct_graphs import catalog_parts, fabric_bill
 from coopt.network.direct_shapes import fabric
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.direct_graphs import domains_of, grid_of, link_count, switches_of
 from coopt.network.direct_shapes import FORMS, fabric
 

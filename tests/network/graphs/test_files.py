@@ -8,8 +8,8 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Family
 from coopt.network.graph_files import graphml_text, network_dot, network_graph, network_graphml
 from coopt.network.graphs import whole_graph

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from benchmarks.ring_traffic import random_rings
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.routing.algorithms import Cooling, algorithm, annealed_cores, greedy_cores, hashed_cores
 from coopt.network.routing.layers import Flows, TwoLayer, fail_cores, link_loads, lower_bound
 from tests.network.routing.small import QUICK, between, complete, counted_alpha, enumerated_alpha, routable

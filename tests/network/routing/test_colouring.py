@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.ring_traffic import joint, random_rings
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.routing import layers
 from coopt.network.routing.algorithms import best_cores, greedy_cores, sheltered_cores
 from coopt.network.routing.colouring import NO_EDGE, coloured_cores, completed_colours, edge_colours, split_classes

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.ring_traffic import random_rings
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.family import Pods
 from coopt.network.routing.algorithms import ALGORITHMS, annealed_cores
 from coopt.network.routing.layers import Flows, flow_rates

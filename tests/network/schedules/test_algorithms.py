@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.instance.base import InstanceError
+from coopt.instance.texts import InstanceError
 from coopt.network.direct_graphs import checked_fabric
 from coopt.network.schedules.board import board_of
 from coopt.network.schedules.outcome import ALGORITHMS, collective

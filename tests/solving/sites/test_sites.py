@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 import coopt
 from coopt.columns.feasible import _feasible_mappings
-from coopt.instance.base import InstanceError
 from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
 from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report

@@ -1,0 +1,450 @@
+"""Text files read and written, names and numbers in sentences, rows as tables, and the error for
+unusable input.
+
+Nothing here needs pydantic, so that `coopt --help` does not load it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tomllib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[([^\[\]]+)\])?")
+NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
+
+
+LONGEST = 120
+"""Characters of a name or value that a sentence shows."""
+LONG = re.compile(rf"(['\"])([^'\"]{{{LONGEST + 1},}})\1|([^\s'\"]{{{LONGEST + 1},}})")
+
+
+def shortened(sentence: str) -> str:
+    """A sentence in which quotations and words without a blank are cut where they are long."""
+    return LONG.sub(
+        lambda match: f"{match[1] or ''}{(match[2] or match[3])[: LONGEST - 3]}...{match[1] or ''}",
+        sentence,
+    )
+
+
+class InstanceError(ValueError):
+    """An input that cannot be used.
+
+    Parameters
+    ----------
+    complaints
+        One sentence per problem found, each with the place, the given value and the requirement.
+    """
+
+    def __init__(self, complaints: str | Iterable[str]) -> None:
+        self.complaints: tuple[str, ...] = (
+            (complaints,) if isinstance(complaints, str) else tuple(complaints)
+        )
+        super().__init__("\n".join(self.complaints))
+
+    def __reduce__(self) -> tuple[type[InstanceError], tuple[tuple[str, ...]]]:
+        return type(self), (self.complaints,)
+
+
+def broken(*rules: tuple[object, str]) -> Iterator[str]:
+    """Yield the sentences of rules (condition, sentence) whose condition holds."""
+    return (sentence for holds, sentence in rules if holds)
+
+
+def recalled(answers: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """Return the answer that is kept for a key, made where there is none yet."""
+    if key not in answers:
+        answers[key] = make()
+    return answers[key]
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """`a, b or c`; empty without any."""
+    return _enumeration(names, "or")
+
+
+def both(names: Iterable[str]) -> str:
+    """`a, b and c`; empty without any."""
+    return _enumeration(names, "and")
+
+
+def _enumeration(names: Iterable[str], word: str) -> str:
+    *front, tail = [*names] or [""]
+    return f"{', '.join(front)} {word} {tail}" if front else tail
+
+
+def names_in(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the rows of each table in unchecked input, as `rows_by_name` does; tables
+    with an unnamed row are left out.
+    """
+    called = {"workload": _name, "site": _name, "wan": _ends, "phase": _year}
+    names_by_table = {key: _names_of(table.get(key), name_of) for key, name_of in called.items()}
+    phases = table.get("phase")
+    for t, phase in enumerate(phases if isinstance(phases, list | tuple) else ()):
+        if isinstance(phase, Mapping):
+            names_by_table[f"phase[{t}].workloads"] = _names_of(phase.get("workloads"), _name)
+    return {key: names for key, names in names_by_table.items() if names}
+
+
+def _names_of(rows: Any, called: Callable[[Mapping[str, Any]], str | None]) -> tuple[str, ...]:
+    """Return the name of each row; empty if some row has none."""
+    if not isinstance(rows, list | tuple):
+        return ()
+    names = [name for row in rows if isinstance(row, Mapping) and (name := called(row)) is not None]
+    return tuple(names) if len(names) == len(rows) else ()
+
+
+def _name(row: Mapping[str, Any]) -> str | None:
+    return row["name"] if isinstance(row.get("name"), str) else None
+
+
+def _ends(row: Mapping[str, Any]) -> str | None:
+    ends = row.get("between")
+    are_names = isinstance(ends, list | tuple) and all(isinstance(end, str) for end in ends)
+    return " - ".join(ends) if are_names and ends else None
+
+
+def _year(row: Mapping[str, Any]) -> str | None:
+    year = row.get("year")
+    return str(year) if isinstance(year, int) else f"{year:g}" if isinstance(year, float) else None
+
+
+def spoken(number: float) -> str:
+    """`15 trillion`, `300 billion`, `20,000`."""
+    scales = (
+        (1e15, " quadrillion"),
+        (1e12, " trillion"),
+        (1e9, " billion"),
+        (1e6, " million"),
+        (1.0, ""),
+    )
+    scale, word = next((pair for pair in scales if number >= pair[0]), scales[-1])
+    return f"{number / scale:,.4g}{word}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 rack`, `4,096 switches`: a count and its noun."""
+    plural = {"leaf": "leaves"}.get(noun, f"{noun}{'es' if noun.endswith(('ch', 's')) else 's'}")
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
+    """Replace row numbers by names: `workload['chat'].gpus` in place of `workload[1].gpus`.
+
+    Only tables with several rows and distinct names are changed, except for the workloads of a
+    phase.
+
+    Parameters
+    ----------
+    names
+        Names of workloads, or of the rows of every table that has some, by its key.
+    """
+    tables = names if isinstance(names, Mapping) else {"workload": names}
+    return NUMBERED.sub(lambda match: _named_row(match, tables), text)
+
+
+def _named_row(match: re.Match[str], tables: Mapping[str, Sequence[str]]) -> str:
+    """Replace a row number by its name, except inside user-given names."""
+    table, row, inner_row = match[1], int(match[2]), match[3]
+    place = f"{table}[{_called(tables.get(table, ()), row)}]"
+    if inner_row is None:
+        return place
+    inner = tables.get(f"{table}[{row}].workloads", ())
+    return f"{place}.workloads[{_called(inner, int(inner_row), fewest=1)}]"
+
+
+def _called(names: Sequence[str], row: int, fewest: int = 2) -> str:
+    differ = len(names) >= fewest and len(set(names)) == len(names)
+    return repr(names[row]) if differ and row < len(names) else str(row)
+
+
+def in_dots(key: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """Convert `workload['chat'].gpus` and `workload[1].gpus`, as written by `with_names` and
+    complaints, to `workload.1.gpus`.
+    """
+
+    def numbered(match: re.Match[str]) -> str:
+        table, row, inner_row = match[1], match[2], match[3]
+        row = _row_of(row, tables.get(table, ()))
+        if inner_row is None:
+            return f"{table}.{row}"
+        inner = tables.get(f"{table}[{row}].workloads", ())
+        return f"{table}.{row}.workloads.{_row_of(inner_row, inner)}"
+
+    return re.sub(r"\[(\d+)\]", r".\1", CALLED.sub(numbered, key))
+
+
+def _row_of(called: str, names: Sequence[str]) -> str:
+    """Return the number of the row with that (possibly quoted) name; the input if there is none."""
+    name = called.strip("'\"")
+    return str(names.index(name)) if names.count(name) == 1 else name
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Return numbers separated by commas, in their original notation."""
+    return ", ".join(f"{value:g}" for value in values)
+
+
+LONGEST_BITS = 1024
+"""Of a whole number, which is what a float can hold."""
+MAX_DIGITS = 4300
+"""Of a whole number, which Python reads as long as nobody tells it otherwise."""
+LONGEST_LINE = 60
+"""Characters of a wrong line that are shown."""
+DEEPEST = 50
+"""Tables and lists in each other."""
+DOTTED = re.compile(rf"""(?<![\w"'.-])["'\w-]++(?:[ \t]*+\.[ \t]*+["'\w-]++){{{DEEPEST}}}""")
+"""A key of more tables than may be in each other."""
+
+
+def read_text(file: Path, kind: str, remedy: str) -> str:
+    """Read a text file.
+
+    Parameters
+    ----------
+    kind, remedy
+        What the file should be ("a TOML text file"), and what to do if it does not exist.
+
+    Raises
+    ------
+    InstanceError
+        If the file cannot be read.
+    """
+    try:
+        if file.is_char_device():
+            raise InstanceError(f"{file}: is a device, needs {kind}")
+        return file.read_text("utf-8")
+    except InstanceError:
+        raise
+    except FileNotFoundError:
+        raise InstanceError(f"{file}: no such file, needs {remedy}") from None
+    except OSError as error:
+        raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs {kind}") from None
+    except UnicodeDecodeError as error:
+        raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs {kind}") from None
+    except ValueError:  # a NUL byte ends a path
+        raise InstanceError(
+            f"{str(file)!r}: is no name of a file, needs one without a NUL byte"
+        ) from None
+
+
+def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
+    """Read a TOML file; InstanceError states why it cannot be read, and what to do if it does not
+    exist.
+    """
+    text = read_text(
+        file,
+        "a TOML text file",
+        remedy or f"an instance (`coopt new {file.name}` writes a commented one)",
+    )
+    return toml_of(text, file.name)
+
+
+def toml_of(text: str, where: str) -> dict[str, Any]:
+    """Parse a TOML text; InstanceError, which begins with `where`, states why it is invalid."""
+    try:
+        if DOTTED.search(text):  # `tomllib` takes quadratic time in the number of dots
+            raise RecursionError
+        table = tomllib.loads(text)
+    except RecursionError:
+        raise InstanceError(f"{where}: nested too deeply, needs flat tables") from None
+    except ValueError as error:
+        check_digits(text, where)
+        raise InstanceError(shortened(_syntax_complaint(where, text, str(error)))) from None
+    check_numbers(table, where)
+    return table
+
+
+def toml_text(value: Any) -> str:
+    """Write a value as TOML on one line, with inline tables."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {toml_text(part)}' for key, part in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_text, value))}]"
+    return f"{value:.15g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
+def _syntax_complaint(name: str, text: str, error: str) -> str:
+    """Return the place and the line of a syntax error: `ours.toml: not TOML, line 3, column 8:
+    Invalid value, in 'gpus = ='`.
+    """
+    if text.lstrip().startswith("{"):
+        return f"{name}: holds JSON, as plans do, needs TOML, as instances are written in"
+    lines = text.splitlines() or [""]
+    reason, _, place = error.rpartition(" (at ")
+    numbers = re.findall(r"\d+", place)
+    if not reason or (not numbers and "end of document" not in place):
+        return f"{name}: not TOML: {error}"
+    line, column = (
+        (int(number) for number in numbers) if numbers else (len(lines), len(lines[-1]) + 1)
+    )
+    excerpt = repr(lines[min(line, len(lines)) - 1].strip()[:LONGEST_LINE])
+    return f"{name}: not TOML, line {line}, column {column}: {reason}, in {excerpt}"
+
+
+def check_numbers(value: Any, where: str, depth: int = 0) -> None:
+    """Refuse integers too long to be printed, which TOML allows in bases other than 10, and tables
+    nested too deeply, which dotted keys make.
+
+    Parameters
+    ----------
+    where
+        The file, and the keys that lead to the value.
+    """
+    if depth > DEEPEST:
+        raise InstanceError(f"{shortened(where)}: nested too deeply, needs flat tables")
+    if isinstance(value, int) and value.bit_length() > LONGEST_BITS:
+        raise InstanceError(
+            f"{where}: a whole number of {value.bit_length():,} bits, needs one of at most"
+            f" {LONGEST_BITS:,}"
+        )
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list | tuple)
+        else ()
+    )
+    for key, entry in parts:
+        check_numbers(entry, f"{where}: {key}", depth + 1)
+
+
+def check_digits(text: str, where: str) -> None:
+    """Refuse a number with more digits than Python parses, with a clearer message than Python's."""
+    for line, content in enumerate(text.splitlines(), start=1):
+        if match := re.search(rf"\d{{{MAX_DIGITS + 1},}}", content.replace("_", "")):
+            count, longest = f"{len(match[0]):,}", int(LONGEST_BITS * math.log10(2))
+            raise InstanceError(
+                f"{where}: line {line}: a number of {count} digits, needs one of at most {longest}"
+            )
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file atomically: an interruption leaves the old or the new content.
+
+    A symbolic link is kept, and its target is written.
+    """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a binary file like `write_text`."""
+    _write(path, content, os.replace)
+
+
+def write_new_text(path: str | Path, text: str) -> None:
+    """Write a file atomically if it does not exist yet."""
+    try:
+        _write(path, text.encode("utf-8"), _give_new_name)
+    except FileExistsError:
+        raise InstanceError(f"{path}: already exists, needs the name of a new file") from None
+
+
+def _give_new_name(temporary: Path, file: Path) -> None:
+    """Give a file a name that no other has; replacing would overwrite what others write."""
+    try:
+        os.link(temporary, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: the name is taken first
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        os.replace(temporary, file)
+
+
+def _write(path: str | Path, content: bytes, place: Callable[[Path, Path], None]) -> None:
+    """Write a file beside its name, which `place` then gives it.
+
+    Raises
+    ------
+    FileExistsError
+        When `place` finds a file of that name.
+    """
+    file = Path(os.path.realpath(path))
+    # in the same folder, since a file gets its name at once only within a file system
+    temporary = file.parent / f".{uuid.uuid4().hex}.tmp"
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        place(temporary, file)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise InstanceError(
+            f"{path}: cannot be written ({error.strerror}), needs a place for a file"
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+Row = Mapping[str, Any]
+LIBRARIES = ("pandas", "polars")
+
+
+def frame(rows: Iterable[Row]) -> Any:
+    """Convert rows to a data frame of pandas, or of polars if only that is installed.
+
+    Raises
+    ------
+    InstanceError
+        If neither is installed.
+    """
+    library = next((name for name in LIBRARIES if find_spec(name)), None)
+    if library is None:
+        raise InstanceError(
+            "to_frame: neither pandas nor polars is installed, needs one of them (`pip install"
+            " 'coopt[jupyter]'`)"
+        )
+    return import_module(library).DataFrame([dict(row) for row in rows])
+
+
+def frame_of(tables: Mapping[str, Callable[[], Iterable[Row]]], table: str) -> Any:
+    """Return the table of that name as a data frame.
+
+    Raises
+    ------
+    InstanceError
+        If there is no table of that name, or no library for data frames.
+    """
+    if table not in tables:
+        raise InstanceError(
+            f"to_frame: table = {table!r}, needs one of {', '.join(map(repr, tables))}"
+        )
+    return frame(tables[table]())
+
+
+def html(title: str, sentences: Iterable[str] = (), tables: Iterable[Sequence[Row]] = ()) -> str:
+    """Render a title, sentences and tables, with all text escaped."""
+    paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    rendered = "".join(map(_html_table, tables))
+    return f"<div><p><strong>{escape(title)}</strong></p>{paragraphs}{rendered}</div>"
+
+
+def _html_table(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(str(key))}</th>" for key in rows[0])
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row.values())}</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
