@@ -28,6 +28,7 @@ def questions(draw: st.DrawFn) -> Instance:
     gpus = table["cluster"]["gpus"]
     gpus = max(gpus) if isinstance(gpus, list | tuple) else gpus
     table["cluster"]["gpus"] = 16 * (gpus // 16)
+    table["network"]["domain_fill"] = "even"  # as it is in phases
     table["network"]["oversubscription"] = draw(st.sampled_from([1.0, 2.0, 3.0]))
     for workload in table["workload"]:
         workload["mapping"] |= {"tp": [1, 2, 4], "pp": [1, 2], "micro_batch": [1, 2], "recompute": ["none"], "ep": [1]}
