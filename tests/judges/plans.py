@@ -66,7 +66,7 @@ def _in_turn(instances: list[Instance]) -> Iterator[Instance]:
 
 @cache
 def cases(start: int = 0) -> tuple[Case, ...]:
-    """Plans of every kind of question and of every coupling: the same for the same number."""
+    """Plans of every kind of question and of every coupling: the same for the same number and code."""
     kinds = {name: Instance.model_validate(table) for name, table in QUESTIONS.items()}
     found = [Case(name=name, instance=instance, plan=coopt.solve(instance)) for name, instance in kinds.items()]
     instances = _drawn(start)
