@@ -6,6 +6,7 @@ Names of programs, or parts of them, run these alone, and write their rows.
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,7 @@ def main(names: list[str]) -> int:
     chosen = [judge for judge in JUDGES if not names or any(name.lower() in judge.program.lower() for name in names)]
     rows = []
     with TemporaryDirectory(prefix="coopt-judges-") as folder:
+        tempfile.tempdir = folder  # what is exported goes with it
         for number, judge in enumerate(chosen):
             start = time.perf_counter()
             rows.append(row_of(judge, Path(folder, str(number))))
