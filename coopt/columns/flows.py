@@ -732,5 +732,7 @@ def _rail_parts(
 def _domain_parts(pod: int, ends: int, window: tuple[int, int]) -> Iterator[RailSegment]:
     """Yield groups of rails that have the same domains among consecutive end points."""
     (d, x), (e, y) = (divmod(end, ends) for end in window)
-    for low_rail, high_rail in pairwise(sorted({0, x, y, ends})):
-        yield RailSegment(pod, d + (low_rail < x), e + (low_rail < y), low_rail, high_rail)
+    bounds = (0, min(x, y), max(x, y), ends)
+    for low_rail, high_rail in pairwise(bounds):
+        if low_rail < high_rail:
+            yield RailSegment(pod, d + (low_rail < x), e + (low_rail < y), low_rail, high_rail)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,8 @@ from coopt.network.optics import (
     uplinks_alike,
     values_of,
 )
+
+Listed = TypeVar("Listed", Wiring, Family)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -436,8 +438,7 @@ class Parts(EquippedDomains):
             ):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
-            runs = [(u,) for u in wiring.uplink_choices] if bundled else [wiring.uplink_choices]
-            yield from (replace(wiring, uplink_choices=run) for run in runs)
+            yield from _one_by_one(wiring) if bundled else (wiring,)
 
     def switches_in_cages(self, per_module: PerModule) -> tuple[Switch, ...]:
         """The switches of three tiers with ports for no more of these modules than they have
@@ -707,16 +708,18 @@ def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
     )
 
 
+def _one_by_one(listed: Listed) -> Iterator[Listed]:
+    """The same with each number of uplinks alone."""
+    return (replace(listed, uplink_choices=(u,)) for u in listed.uplink_choices)
+
+
 def _with_ends(listed: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Iterator[Family]:
     """The families with every choice of ends, of which any may be the best of a network that grows;
     where modules break out above leaves one for each number of uplinks.
     """
     for ends in choices:
         family = replace(listed, optics=ends)
-        for run in (
-            ((u,) for u in family.uplink_choices) if family.breaks_out else (family.uplink_choices,)
-        ):
-            yield replace(family, uplink_choices=run)
+        yield from _one_by_one(family) if family.breaks_out else (family,)
 
 
 def families(
