@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -84,6 +83,12 @@ def test_bubble_and_steady_state_are_exact(pipeline: Pipeline) -> None:
 
 
 @settings(max_examples=example_count(150))
+@given(pipelines(logits=True))
+def test_the_last_stage_sets_the_pace(pipeline: Pipeline) -> None:
+    assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-3)
+
+
+@settings(max_examples=example_count(150))
 @given(pipelines(logits=True), st.integers(1, 4), st.floats(0.0, 3.0))
 def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pipeline, few: int, logits: float) -> None:
     m = few * pipeline.p if pipeline.v > 1 else few
@@ -93,9 +98,9 @@ def test_few_micro_batches_and_large_logits_are_exact_without_hops(pipeline: Pip
 
 @settings(max_examples=example_count(100))
 @given(pipelines(logits=True), st.floats(0.01, 0.05))
-def test_long_hops_are_met_within_eight_thousandths(pipeline: Pipeline, hop: float) -> None:
+def test_long_hops_are_met_within_five_thousandths(pipeline: Pipeline, hop: float) -> None:
     slow = replace(pipeline, hop=hop * pipeline.forward)
-    assert closed_form(slow) == pytest.approx(slow.run(), rel=8e-3)
+    assert closed_form(slow) == pytest.approx(slow.run(), rel=5e-3)
 
 
 @st.composite
@@ -222,44 +227,49 @@ def test_dualpipe_leaves_at_most_the_bubble_of_its_authors(p: int, inputs: float
     assert theirs - 1.0 - 1e-9 <= bubble <= theirs + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("p", "v", "m", "off"), [(2, 1, 9, 5.5), (2, 3, 8, 5.5), (4, 1, 8, 5.5), (5, 2, 20, 5.5), (6, 3, 24, 23)]
-)
-def test_hops_are_counted_as_the_schedule_meets_them(p: int, v: int, m: int, off: float) -> None:
-    """With all else equal, one more second per hop adds H·m + Q seconds, to within a few hops at either end, and where
-    it is drawn who sends first."""
-    quick = Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=0.0)
-    slow = replace(quick, hop=0.01)
-    assert closed_form(slow) - quick.run() == pytest.approx(slow.run() - quick.run(), abs=0.01 * off)
+@pytest.mark.parametrize(("p", "v", "m"), [(2, 1, 9), (2, 3, 8), (4, 1, 8), (5, 2, 20), (6, 3, 24)])
+def test_hops_are_counted_as_the_schedule_meets_them(p: int, v: int, m: int) -> None:
+    """With all else equal, one more second per hop adds H·m + Q seconds, to within a few hops at either end."""
+    without, with_hops = (
+        Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=hop).run() for hop in (0.0, 0.01)
+    )
+    closed = closed_form(Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=0.01)) - without
+    assert closed == pytest.approx(with_hops - without, abs=0.045)
 
 
+@pytest.mark.parametrize("p", STAGES)
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_hops_are_exact_where_the_last_stage_of_1f1b_sets_the_pace(p: int, rounds: int) -> None:
+    slow = Pipeline(p=p, v=1, m=rounds * p, forward=1.0, backward=2.0, logits=0.5, hop=0.001)
+    assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
+
+
+@pytest.mark.parametrize("p", STAGES)
 @pytest.mark.parametrize("logits", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("hop", [0.001, 0.2, 1.0])
-def test_hops_as_long_as_a_pass_are_exact_in_1f1b(logits: float, hop: float) -> None:
+@pytest.mark.parametrize("hop", [0.05, 0.2, 0.5, 1.0])
+def test_hops_as_long_as_a_pass_are_exact_in_1f1b(p: int, logits: float, hop: float) -> None:
     """A middle stage waits for the logits of two micro-batches, and for those of one where there is no other."""
-    for p, rounds in product(STAGES, (1, 2, 5)):
-        for m in (1, 2, rounds * p):
-            slow = Pipeline(p=p, v=1, m=m, forward=1.0, backward=2.0, logits=logits, hop=hop)
-            assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
+    for m in (1, 2, p, 3 * p):
+        slow = Pipeline(p=p, v=1, m=m, forward=1.0, backward=2.0, logits=logits, hop=hop)
+        assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
 
 
+@pytest.mark.parametrize("p", STAGES)
 @pytest.mark.parametrize("logits", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize(("hop", "off"), [(0.05, 0.008), (0.2, 0.03), (0.5, 0.06), (1.0, 0.1)])
-def test_interleaved_pipelines_are_charged_what_they_take_but_for_who_sends_first(
-    logits: float, hop: float, off: float
-) -> None:
-    """Of the sends of a ring that meet at a port one is drawn, which is worth the more the longer they take."""
-    for p, (v, rounds) in product(STAGES, ((2, 2), (2, 4), (3, 3))):
+@pytest.mark.parametrize("hop", [0.05, 0.2, 0.5, 1.0])
+def test_interleaved_pipelines_are_never_charged_more_than_they_take(p: int, logits: float, hop: float) -> None:
+    """The sends of a long ring meet in other orders the longer they take, up to 2% of its time here."""
+    for v, rounds in ((2, 2), (2, 4), (3, 3)):
         slow = Pipeline(p=p, v=v, m=rounds * p, forward=1.0, backward=2.0, logits=logits, hop=hop)
-        assert closed_form(slow) == pytest.approx(slow.run(), rel=off)
+        assert 1 - 4e-3 < slow.run() / closed_form(slow) < (1.005 if hop < 0.5 else 1.02)
 
 
+@pytest.mark.parametrize("p", STAGES)
 @pytest.mark.parametrize("logits", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("hop", [0.01, 0.5, 3.0])
-def test_hops_are_exact_where_all_passes_forward_go_ahead(logits: float, hop: float) -> None:
-    for p in STAGES:
-        slow = Pipeline(p=p, v=3, m=p, forward=1.0, backward=2.0, logits=logits, hop=hop)
-        assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
+def test_hops_are_exact_where_all_passes_forward_go_ahead(p: int, logits: float, hop: float) -> None:
+    slow = Pipeline(p=p, v=3, m=p, forward=1.0, backward=2.0, logits=logits, hop=hop)
+    assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
 
 
 def test_a_deeper_pipeline_by_hand() -> None:

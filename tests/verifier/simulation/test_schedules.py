@@ -1,7 +1,9 @@
-"""Pipelines as events against what is known of them; tests/perf/test_pipeline.py has them beside the closed form."""
+"""Pipelines as events against what is known of them, and against a simulation of its own of the same schedules."""
 
 from __future__ import annotations
 
+import random
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +17,9 @@ from coopt.verifier.simulation.pipeline import (
     StageHop,
     StagePass,
 )
-from tests.perf.pipeline_simulation import Nobody, Pipeline
+from tests.perf import pipeline_simulation
+from tests.perf.test_pipeline import STAGES, closed_form
+from tests.verifier.simulation.pipelines import Nobody, Pipeline
 
 
 def seconds(shape: PipelineShape, *, hop: float = 0.0, logits: float = 0.0, seed: int = 0) -> float:
@@ -92,3 +96,50 @@ def test_every_micro_batch_passes_every_chunk_once_each_way(shape: PipelineShape
         for one in passes:
             if one.is_backward:
                 assert passes.index(one._replace(is_backward=False)) < passes.index(one)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_1f1b_with_hops_is_that_of_another_simulation(seed: int) -> None:
+    draw = random.Random(seed)
+    forward = draw.uniform(0.5, 2.0)
+    asked = {"p": draw.randint(2, 9), "v": 1, "m": draw.randint(1, 30), "forward": forward}
+    asked |= {"backward": forward * draw.uniform(1.0, 2.2), "hop": forward * draw.uniform(0.0, 0.5)}
+    asked |= {"logits": forward * draw.choice([0.0, 0.3])}
+    other = pipeline_simulation.Pipeline(**asked).run()
+    assert Pipeline(**asked).run() == pytest.approx(other)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_interleaving_with_hops_is_that_of_another_simulation(seed: int) -> None:
+    """Which of two messages gets a free port first differs, which is worth a hop here and there."""
+    draw = random.Random(seed)
+    p, forward = draw.randint(2, 8), draw.uniform(0.5, 2.0)
+    asked = {"p": p, "v": draw.randint(2, 4), "m": p * draw.randint(1, 5), "forward": forward, "logits": 0.0}
+    asked |= {"backward": forward * draw.uniform(1.0, 2.2), "hop": forward * draw.uniform(0.0, 0.05)}
+    other = pipeline_simulation.Pipeline(**asked).run()
+    assert Pipeline(**asked).run() == pytest.approx(other, rel=1e-2)
+
+
+@pytest.mark.parametrize("schedule", ["zb-h1", "dualpipe"])
+@pytest.mark.parametrize("seed", range(20))
+def test_schedules_that_split_the_backward_pass_are_those_of_another_simulation(schedule: str, seed: int) -> None:
+    """Two messages of a pair of passes leave together, the first of them by chance."""
+    draw = random.Random(seed)
+    p = 2 * draw.randint(1, 5) if schedule == "dualpipe" else draw.randint(2, 9)
+    m, forward = 2 * draw.randint(p, 3 * p), draw.uniform(0.5, 2.0)
+    weights, hop = forward * draw.uniform(0.3, 1.0), forward * draw.choice([0.0, draw.uniform(0.0, 0.05)])
+    asked = {"p": p, "v": 1, "m": m, "forward": forward, "hop": hop, "schedule": schedule, "weights": weights}
+    asked |= {"backward": weights + forward * draw.uniform(1.0, 1.6), "logits": forward * draw.choice([0.0, 0.3])}
+    other = pipeline_simulation.Pipeline(**asked).run()
+    assert Pipeline(**asked).run() == pytest.approx(other, rel=1e-2 if hop and schedule == "dualpipe" else 1e-9)
+
+
+@pytest.mark.parametrize("logits", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("hop", "off"), [(0.05, 0.008), (0.2, 0.03), (0.5, 0.06), (1.0, 0.1)])
+def test_interleaved_pipelines_are_charged_what_they_take_but_for_who_sends_first(
+    logits: float, hop: float, off: float
+) -> None:
+    """Of the sends of a ring that meet at a port one is drawn, which is worth the more the longer they take."""
+    for p, (v, rounds) in product(STAGES, ((2, 2), (2, 4), (3, 3))):
+        slow = Pipeline(p=p, v=v, m=rounds * p, forward=1.0, backward=2.0, logits=logits, hop=hop)
+        assert closed_form(slow) == pytest.approx(slow.run(), rel=off)
