@@ -1,10 +1,8 @@
 """Arguments that several commands take, and what a shell completes them to.
 
 Answers come part by part: one section each on the terminal, a list in JSON, one part alone by its
-name.
-
-The terminal: the answer to stdout, the story to stderr, places to write to, values that are
-typed and refused.
+name. The answer goes to stdout and notes to stderr; places to write to and typed values are checked
+before a search begins.
 """
 
 from __future__ import annotations

@@ -48,7 +48,6 @@ from coopt.columns.grid import (
 )
 from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import REORDERED
-from coopt.instance.texts import recalled
 from coopt.instance.workload import BOUNDS, Workload
 from coopt.perf.collectives import (
     NO_NETWORK,
@@ -90,6 +89,17 @@ class OfWorkload(Protocol):
 
 
 A = TypeVar("A", bound=OfWorkload)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def recalled(answers: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """Return the answer that is kept for a key, made where there is none yet."""
+    if key not in answers:
+        answers[key] = make()
+    return answers[key]
 
 
 @dataclass(frozen=True, kw_only=True)

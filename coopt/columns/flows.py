@@ -5,8 +5,8 @@ A switch holds an interval [a, b) of the domains of each rail that it serves. Me
 has a closed form. Link loads are measured in NIC rates: a domain whose whole traffic on a rail
 leaves the switch counts as 1 (docs/loads.md).
 
-Distribution of a job's NICs over leaves and pods, and flows out of pods that hold parts of rails
-or domains.
+A layout distributes the NICs of a job over leaves and pods; pods may hold parts of rails or
+domains.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Enumeration of all mappings of a workload on N GPUs (docs/network.md, Mappings) and of their
 placements.
 
-A placement is the part of each degree that lies inside an HB domain.
-
-The properties of a network that determine the time of a mapping.
+A placement is the part of each degree that lies inside an HB domain. A context is all of a network
+that the time of a placed mapping depends on.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ share e of their rate, the slowdown is
 
 .. math:: \max\left(1, \frac{F}{e\,u}, \frac{P}{e\,u\,w}\right)
 
-Number of flows on the busiest uplink of a switch where each flow takes a single path;
-docs/loads.md.
+Where each flow takes a single path instead, flows on the busiest uplink of a switch are counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-r"""Candidate mappings of a workload on one kind of HB domain.
-
-Removes dominated candidates: rows that another row beats in every column, and options of a
-workload.
+r"""Candidate mappings of a workload on one kind of HB domain, without dominated ones: rows that
+another row beats in every column, and options of a workload.
 
 For every removed option another option of the same workload is kept that is never worse, whatever
 the other workloads choose.
@@ -55,13 +53,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.feasible import FeasibleMappings, possibly_in_time
+from coopt.columns.feasible import FeasibleMappings, possibly_in_time, recalled
 from coopt.columns.flows import Groups, NicLayout, stacked
 from coopt.columns.grid import Context, DomainSet, degrees, groups_of, placed_on
 from coopt.columns.loads import Crossings, crossings
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
-from coopt.instance.texts import recalled
 from coopt.instance.workload import Workload
 from coopt.perf.collectives import AffineSeconds, Algorithms, Pieces, Reciprocals
 from coopt.perf.iterations import Iteration, iteration

@@ -17,14 +17,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coopt.columns.feasible import FeasibleMappings
+from coopt.columns.feasible import FeasibleMappings, recalled
 from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool, in_orders, in_time, undominated, undominated_rows
 from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance
-from coopt.instance.texts import recalled
 from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import Workload
 from coopt.network.family import Family

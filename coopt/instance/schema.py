@@ -2,13 +2,8 @@
 open.
 
 Where it leaves the GPU generation, a global batch or knobs open, each choice is a question of its
-own.
-
-Reads an instance from a file or a table, with optional overrides.
-
-An instance with one thing changed, and numbers and values as one types them.
-
-Refuses questions with features that a task does not support.
+own. An instance is read here from a file or a table, with overrides; changed in one value; and
+refused by tasks that do not support its features.
 """
 
 from __future__ import annotations

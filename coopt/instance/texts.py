@@ -17,10 +17,8 @@ from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-K = TypeVar("K")
-V = TypeVar("V")
 CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[([^\[\]]+)\])?")
 NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
 
@@ -60,13 +58,6 @@ class InstanceError(ValueError):
 def broken(*rules: tuple[object, str]) -> Iterator[str]:
     """Yield the sentences of rules (condition, sentence) whose condition holds."""
     return (sentence for holds, sentence in rules if holds)
-
-
-def recalled(answers: dict[K, V], key: K, make: Callable[[], V]) -> V:
-    """Return the answer that is kept for a key, made where there is none yet."""
-    if key not in answers:
-        answers[key] = make()
-    return answers[key]
 
 
 def alternatives(names: Iterable[str]) -> str:

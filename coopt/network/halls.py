@@ -1,11 +1,8 @@
 """Where the racks of a network stand, what they draw, and how long its cables are
 (docs/network.md).
 
-Where switches stand amid racks of domains, and how long cables between them are
-(docs/network.md).
-
-Islands and the core that joins them in one hall: who stands where, and their cables to it
-(docs/network.md).
+Switches stand amid racks of domains, or in racks of their own. Islands share a hall with the core
+that joins them.
 """
 
 from __future__ import annotations

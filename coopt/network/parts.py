@@ -1,12 +1,9 @@
 """The bill of a design: parts, price and power, the limits it keeps, and how it moves with the
 uplinks.
 
-Modules at the ends of links: how many a network takes, and what to order in their place where
-switches have no cages for them, or fibres are split.
-
-A link has a module at each end, or fewer where one breaks out into several slower links.
-
-What networks and islands are made of: products by name, with their prices by quantity.
+Parts are products by name, with their prices by quantity. Links have a module at each end, or fewer
+where one breaks out into several slower links; where switches have no cages for them, or fibres are
+split, notes say what to order in their place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""From a family to the design that a plan writes out, and back; and what any-to-any would cost.
-
-From a part of a plan to a question and a network of its own, whatever else the plan holds.
+"""From a family to the design that a plan writes out, and back: the network and question of one
+part of a plan, whatever else the plan holds, and what any-to-any would cost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""All network families an instance ranges over.
-
-How many tiers a fabric needs and how its leaves and pods are filled (docs/network.md).
+"""All network families an instance ranges over: for each site the tiers that a fabric needs, and
+how its leaves and pods are filled (docs/network.md).
 
 One plane is given as arrays too: the leaf of every NIC, and the links between its switches.
 """
@@ -21,7 +20,6 @@ from coopt.instance.network import DomainFill
 from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
-from coopt.instance.texts import recalled
 from coopt.network.family import (
     EquippedDomains,
     Family,
@@ -583,7 +581,9 @@ class Space:
         rates = ((box.protocol, box.lane_gbit_s) for box in mating)
         boxes = ((box.radix, box.cage_gbit_s) for box in chain) if self.own_ends else ()
         key = (nic_option.nic.name, nic_option.nic_planes, *rates, *boxes)
-        return recalled(self._optics, key, lambda: self._listed_optics(nic_option, chain, mating))
+        if key not in self._optics:
+            self._optics[key] = self._listed_optics(nic_option, chain, mating)
+        return self._optics[key]
 
     def _listed_optics(
         self, nic_option: NicOption, chain: tuple[Switch, ...], mating: tuple[Switch, ...]

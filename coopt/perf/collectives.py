@@ -1,6 +1,5 @@
-"""Collectives over two levels: ranks inside an HB domain, and domains joined by one rail.
-
-Seconds as affine functions of bandwidths that are not chosen yet.
+"""Collectives over two levels: ranks inside an HB domain, and domains joined by one rail. Their
+seconds are affine functions of bandwidths that are not chosen yet.
 
 For one mapping, the iteration time is affine in the reciprocal bandwidths between HB domains.
 Keeping the coefficients instead of the number lets one evaluation serve every network.

@@ -1,11 +1,7 @@
 """One training iteration of every mapping: its compute, communication and pipeline parts.
 
-Equations are in docs/model.md. `iteration_parts` adds up the parts, `pipelines` counts the hops.
-
-The parts of an iteration and their sum: its time, its breakdown, and its affine functions of
-bandwidth.
-
-Equations are in docs/model.md.
+Their sum gives the time of an iteration, its breakdown, and its affine functions of bandwidth.
+`pipelines` counts the hops. Equations are in docs/model.md.
 """
 
 from __future__ import annotations

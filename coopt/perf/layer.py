@@ -1,7 +1,5 @@
 """Compute time of a layer for one micro-batch (attention or Mamba-2, feed-forward, norms), and of
-the logits.
-
-Time of single kernels on one GPU, and of work with a forward and a backward pass.
+the logits, from the times of single kernels on one GPU.
 """
 
 from __future__ import annotations

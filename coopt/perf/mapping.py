@@ -1,6 +1,5 @@
-"""Mappings and placements as arrays of columns, and tools to evaluate equal rows once.
-
-Widths of a transformer on one rank, parameters of a GPU, FLOPs per token, and utilisation.
+"""Mappings and placements as arrays of columns, tools to evaluate equal rows once, and what a
+mapping leaves of a transformer on one GPU: widths, parameters, FLOPs per token, and utilisation.
 """
 
 from __future__ import annotations

@@ -453,8 +453,3 @@ def at_site(site: str, design: Design, workloads: tuple[WorkloadPlan, ...], cost
     return Part(
         name=site, site=site, design=design, workloads=workloads, cost=cost, power_w=cost.power_w
     )
-
-
-def one_networks_losses(survived: tuple[Survived, ...]) -> tuple[PartLosses, ...]:
-    """Return the effect of losses on the only part; empty if none must be survived."""
-    return (PartLosses(part=NETWORK, survived=survived),) if survived else ()

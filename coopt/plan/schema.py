@@ -3,10 +3,9 @@
 The plan also provides its contents as rows for data frames and plots. `solving` fills it,
 `verifier` checks it, `report` presents it.
 
-Parts common to all answers: the question, the objective value and bound, and the search.
-
-This includes the progress of a running search, and the proof of a bound for coupled parts or direct
-links that `coopt prove` writes and `coopt certify` checks (docs/certificates.md).
+Parts common to all answers are here too: the question, the objective value and bound, the progress
+of a search, and the proof of a bound for coupled parts or direct links that `coopt prove` writes
+and `coopt certify` checks (docs/certificates.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Plans as files, and checks that a plan answers a question.
-
-Evaluation of a given design and mapping, without a claim of optimality.
+"""Plans as files, checks that a plan answers a question, and evaluations of a given design and
+mapping without a claim of optimality.
 
 Each bound and limit of an instance is compared with what a design does.
 """

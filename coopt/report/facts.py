@@ -1,7 +1,7 @@
 """The facts of a plan in one list, which the terminal, the page of a plan and the planner's page
 render.
 
-The words for what a plan is made of, and the tables of its bill, switches and times.
+The tables of its bill, switches and times are here too, and the words for what it is made of.
 """
 
 from __future__ import annotations

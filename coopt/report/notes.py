@@ -1,11 +1,9 @@
 """What a reader has to know to read a plan rightly: limits, accuracy, what is counted and kept
 free.
 
-What somebody who builds a network has to know: what does not mate, which modules to order, what
-else it needs.
-
-What stands above all else of a plan: what was replaced, what nobody sells, and figures that may
-be mistaken.
+First come what was replaced, what nobody sells, and figures that may be mistaken; then what
+somebody who builds a network has to know: what does not mate, which modules to order, what else it
+needs.
 """
 
 from __future__ import annotations

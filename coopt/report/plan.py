@@ -1,6 +1,5 @@
-"""A plan on one screen and in full, and a design or a plan that was given: the decision first.
-
-The question in a few rows, and the decision in one sentence.
+"""A plan on one screen and in full, and a design or a plan that was given: the decision in one
+sentence first, then the question in a few rows.
 """
 
 from __future__ import annotations

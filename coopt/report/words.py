@@ -1,9 +1,7 @@
 """Numbers as a planner reads them, and what is told by a few of them in cells of tables.
 
-The two forms of table every report is made of, and how a terminal of some width and colours
-shows them.
-
-The progress of a run takes one line.
+Every report is made of two forms of table, which a terminal of any width and colours shows. The
+progress of a run takes one line.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Hand a linear Pyomo model to HiGHS and say honestly what came back.
-
-A linear Pyomo model as the arrays HiGHS takes.
+"""Hand a linear Pyomo model to HiGHS as arrays, so that the search can be heard, interrupted and
+cancelled, and say honestly what came back.
 
 Rows are walked once and handed over without a detour: Pyomo's compiled standard form does the same
 through scipy, whose import alone takes longer than most of our solves.
-
-Run HiGHS so that a search can be heard, interrupted and cancelled.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """One run of a search: what was asked, its clock, whom it tells, and what it learned so far.
 
-What it took to find an answer is counted beside.
-
-The solver of an instance: our own hand-over to HiGHS, or any mixed-integer solver that Pyomo can
-drive.
+What it took to find an answer is counted beside. The solver of a run is our own hand-over to HiGHS,
+or any mixed-integer solver that Pyomo can drive.
 """
 
 from __future__ import annotations
