@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from coopt.instance.software import Composition, RunSoftware
 from coopt.instance.texts import write_text
 from coopt.plan.json_schema import CATALOG_NAMES, instance_schema
 
@@ -36,6 +37,7 @@ PLURALS = {
     "integer": "integers",
     "boolean": "booleans",
 }
+IN_BRACKETS = ("workload.mapping", "workload.options", "workload.software")
 RANGE = "A range, wherever one may stand"
 EXTENDED = "A table with `extends`, wherever a name or table may stand"
 HEAD = """\
@@ -91,7 +93,7 @@ def walk(
 
 def title(path: str, part: dict[str, Any]) -> str:
     """How a table begins: `[cluster]`, `[[workload]]`, or the key that takes it inline."""
-    if path.count(".") == 0 or path in ("workload.mapping", "workload.options"):
+    if path.count(".") == 0 or path in IN_BRACKETS:
         return f"`[[{path}]]`" if "array" in json.dumps(part) else f"`[{path}]`"
     return f"A table in `{path}`"
 
@@ -101,7 +103,9 @@ def section(heading: str, table: dict[str, Any]) -> str:
     summary = " ".join(table["description"].split("\n\n")[0].split())
     summary = re.sub(r"docs/\w+\.md", r"`\g<0>`", summary)
     lines = "\n".join(
-        key_line(key, part, table.get("required", ())) for key, part in table["properties"].items()
+        key_line(key, part, table.get("required", ()))
+        for key, part in table["properties"].items()
+        if table["title"] != RunSoftware.__name__ or key in Composition.model_fields
     )
     return f"\n## {heading}\n\n{summary}\n\n{lines}"
 

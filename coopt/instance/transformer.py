@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from coopt.instance.base import (
     MAX_COUNT,
+    UNPRINTED,
     Count,
     Entry,
     Fraction,
@@ -365,6 +366,14 @@ DpMode = Literal["sync", "overlap", "stale-1"]
 Transport = Literal["rdma", "ipoib", "tcp"]
 Schedule = Literal["1f1b", "zb-h1", "dualpipe"]
 Bits = Literal[4, 8, 16]
+GraphModule = Literal["attn", "mamba", "mlp", "moe_router", "moe_preprocess", "moe"]
+
+
+def _graphs(value: Any) -> Any:
+    """Accept whether there is a graph of the whole iteration."""
+    return {True: "full", False: "none"}[value] if isinstance(value, bool) else value
+
+
 Degrees = Annotated[tuple[Count, ...], one_or_many, Field(min_length=1)]
 
 
@@ -382,6 +391,17 @@ class Software(Entry):
             description="bytes of a parameter's master copy and two moments; 8 with 16-bit moments",
         ),
     ] = 12
+    parameter_bytes: Annotated[
+        Whole,
+        Field(ge=1, le=2, description="bytes of a parameter as it is kept and gathered; 1 in fp8"),
+    ] = 2
+    fp8_head: Annotated[
+        bool, Field(description="products of the logits run in 8 bits, like those of layers")
+    ] = False
+    release: Annotated[
+        str,
+        Field(pattern=rf"^[^{UNPRINTED}]*$", description="its release, as its makers count them"),
+    ] = ""
     narrow_inputs: Annotated[
         bool,
         Field(
@@ -475,13 +495,20 @@ class Software(Entry):
         ),
     ] = False
     graphs: Annotated[
-        bool,
+        Literal["none", "scoped", "full"],
+        BeforeValidator(_graphs, json_schema_input_type=Literal["none", "scoped", "full"] | bool),
         Field(
             description=(
-                "the whole iteration is one CUDA graph, so that kernels do not wait for the host"
+                "CUDA graphs, whose kernels do not wait for the host: none, some modules of a"
+                " layer (scoped), or the whole iteration (full)"
             )
         ),
-    ] = False
+    ] = "none"
+    graph_modules: Annotated[
+        tuple[GraphModule, ...],
+        one_or_many,
+        Field(description="modules inside scoped graphs, as Megatron-Core calls them"),
+    ] = ()
     host_s: Annotated[
         float,
         Field(
@@ -547,6 +574,21 @@ class Software(Entry):
             description="time of an iteration over what its kernels and transfers add up to",
         ),
     ] = 1.0
+
+    @model_validator(mode="after")
+    def _scoped_graphs_hold_modules(self) -> Self:
+        if (self.graphs == "scoped") != bool(self.graph_modules):
+            raise ValueError(
+                f"graphs = {self.graphs!r}, graph_modules = {list(self.graph_modules)}: needs"
+                " modules with scoped graphs, and none with others"
+            )
+        return self
+
+    def in_graph(self, module: str) -> bool:
+        """Whether kernels of a module of a layer belong to a CUDA graph."""
+        modules = self.graph_modules
+        of_experts = module.startswith("moe_") and "moe" in modules
+        return self.graphs == "full" or module in modules or of_experts
 
 
 class MappingLimits(Table):

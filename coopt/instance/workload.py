@@ -4,7 +4,14 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from coopt.instance.base import (
     Count,
@@ -21,6 +28,7 @@ from coopt.instance.base import (
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
 from coopt.instance.numerics import EQUAL
+from coopt.instance.software import RunSoftware
 from coopt.instance.texts import both, spoken
 from coopt.instance.transformer import (
     FLOP_PER_PARAMETER,
@@ -176,6 +184,15 @@ class Options(Table):
         Literal[1, 2],
         Field(description="bytes of a number on its way to experts; results come back in 2"),
     ] = 2
+    dispatch_multiprocessors: Annotated[
+        Count | None,
+        Field(
+            description=(
+                "multiprocessors of a GPU that copy tokens inside domains; the links are the bound"
+                " if left out"
+            )
+        ),
+    ] = None
     slowdown: Annotated[
         float,
         Field(
@@ -337,6 +354,25 @@ class Workload(Table):
         ),
     ]
 
+    software: Annotated[
+        RunSoftware | None,
+        Field(description="what the run is made of; becomes options.software and options.dispatch"),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _software_of_options(cls, table: Any, info: ValidationInfo) -> Any:
+        if not isinstance(table, Mapping) or table.get("software") is None:
+            return table
+        options = table.get("options", {})
+        try:
+            stated = RunSoftware.model_validate(table["software"])
+        except ValidationError:
+            return table  # complaints are those of the field, with its place
+        if not isinstance(options, Mapping):
+            raise ValueError("software stands beside options that are read already, needs a table")
+        return {**table, "software": None, "options": stated.options(options, info.context)}
+
     @model_validator(mode="before")
     @classmethod
     def _one_batch(cls, table: Any) -> Any:
@@ -410,6 +446,14 @@ class Workload(Table):
             raise ValueError(
                 f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence"
                 " parallelism, needs false in mapping.sequence_parallel"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _narrow_head(self) -> Self:
+        if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
+            raise ValueError(
+                f"fp8_head with precision = {self.precision!r}: needs layers in fp8 or fp4, too"
             )
         return self
 

@@ -7,6 +7,7 @@ Keeping the coefficients instead of the number lets one evaluation serve every n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -533,18 +534,24 @@ def tree_levels(ranks: Any) -> Any:
     return np.frexp(ranks - 1.0)[1]
 
 
+# of tokens that one multiprocessor copies a second: DeepEP with 20 of them moves 14.4 GB/s each on
+# H100 and 11.8 on B200 and GB200 (aiconfigurator-core 0.12.0, comm/sglang/0.5.12), whatever NVLink
+MULTIPROCESSOR_BYTE_S = 13e9
+
+
 @dataclass(frozen=True)
 class Visits:
     """How tokens reach their experts: k experts per token, chosen in G' of G groups.
 
-    `groups` is G (0 without groups), `visited_groups` is G', and `once` says whether a token is
-    sent once to each place instead of once per expert.
+    `groups` is G (0 without groups), `visited_groups` is G', `once` says whether a token is sent
+    once to each place instead of once per expert, and `copied_byte_s` is what multiprocessors copy.
     """
 
     experts: int
     groups: int
     visited_groups: int
     once: bool
+    copied_byte_s: float = math.inf
 
     def domains(self, y: Any) -> Any:
         """Return y': of the y domains that hold the experts, those that one token can visit.
@@ -573,8 +580,13 @@ class Visits:
 def visits_of(workload: Workload) -> Visits:
     """Return how the tokens of a workload reach their experts."""
     model = workload.model
+    copies = workload.options.dispatch_multiprocessors
     return Visits(
-        model.top_k, model.expert_groups, model.top_groups, workload.options.dispatch == "once"
+        model.top_k,
+        model.expert_groups,
+        model.top_groups,
+        workload.options.dispatch == "once",
+        math.inf if copies is None else copies * MULTIPROCESSOR_BYTE_S,
     )
 
 
@@ -591,7 +603,8 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
         D: bytes of the copies of all tokens, one copy for each expert that a token visits.
     """
     domains = visits.domains(y)
-    inside = (x - 1) / x * visits.sent_share(x * domains) * data_bytes / links.hb_byte_s
+    inside = (x - 1) / x * visits.sent_share(x * domains) * data_bytes
+    inside = inside / np.minimum(links.hb_byte_s, visits.copied_byte_s)
     across = (y - 1) / y * visits.sent_share(domains) * data_bytes / links.rail
     return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
 

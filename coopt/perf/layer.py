@@ -128,7 +128,14 @@ class Device:
         """Time between two kernels (s); shorter in a CUDA graph, which needs no host."""
         pause_s = self.software.kernel_s
         pause_s = self.gpu.reached(self.precision).kernel_s if pause_s is None else pause_s
-        return min(pause_s, GRAPH_PAUSE_S) if self.software.graphs else pause_s
+        return min(pause_s, GRAPH_PAUSE_S) if self.software.graphs == "full" else pause_s
+
+    def inside(self, module: str) -> Device:
+        """Return the device for kernels of a module of a layer, which may be in a CUDA graph."""
+        if self.software.graphs != "scoped" or not self.software.in_graph(module):
+            return self
+        whole = self.software.model_copy(update={"graphs": "full", "graph_modules": ()})
+        return replace(self, software=whole)
 
     @cached_property
     def pair_s(self) -> float:
@@ -333,6 +340,10 @@ EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = (
 # Nsight Systems counted 463,348 for 64 micro-batches of 48 layers with 8 experts per GPU;
 # docs/model.md, Kernels of the host
 HOST_KERNELS, HOST_EXPERT_KERNELS = 103, 6
+# of these, what the modules of scoped graphs hold; which of the 25 small kernels around experts
+# belong to router and preprocessing is judged
+GRAPHED_KERNELS = {"attn": 75, "moe_router": 11, "moe_preprocess": 7, "moe": 10}
+GRAPH_STARTS = 2  # of a module's graph, forward and backward
 # factor on launch time where passes of two micro-batches run in pairs: 11.0 ms per layer with 16
 # experts
 OVERLAP_STARTS = 1.5
@@ -515,7 +526,8 @@ def experts_s(
     split = t if expert_tp else 1
     experts_per_gpu = model.experts / ep
     routed_rows = expert_rows(model, rows, t, split)
-    width = expert_width(model)
+    width, routing = expert_width(model), device.inside("moe_router")
+    device = device.inside("moe")
     experts = dense_s(
         model, device, routed_rows / experts_per_gpu, model.ffn / split, experts_per_gpu, width
     )
@@ -524,7 +536,7 @@ def experts_s(
         device.stream_s(PERMUTE_BACKWARD * routed_rows * width),
     )
     pauses = _expert_kernels(device, experts_per_gpu) * device.pause_s
-    router = product(device, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
+    router = product(routing, rows / norm_split, model.experts, model.hidden, 1, device.bf16_rate)
     shared_experts = (
         dense_s(model, device, rows, model.shared_ffn / t) if model.shared_ffn else Passes()
     )
@@ -568,13 +580,16 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
     shape (n,).
     """
     model, software = workload.model, workload.options.software
-    if not model.experts or software.graphs:
+    if not model.experts or software.graphs == "full":
         return np.zeros(len(mappings))
     launched_experts = (
         np.ones(len(mappings)) if software.grouped_experts else model.experts / mappings.ep
     )
+    of_experts = HOST_EXPERT_KERNELS * launched_experts * (not software.in_graph("moe"))
+    graphed = sum(n for module, n in GRAPHED_KERNELS.items() if software.in_graph(module))
+    of_layer = HOST_KERNELS - graphed + GRAPH_STARTS * len(software.graph_modules)
     start_s = software.host_s * (OVERLAP_STARTS if workload.options.ep_overlap else 1.0)
-    return expert_layers(model) * start_s * (HOST_KERNELS + HOST_EXPERT_KERNELS * launched_experts)
+    return expert_layers(model) * start_s * (of_layer + of_experts)
 
 
 def predicting_s(workload: Workload, device: Device, mappings: Mappings, mean: Passes) -> Passes:
@@ -637,14 +652,18 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
     (t, c, x, b, recompute, sp), flash = split, workload.options.attention == "flash"
     model, options, norm_split = workload.model, workload.options, np.where(sp == 1, t, 1)
     rows = b * float(model.seq) / c
-    core = core_s(model, device, t, c, b, flash=flash) * attention_share(model)
+    attending = device.inside("attn")
+    core = core_s(model, attending, t, c, b, flash=flash) * attention_share(model)
     feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
-    layer = core + attention_s(model, device, t, rows, norm_split, options.software) + feed_forward
+    projections = attention_s(model, attending, t, rows, norm_split, options.software)
+    layer = core + projections + feed_forward
     if model.mamba_layers:
         turned_over = (b > 1) & (not options.software.batch_first)
-        layer = layer + mamba_s(model, device, t, rows, turned_over) * mamba_share(model)
+        mamba = mamba_s(model, device.inside("mamba"), t, rows, turned_over)
+        layer = layer + mamba * mamba_share(model)
     norms = (
-        device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split) + NORMS * device.pause_s
+        device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split)
+        + NORMS * attending.pause_s
     )
     norms = norms * block_share(model)
     repeats = {
@@ -667,7 +686,8 @@ def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Flo
     columns = (mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
     rows, position = rows_to_time(*columns)
     t, c, b, recompute = (column[rows] for column in columns)
-    core = core_s(workload.model, device, t, c, b, flash=workload.options.attention == "flash")
+    flash = workload.options.attention == "flash"
+    core = core_s(workload.model, device.inside("attn"), t, c, b, flash=flash)
     passes = core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
     return np.asarray(passes[position], dtype=np.float64)
 
@@ -676,14 +696,14 @@ def _feed_forward_s(
     workload: Workload, device: Device, t: Any, x: Any, rows: Any, norm_split: Any
 ) -> Passes:
     """Time of what follows attention, averaged over dense layers and layers with experts."""
-    model, options = workload.model, workload.options
+    model, options, plain = workload.model, workload.options, device.inside("mlp")
     if not model.experts:
-        return dense_s(model, device, rows, model.ffn / t) * ffn_share(model)
+        return dense_s(model, plain, rows, model.ffn / t) * ffn_share(model)
     share = expert_layers(model)
     experts = experts_s(model, device, t, x, rows, norm_split, expert_tp=options.expert_tp)
     dense_share = ffn_share(model) - share
     dense = (
-        dense_s(model, device, rows, model.dense_ffn / t) * dense_share
+        dense_s(model, plain, rows, model.dense_ffn / t) * dense_share
         if model.dense_layers
         else Passes()
     )
@@ -699,9 +719,10 @@ def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
     if model.experts:
         split = t if expert_tp else 1
         elements = expert_rows(model, rows, t, split) * model.ffn / split
-        once = nonlinearity_s(model, device, elements).forward + device.pause_s
+        once = nonlinearity_s(model, device, elements).forward + device.inside("moe").pause_s
         seconds = seconds + expert_layers(model) * once
-    share, rate = attention_share(model), device.rate_of(device.software.attention_bits)
+    share, device = attention_share(model), device.inside("attn")
+    rate = device.rate_of(device.software.attention_bits)
     if model.kv_rank:
         seconds = seconds + share * device.product_s(
             rows, latent_width(model) / t, model.kv_rank, 1, rate
@@ -719,6 +740,8 @@ def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
     rows, position = rows_to_time(mappings.tp, mappings.cp, mappings.micro_batch)
     tokens = mappings.micro_batch[rows] * float(model.seq) / mappings.cp[rows]
     columns = vocab_share(model, mappings.tp[rows])
-    passes = product(device, tokens, columns, model.hidden, 1, device.bf16_rate)
+    narrow = workload.options.software.fp8_head
+    rate = device.rate_of(8) if narrow else device.bf16_rate
+    passes = product(device, tokens, columns, model.hidden, 1, rate)
     loss = device.stream_s(workload.options.software.loss_bytes * tokens * columns)
     return np.asarray((passes.forward + passes.backward + loss)[position], dtype=np.float64)

@@ -227,7 +227,7 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
         2 if options.dp_mode == "stale-1" else 1
     )  # those on their way, and those of this step
     sizes = (
-        PARAMETER_BYTES,
+        options.software.parameter_bytes,
         gradients * options.software.gradient_bytes,
         options.software.state_bytes,
     )
@@ -251,7 +251,7 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
         )
         gathered_parameters = gathered_parameters + experts
     # ZeRO 3 gathers the current layer and the next one
-    at_once = 2.0 * PARAMETER_BYTES * (stage == 3)
+    at_once = 2.0 * options.software.parameter_bytes * (stage == 3)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
         at_once = at_once * chunk + options.software.gradient_bytes * chunk * (

@@ -277,10 +277,11 @@ class Replicas:
         """
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
-        m, gradient = self.mappings, self.workload.options.software.gradient_bytes
+        m, software = self.mappings, self.workload.options.software
+        gradient, kept = software.gradient_bytes, software.parameter_bytes
         parameters, crosses = self.parameters + self.expert_parameters, m.pp > self.placements.pp
         first_send = send(self.links, gradient * parameters, crosses)
-        return_send = send(self.links, np.where(m.zero >= 1, BYTES, gradient) * parameters, crosses)
+        return_send = send(self.links, np.where(m.zero >= 1, kept, gradient) * parameters, crosses)
         sends = (first_send + return_send) * (m.pp > 1)
         # under this schedule no embedding is tied between GPUs, so that the kind `tied` is free
         return AffineSeconds(sends.fixed, tied=sends.pp)
@@ -345,12 +346,13 @@ class Replicas:
 
     def _sent_bytes(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Bytes of one reduce-scatter of gradients, and of the all-gather of gradients (ZeRO 0) or
-        16-bit parameters.
+        parameters.
         """
-        gradient = self.workload.options.software.gradient_bytes
+        software = self.workload.options.software
+        gradient, kept = software.gradient_bytes, software.parameter_bytes
         return (
             gradient * parameters,
-            np.where(self.mappings.zero >= 1, BYTES, gradient) * parameters,
+            np.where(self.mappings.zero >= 1, kept, gradient) * parameters,
         )
 
     @property

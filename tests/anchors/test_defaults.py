@@ -12,9 +12,10 @@ from tests.anchors.test_units import QUESTION
 EVEN = dict.fromkeys(("hb", "nic", "switch", "optics", "gpu"), 1.0)
 OFF = {
     **dict.fromkeys(("wide_layers", "host_s"), 0),
-    **dict.fromkeys(("batch_first", "dropout", "grouped_experts", "graphs", "recompute_modules"), False),
+    **dict.fromkeys(("batch_first", "dropout", "grouped_experts", "fp8_head", "recompute_modules"), False),
     **dict.fromkeys(("tp_forward_overlap", "shards_in_rounds"), False),
     **dict.fromkeys(("kernel_s", "attention")),
+    **{"graphs": "none", "graph_modules": (), "parameter_bytes": 2, "release": ""},
 }
 DENSE = {
     **dict.fromkeys(("experts", "top_k", "expert_groups", "top_groups", "shared_ffn", "dense_layers", "dense_ffn"), 0),
@@ -52,7 +53,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "cluster.gpu": {"generation": "", "fp8_tflop_s": None, "fp4_tflop_s": None, "host_gbyte_s": None},
     "cluster.gpu.efficiency": {"kernel_s": 0.0, "step_s": 0.0, "send_s": 0.0}
     | dict.fromkeys(("hb_reduce", "error", "fp8", "fp4")),
-    "workload.0": {"batches": (), "precision": "bf16", "gpus": None, "allow_tp_across": None}
+    "workload.0": {"batches": (), "precision": "bf16", "gpus": None, "allow_tp_across": None, "software": None}
     | dict.fromkeys(("critical_batch_tokens", "min_tokens_per_s", "train_days", "train_tokens", "loss")),
     "workload.0.model": DENSE | {"tied_embeddings": True},
     "workload.0.mapping": {
@@ -64,6 +65,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         **{"attention": "flash", "dp_mode": "sync", "transport": "rdma", "collectives": "levels"},
         **{"schedule": "1f1b", "expert_tp": False, "ep_overlap": False, "dispatch": "once", "dispatch_bytes": 2},
         **{"tp_sync_fraction": 1.0, "tp_sync_backward": 1.0, "slowdown": 1.0},
+        "dispatch_multiprocessors": None,
     },
     "workload.0.options.software": OFF
     | {"gradient_bytes": 4, "state_bytes": 12, "narrow_inputs": True, "reserve_gib": 1.5}

@@ -18,7 +18,7 @@ from coopt.validation.published import read_measurements
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 FLAGS = (
     *("fused_accumulation", "tp_overlap", "pp_overlap", "dropout", "narrow_inputs", "batch_first"),
-    *("tp_forward_overlap", "recompute_modules", "grouped_experts", "graphs", "shards_in_rounds"),
+    *("tp_forward_overlap", "recompute_modules", "grouped_experts", "shards_in_rounds", "fp8_head"),
 )
 # Bytes of a gradient; bytes an element of norms, residuals and dropout forward and backward; bytes of a logit;
 # kernel traffic over fused kernels; overhead; flags that are on.
@@ -72,7 +72,7 @@ def test_frameworks_move_and_keep_the_bytes_that_are_known_of_them(name: str) ->
     assert one.reserve_gib == 0.5 + 1.0  # context of CUDA, buffers of NCCL
     assert one.attention == (0.35 if name in FLASH_2 else None)
     assert (one.attention_bits, one.latent_bits, one.mamba_output_bits, one.prediction_bits) == (4, 4, 4, 4)
-    assert (one.wide_layers, one.kernel_s) == (0, None)
+    assert (one.wide_layers, one.kernel_s, one.graphs, one.parameter_bytes) == (0, None, "none", 2)
 
 
 def test_the_host_of_megatron_starts_a_kernel_in_the_mean_of_what_is_measured() -> None:

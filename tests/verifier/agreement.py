@@ -65,6 +65,7 @@ def question(seed: int, most: int = 120, *, hybrid: bool = False) -> Question:
     """A question with up to that many rows, about a hybrid with Mamba-2 if asked to."""
     draw = Random(seed)
     asked = _workload(draw, _hybrid(Random(seed)) if hybrid else {}, _bits(Random(seed)))
+    asked = _made_of(Random(seed), asked)
     gpus = draw.choice(list(GPUS))
     active = draw.choice(GPUS[gpus])
     some = _mappings(draw, list(shapes(asked, gpus)), 3 * most)
@@ -137,6 +138,16 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
             "offload_percent": [0, 30, 100],
         },
     )
+
+
+def _made_of(draw: Random, asked: Workload) -> Workload:
+    """Graphs of some modules, parameters and logits in 8 bits, and multiprocessors that copy tokens."""
+    modules = tuple(draw.sample(["attn", "mamba", "mlp", "moe_router", "moe_preprocess", "moe"], 2))
+    scoped = {"graphs": "scoped", "graph_modules": modules} if draw.random() < 0.5 else {}
+    narrow = {"parameter_bytes": draw.choice([1, 2]), "fp8_head": asked.precision in ("fp8", "fp4")}
+    software = asked.options.software.model_copy(update=scoped | narrow)
+    copying = {"software": software, "dispatch_multiprocessors": draw.choice([None, 1, 4, 24])}
+    return asked.model_copy(update={"options": asked.options.model_copy(update=copying)})
 
 
 def _bits(draw: Random) -> dict[str, Any]:

@@ -132,6 +132,8 @@ def places_visited(places: float, visits: int) -> float:
     return float(places * (1 - (1 - 1 / places) ** visits) / visits)
 
 
+COPIED_BYTE_S = 13e9
+"""what one multiprocessor copies of tokens"""
 OVERLAP_COST = 0.33
 """σ: share of a hidden transfer that still costs time."""
 
@@ -188,6 +190,8 @@ class GpuTraffic(NamedTuple):
     row_gathers: float
     """all-gathers of the experts' rows over TP ranks, mean over the layers"""
     row_bytes: float
+    copied_byte_s: float
+    """of the multiprocessors that copy tokens inside domains"""
     visits: int
     """k"""
     groups: tuple[int, int]
@@ -209,6 +213,7 @@ class GpuTraffic(NamedTuple):
     waits: PipelineHops
     gradient_bytes: int
     """g"""
+    parameter_bytes: int
     reductions: float
     """times gradients are gathered or scattered"""
     refreshes: float
@@ -266,6 +271,9 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         / 4,  # half of the exchanges dispatch
         row_gathers=rounds if options.expert_tp and split.tp > 1 else 0.0,
         row_bytes=routed,
+        copied_byte_s=(
+            COPIED_BYTE_S * copying if (copying := options.dispatch_multiprocessors) else math.inf
+        ),
         visits=model.top_k,
         groups=(model.expert_groups, model.top_groups),
         sends_once=options.dispatch == "once",
@@ -281,6 +289,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
             split.pp, split.interleave, split.micro_batches(workload.global_batch)
         ),
         gradient_bytes=options.software.gradient_bytes,
+        parameter_bytes=options.software.parameter_bytes,
         reductions=reductions,
         refreshes=refreshes,
         embedding_bytes=(
@@ -312,7 +321,7 @@ def _twin_bytes(workload: Workload, split: ScalarMapping) -> int:
     if workload.options.schedule != "dualpipe" or split.pp == 1:
         return 0
     gradient = workload.options.software.gradient_bytes
-    return gradient + (2 if split.zero else gradient)
+    return gradient + (workload.options.software.parameter_bytes if split.zero else gradient)
 
 
 def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:

@@ -157,7 +157,7 @@ def experts_s(
         ranks_and_speeds = (
             *ends,
             sent_shares(traffic, *ends),
-            inside_byte_s,
+            min(inside_byte_s, traffic.copied_byte_s / links.hb),
             ep_s_byte,
             forwarding,
         )
@@ -264,13 +264,11 @@ def ways_of_replicas(
 
 
 def exchanges(work: Work, number: float) -> list[Repeated]:
-    """What is scattered and gathered of so many parameters: gradients, then parameters in 16
-    bits.
-    """
+    """What is scattered and gathered of so many parameters: gradients, then parameters."""
     traffic = work.traffic
     collectives = (
         Repeated(traffic.reductions, traffic.gradient_bytes * number),
-        Repeated(traffic.refreshes, 2 * number),
+        Repeated(traffic.refreshes, traffic.parameter_bytes * number),
     )
     return [collective for collective in collectives if collective.times]
 

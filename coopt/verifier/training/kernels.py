@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
@@ -76,6 +76,18 @@ class Machine(NamedTuple):
         return self.eight if bits == 8 and self.eight else self.wide
 
 
+def graphed(workload: Workload, machine: Machine, *modules: str) -> Machine:
+    """The GPU for kernels that a scoped CUDA graph holds if it has one of these modules."""
+    if not {*modules} & {*workload.options.software.graph_modules}:
+        return machine
+    engines: dict[str, Any] = {
+        name: part._replace(kernel_s=min(part.kernel_s, GRAPH_PAUSE_S))
+        for name, part in machine._asdict().items()
+        if isinstance(part, Engine)
+    }
+    return machine._replace(**engines)
+
+
 def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     """What a GPU reaches on a workload."""
     efficiency, share, software = (
@@ -91,7 +103,7 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
         input_bytes=2 if is_16_bit else 1,
         byte_s=efficiency.hbm * gpu.hbm_gbyte_s * 1e9,
         # one CUDA graph holds the whole iteration, so that the host starts no kernels
-        kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs else gap_s,
+        kernel_s=min(gap_s, GRAPH_PAUSE_S) if software.graphs == "full" else gap_s,
         processors=gpu.sm_count,
         bits=BITS[workload.precision],
     )

@@ -19,6 +19,7 @@ from coopt.verifier.training.kernels import (
     Pass,
     feed_forward_shapes,
     fused_s,
+    graphed,
     latent_shapes,
     layers_in_16_bits,
     mamba_shapes,
@@ -55,6 +56,7 @@ SCAN_CHUNK, SCAN_FORWARD, SCAN_BACKWARD, SCAN_STRETCH = 128, 4, 8, 1.5
 CONVOLUTION_FORWARD, CONVOLUTION_BACKWARD, STATES_FORWARD, STATES_BACKWARD = 4, 10, 8, 24
 GATE_FORWARD, GATE_BACKWARD, TRANSPOSED = 6, 18, 4
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
+STARTED_AROUND_EXPERTS, STARTED_IN_MODULES = 28, {"moe_router": 3 + 8, "moe_preprocess": 7}
 
 
 def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
@@ -138,6 +140,7 @@ class LayerKernels:
 
     def __init__(self, workload: Workload, machine: Machine) -> None:
         self._workload, self._machine = workload, machine
+        self._attending = graphed(workload, machine, "attn")
 
     def of(self, split: ScalarMapping) -> Pass:
         """All of them; what is recomputed runs backward."""
@@ -148,11 +151,12 @@ class LayerKernels:
             again_s = layer.forward_s
         elif split.recompute == "norm+ffn":
             again_s = (
-                _norms_again_s(workload, machine, shard(workload, split)) + feed_forward.forward_s
+                _norms_again_s(workload, self._attending, shard(workload, split))
+                + feed_forward.forward_s
             )
         elif split.recompute == "norm+act":
             part = shard(workload, split)
-            again_s = _norms_again_s(workload, machine, part) + _cheap_again_s(
+            again_s = _norms_again_s(workload, self._attending, part) + _cheap_again_s(
                 workload, machine, split, part
             )
         elif split.recompute == "selective" and workload.options.attention == "unfused":
@@ -162,7 +166,7 @@ class LayerKernels:
     @kept(lambda self, split: (split.tp, split.cp, split.micro_batch))
     def core(self, split: ScalarMapping) -> Pass:
         """The attention core of a layer that has one."""
-        return _core(self._workload, self._machine, split)
+        return _core(self._workload, self._attending, split)
 
     @kept(lambda self, split: _shape_of(split))
     def weights_s(self, split: ScalarMapping) -> float:
@@ -173,17 +177,19 @@ class LayerKernels:
     def _without_repeats(self, split: ScalarMapping) -> OncePasses:
         workload, machine, model = self._workload, self._machine, self._workload.model
         part, share = shard(workload, split), layer_shares(model)
+        attending = self._attending
         projections = products(
-            machine.engine(workload.options.software.attention_bits),
+            attending.engine(workload.options.software.attention_bits),
             projection_shapes(model, part),
         )
         passes = [
             scaled(projections, share.attention),
             scaled(self.core(split), share.attention),
         ]
-        passes.append(_norms(workload, machine, part))
+        passes.append(_norms(workload, attending, part))
         if share.mamba:
-            passes.append(scaled(_mamba(workload, machine, part, split), share.mamba))
+            mixing = graphed(workload, machine, "mamba")
+            passes.append(scaled(_mamba(workload, mixing, part, split), share.mamba))
         feed_forward = _mean_feed_forward(workload, machine, split, part)
         return OncePasses(total([*passes, feed_forward]), feed_forward)
 
@@ -197,21 +203,22 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
     """Seconds that gradients of weights take, of the mean layer of one precision."""
     model, part, software = workload.model, shard(workload, split), workload.options.software
     share, h = layer_shares(model), model.hidden
+    attending, mamba, plain, mixing = (
+        graphed(workload, machine, module) for module in ("attn", "mamba", "mlp", "moe")
+    )
     own_s = share.attention * weight_gradients_s(
-        machine.engine(software.attention_bits), projection_shapes(model, part)
+        attending.engine(software.attention_bits), projection_shapes(model, part)
     )
     if share.mamba:
         input_projection, output_projection = mamba_shapes(
             model, part, mamba_shard(model, split.tp)
         )
-        mixer_s = weight_gradients_s(machine.layers, [input_projection])
-        mixer_s += weight_gradients_s(
-            machine.engine(software.mamba_output_bits), [output_projection]
-        )
+        mixer_s = weight_gradients_s(mamba.layers, [input_projection])
+        mixer_s += weight_gradients_s(mamba.engine(software.mamba_output_bits), [output_projection])
         own_s += share.mamba * mixer_s
     if not model.experts:
         dense = feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
-        own_s += share.plain * weight_gradients_s(machine.layers, dense)
+        own_s += share.plain * weight_gradients_s(plain.layers, dense)
     else:
         width = routed_width(model)
         mixed = feed_forward_shapes(
@@ -219,14 +226,15 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
         )
         if model.shared_ffn:
             mixed += feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
-        router_s = weight_gradients_s(machine.wide, [router_shape(model, part)])
+        routing = graphed(workload, machine, "moe", "moe_router")
+        router_s = weight_gradients_s(routing.wide, [router_shape(model, part)])
         router_s += weight_gradients_s(
-            machine.engine(software.latent_bits), latent_shapes(model, part)
+            mixing.engine(software.latent_bits), latent_shapes(model, part)
         )
-        own_s += share.experts * (weight_gradients_s(machine.layers, mixed) + router_s)
+        own_s += share.experts * (weight_gradients_s(mixing.layers, mixed) + router_s)
         if model.dense_layers:
             dense = feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
-            own_s += share.plain * weight_gradients_s(machine.layers, dense)
+            own_s += share.plain * weight_gradients_s(plain.layers, dense)
     return own_s
 
 
@@ -235,15 +243,21 @@ def _launches_s(workload: Workload, split: ScalarMapping) -> float:
     so cannot start kernels of the next layer ahead.
     """
     software = workload.options.software
-    if software.graphs or workload.model.experts == 0:
+    if software.graphs == "full" or workload.model.experts == 0:
         return 0.0
     of_experts = STARTED_FOR_EXPERT * (
         1 if software.grouped_experts else workload.model.experts // split.ep
     )
+    of_layer, modules = STARTED_KERNELS, {*software.graph_modules}
+    if "attn" in modules:
+        of_layer -= STARTED_KERNELS - STARTED_AROUND_EXPERTS
+    if "moe" in modules:
+        of_layer, of_experts = of_layer - STARTED_AROUND_EXPERTS, 0
+    else:
+        of_layer -= sum(n for name, n in STARTED_IN_MODULES.items() if name in modules)
+    of_layer += 2 * len(modules)
     in_pairs = STARTED_IN_PAIRS if workload.options.ep_overlap else 1
-    return (
-        expert_share(workload.model) * (STARTED_KERNELS + of_experts) * in_pairs * software.host_s
-    )
+    return expert_share(workload.model) * (of_layer + of_experts) * in_pairs * software.host_s
 
 
 def _norms_again_s(workload: Workload, machine: Machine, part: Shard) -> float:
@@ -261,10 +275,12 @@ def _cheap_again_s(
 ) -> float:
     """Nonlinearities of experts, and latents expanded, once more."""
     model, total, attention = workload.model, 0.0, layer_shares(workload.model).attention
-    engine = machine.engine(workload.options.software.attention_bits)
+    attending = graphed(workload, machine, "attn")
+    engine = attending.engine(workload.options.software.attention_bits)
     if model.experts:
+        activating = graphed(workload, machine, "moe").layers
         forward, _ = _activation_bytes(workload, part.routed_rows * model.ffn / part.expert_cut)
-        total += expert_share(model) * (moved_s(machine.layers, forward) + machine.layers.kernel_s)
+        total += expert_share(model) * (moved_s(activating, forward) + activating.kernel_s)
     if model.kv_rank:
         unfolded = MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank)
         total += attention * product_s(engine, unfolded)
@@ -285,7 +301,8 @@ def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> P
     part = shard(workload, split)
     shape = MatrixProduct(part.rows, part.vocab, workload.model.hidden)
     loss = workload.options.software.loss_bytes * part.rows * part.vocab
-    product = products(machine.wide, [shape])
+    narrow = workload.options.software.fp8_head
+    product = products(machine.engine(8) if narrow else machine.wide, [shape])
     return Pass(product.forward_s + moved_s(machine.wide, loss), product.backward_s)
 
 
@@ -410,20 +427,24 @@ def _mean_feed_forward(
     """What follows attention, mean over dense layers and layers with experts."""
     model = workload.model
     share, h = layer_shares(model), model.hidden
+    plain = graphed(workload, machine, "mlp")
     if not model.experts:
         return scaled(
-            _feed_forward(workload, machine, h, part.rows, model.ffn // split.tp), share.plain
+            _feed_forward(workload, plain, h, part.rows, model.ffn // split.tp), share.plain
         )
-    kernels = [_experts(workload, machine, part), _router(workload, machine, part)]
+    mixing, routing = (
+        graphed(workload, machine, *modules) for modules in (("moe",), ("moe", "moe_router"))
+    )
+    kernels = [_experts(workload, mixing, part), _router(workload, routing, part)]
     if model.shared_ffn:
-        kernels.append(_feed_forward(workload, machine, h, part.rows, model.shared_ffn // split.tp))
+        kernels.append(_feed_forward(workload, mixing, h, part.rows, model.shared_ffn // split.tp))
     latent = products(
-        machine.engine(workload.options.software.latent_bits), latent_shapes(model, part)
+        mixing.engine(workload.options.software.latent_bits), latent_shapes(model, part)
     )
     layer = scaled(total([*kernels, latent]), share.experts)
     if not model.dense_layers:
         return layer
-    dense = _feed_forward(workload, machine, h, part.rows, model.dense_ffn // split.tp)
+    dense = _feed_forward(workload, plain, h, part.rows, model.dense_ffn // split.tp)
     return total([layer, scaled(dense, share.plain)])
 
 

@@ -240,7 +240,8 @@ def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMap
     ZeRO 2 as well.
     """
     layer_size = fullest.layer + fullest.expert_layer
-    parameters = 2 * WEIGHT_BYTES * layer_size if split.zero == 3 else 0.0
+    weight_bytes = workload.options.software.parameter_bytes
+    parameters = 2 * weight_bytes * layer_size if split.zero == 3 else 0.0
     if split.zero < 2 or not chunks_are_whole(workload, split):
         return parameters
     gradients = workload.options.software.gradient_bytes * layer_size
@@ -259,12 +260,12 @@ def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMa
     gradient_bytes = copies * software.gradient_bytes
     if not split.zero:
         return (
-            WEIGHT_BYTES * stage_size
+            software.parameter_bytes * stage_size
             + gradient_bytes * stage_size
             + software.state_bytes * stage_size
         )
     shard_size = sharded_parameters(workload, parameters, split) / stage_copies(workload, split)
-    weights = WEIGHT_BYTES * (shard_size if split.zero >= 3 else stage_size)
+    weights = software.parameter_bytes * (shard_size if split.zero >= 3 else stage_size)
     return (
         weights
         + gradient_bytes * (shard_size if split.zero >= 2 else stage_size)
