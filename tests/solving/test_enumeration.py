@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
-from tests.conftest import accepted, ask, example_count, value
+from tests.conftest import accepted, ask, example_count, switch, value
 from tests.solving import oracle
 from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import (
@@ -165,6 +165,15 @@ NAMED: dict[str, Callable[[], Instance]] = {
         sharing={"mode": "partition", "discount": [{"kind": "gpu", "item": "h100-sxm", "from": [8], "off": [0.1]}]},
         robust={"prices": {"gpu": [0.5, 1.5]}, "aim": "regret"},
         limits={"capex_usd": 900_000.0},
+    ),
+    "uplinks that lead to one spine, charged as if a few more led to two": lambda: ask(
+        cluster__gpus=18,
+        workload__0__global_batch=36,
+        network__hb_domains=[{"name": "two", "size": 2, "gbyte_s": 450, "usd_per_gpu": 700, "w_per_gpu": 30}],
+        network__fabrics="rail-only",
+        network__switches=[switch(6, 5000)],
+        network__oversubscription=[2.0],
+        **{"network__charge": "loads", "network__routing": "ecmp", "network__bundles": "any"},
     ),
     "limits that are hopeless": lambda: two(robust={"survive": ["plane"]}, limits={"racks": 1.0}),
 }
