@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -117,6 +118,14 @@ def _whole_number(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _day(value: Any) -> Any:
+    """Accept a day as text, which JSON has in place of TOML's dates."""
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"{error}, needs a day such as 2027-01-15") from None
+
+
 Whole = Annotated[int, BeforeValidator(_whole_number)]
 Positive = Annotated[float, Field(gt=0, le=1e15), AfterValidator(_not_vanishing)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
@@ -125,6 +134,7 @@ Name = Annotated[str, Field(min_length=1, pattern=rf"^[^{UNPRINTED}]+$")]
 Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]
+Day = Annotated[date, BeforeValidator(_day, json_schema_input_type=date)]
 one_or_many = BeforeValidator(_tuple_from_one)
 one_many_or_range = BeforeValidator(
     lambda value: _tuple_from_one(of_range(value)),

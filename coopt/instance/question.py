@@ -3,12 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from coopt.instance.base import (
     Count,
+    Day,
     Name,
     Positive,
     Table,
@@ -58,6 +60,7 @@ LISTS = (
     "optics",
 )
 """Keys of a network whose entries are chosen from."""
+DAY: TypeAdapter[date] = TypeAdapter(Day)
 TableKind = Literal["ring", "losses", "failures", "direct", "phases", "core"]
 
 
@@ -83,6 +86,9 @@ class Cluster(Table):
         one_many_or_range,
         Field(min_length=1, description="GPUs that train; a list or a range to choose from"),
     ]
+    start: Annotated[
+        Day | None, Field(description="first day of training; plans then name the last one")
+    ] = None
     shares: Annotated[
         Count | None,
         Field(
@@ -232,6 +238,27 @@ def _forget(product: dict[str, Any], key: str) -> None:
         product["sources"] = sources
 
 
+def _days(index: int, workload: Mapping[str, Any], start: Any) -> float:
+    """Days from the start to the day by which a workload is trained."""
+    place = f"workload[{index}].by = {workload['by']}"
+    if start is None:
+        raise ValueError(f"{place}: needs cluster.start, the first day of training")
+    try:
+        first, last = (DAY.validate_python(day, strict=True) for day in (start, workload["by"]))
+    except ValidationError:
+        raise ValueError(
+            f"{place}, cluster.start = {start}: needs days such as 2027-01-15"
+        ) from None
+    days = float((last - first).days)
+    if days <= 0:
+        raise ValueError(f"{place}: needs a day after cluster.start = {start}")
+    if workload.get("train_days") not in (None, days):
+        raise ValueError(
+            f"{place} and train_days = {workload['train_days']} given, needs one of them"
+        )
+    return days
+
+
 class Question(Table):
     """The tables of an instance before checks of their consistency."""
 
@@ -274,6 +301,34 @@ class Question(Table):
             description="hardware and models of your own, for names in the other tables",
         ),
     ] = CatalogFiles()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _days_until(cls, table: Any) -> Any:
+        """Turn the day by which a workload is trained into the days from the start."""
+        workloads = table.get("workload") if isinstance(table, Mapping) else None
+        cluster = table.get("cluster") if workloads else None
+        if not isinstance(workloads, list | tuple | Mapping) or not isinstance(cluster, Mapping):
+            return table
+        return table | {
+            "workload": tuple(
+                {**workload, "train_days": _days(w, workload, cluster.get("start"))}
+                if isinstance(workload, Mapping) and workload.get("by") is not None
+                else workload
+                for w, workload in enumerate(
+                    (workloads,) if isinstance(workloads, Mapping) else workloads
+                )
+            )
+        }
+
+    @model_validator(mode="after")
+    def _with_start(self) -> Self:
+        """Tell workloads when they start; they are copied since other instances can share them."""
+        if self.cluster.start is not None:
+            self.__dict__["workload"] = tuple(
+                workload.starting(self.cluster.start) for workload in self.workload
+            )
+        return self
 
     @model_validator(mode="after")
     def _with_margin(self) -> Self:

@@ -77,8 +77,10 @@ def bounded(workload: Workload, bound: dict[str, float]) -> Workload:
         return workload
     # checked, since a bound on days may contradict the tokens; a table that is made anew has no
     # margin
-    moved = type(workload).model_validate(dict(workload) | dict.fromkeys(BOUND_KEYS) | bound)
-    return moved.with_margin(workload.time_margin)
+    moved = type(workload).model_validate(
+        dict(workload) | dict.fromkeys((*BOUND_KEYS, "by")) | bound
+    )
+    return moved.with_margin(workload.time_margin).starting(workload.start)
 
 
 @dataclass(frozen=True, kw_only=True)

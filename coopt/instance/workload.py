@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from datetime import date, timedelta
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -15,6 +16,7 @@ from pydantic import (
 
 from coopt.instance.base import (
     Count,
+    Day,
     Fraction,
     Name,
     Positive,
@@ -255,6 +257,7 @@ def _default_software() -> Software:
 
 
 YEARS_FROM = 730.0  # longer durations are shown in years
+LATEST_DAYS = 36525.0  # what ends after a century has no date
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
 ONE_BOUND = "exactly one of max_iteration_time_s, min_tokens_per_s, train_days (with train_tokens)"
@@ -308,6 +311,12 @@ class Workload(Table):
     ] = None
     train_days: Annotated[
         Positive | None, Field(description="bound: time to train `train_tokens` (days)")
+    ] = None
+    by: Annotated[
+        Day | None,
+        Field(
+            description="day by which it is trained, in place of `train_days`; needs cluster.start"
+        ),
     ] = None
     train_tokens: Annotated[
         Tokens | None,
@@ -468,6 +477,18 @@ class Workload(Table):
         return self
 
     _time_margin: float = PrivateAttr(default=0.0)
+    _start: date | None = PrivateAttr(default=None)
+
+    @property
+    def start(self) -> date | None:
+        """Day on which training starts, if one is given."""
+        return self._start
+
+    def starting(self, start: date | None) -> Self:
+        """Return the workload with the day on which its training starts."""
+        workload = self.model_copy()
+        workload._start = start
+        return workload
 
     def with_margin(self, share: float) -> Self:
         """Return the workload with that share added to its iteration times before comparison with
@@ -527,8 +548,19 @@ class Workload(Table):
         if self.min_tokens_per_s is not None:
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
-            return f"{self.duration(time_s)} for {spoken(self.needed_tokens)} tokens"
+            tokens = f"{self.duration(time_s)} for {spoken(self.needed_tokens)} tokens"
+            return f"{tokens}, by {end}" if (end := self.end(time_s)) else tokens
         return ""
+
+    def end(self, time_s: float) -> str:
+        """Day by which training ends at this time an iteration: `4 March 2027`; empty without a
+        start, or where it lies a century ahead.
+        """
+        days = self.iterations * time_s / 86400.0
+        if self.start is None or not days < LATEST_DAYS:
+            return ""
+        last = self.start + timedelta(days=math.ceil(days - EQUAL))
+        return f"{last.day} {last:%B %Y}"
 
     def duration(self, time_s: float) -> str:
         """Duration of all iterations at this time each: `54.2 days`."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 import coopt
 from coopt.instance.schema import Instance
@@ -39,6 +41,37 @@ def fastest_days(**changes: Any) -> float:
     """What the fastest plan takes without interruptions (days)."""
     time_s = solve(days(40.0, **changes), objective="time").workloads[0].iteration_time_s
     return time_s * ITERATIONS / 86400
+
+
+def dated(start: Any, by: Any, **workload: Any) -> dict[str, Any]:
+    """A table that gives a day by which its workload is trained."""
+    table = question(cluster__start=start)
+    table["workload"][0] = in_days(table["workload"][0], 1.0) | {"by": by} | workload
+    del table["workload"][0]["max_iteration_time_s"], table["workload"][0]["train_days"]
+    return table
+
+
+def test_a_day_by_which_training_ends_is_a_bound_in_days():
+    asked = Instance.model_validate(dated(date(2027, 1, 25), date(2027, 4, 1)))
+    (workload,) = asked.workload
+    assert workload.train_days == 66.0
+    assert workload.end(workload.required_s) == "1 April 2027"
+    assert Instance.model_validate(asked.model_dump(mode="json", by_alias=True)) == asked
+    assert value_of(solve(asked)) == value_of(solve(days(66.0, availability=None)))
+
+
+@pytest.mark.parametrize(
+    ("start", "by", "needs"),
+    [
+        (date(2027, 1, 25), date(2027, 1, 25), "after cluster.start = 2027-01-25"),
+        (None, date(2027, 1, 25), "needs cluster.start"),
+        (date(2027, 1, 25), "soon", "2027-01-15"),
+        (5, date(2027, 1, 25), "2027-01-15"),
+    ],
+)
+def test_days_that_bound_nothing_are_refused(start: Any, by: Any, needs: str):
+    with pytest.raises(ValidationError, match=needs):
+        Instance.model_validate(dated(start, by))
 
 
 def test_fewer_days_take_spares_and_then_another_network_and_then_nothing_does():
