@@ -108,6 +108,14 @@ def proven(instance: Instance) -> None:
         assert not certify(instance, claiming(plan, bound * 1.01 + 1.0), proof).ok
 
 
+def test_the_clock_of_a_proof_is_its_own_and_runs_while_islands_are_listed() -> None:
+    instance, plan = solved("partition")
+    hurried = instance.model_copy(update={"solver": instance.solver.model_copy(update={"time_limit_s": 1e-9})})
+    assert prove(hurried, plan, time_limit_s=60.0).cases
+    with pytest.raises(InstanceError, match="1e-09 s are over before any case is begun, needs a longer time"):
+        prove(instance, plan, time_limit_s=1e-9)
+
+
 FREE_OPTICS = ISLANDS["objective"] | {"include": ["hb", "nic", "switch", "gpu"]}
 DEAR_POWER = ISLANDS["objective"] | {"include": ["optics"], "usd_per_kwh": 5.0}
 FEW_OPTICS = {"mode": "partition", "core": CORE, "most_products": {"optics": 1}}

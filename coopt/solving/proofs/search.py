@@ -5,7 +5,6 @@ solver.
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
@@ -13,7 +12,17 @@ from coopt.instance.schema import Instance, instance_of
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_max_efficiency, at_prices
 from coopt.network.growth import grows_alone
-from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut
+from coopt.plan.schema import (
+    Cases,
+    InstanceId,
+    IslandCut,
+    Leaf,
+    Node,
+    Plan,
+    ProductCut,
+    Proof,
+    PurchaseCut,
+)
 from coopt.plan.store import check_same_question, decided, placed_as, read_plan
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
@@ -25,7 +34,7 @@ from coopt.solving.fleet.parts import subset, useful
 from coopt.solving.fleet.placed import slots_of
 from coopt.solving.proofs import tree as cuts
 from coopt.solving.proofs.relaxation import CaseProof, Multipliers, amount
-from coopt.solving.runs import Run, backend_of
+from coopt.solving.runs import Run, StoppedError, backend_of
 from formulations.choice_data import ChoiceData
 
 JUST_ABOVE = 1 + 1e-12
@@ -55,7 +64,8 @@ def prove(
     Raises
     ------
     InstanceError
-        When the plan answers another question, claims no bound, or is not one of coupled parts.
+        When the plan answers another question, claims no bound, or is not one of coupled parts; or
+        when time runs out before any case begins.
 
     Examples
     --------
@@ -73,8 +83,7 @@ def prove(
     check_same_question(question, plan)
     instance, plan = placed_as(question, plan)
     bound = plan.objective.bound
-    on_links = bool(instance.asks("direct"))
-    has_proof = on_links or (
+    has_proof = bool(instance.asks("direct")) or (
         instance.sharing.mode == "partition"
         or bool(instance.phase and not grows_alone(instance))
         or bool(instance.robust and instance.availability)
@@ -86,22 +95,35 @@ def prove(
         )
     kind = plan.objective.kind
     local = instance.model_copy(
-        update={"objective": instance.objective.model_copy(update={"minimize": kind})}
+        update={
+            "objective": instance.objective.model_copy(update={"minimize": kind}),
+            "solver": instance.solver.model_copy(update={"time_limit_s": time_limit_s}),
+        }
     )
     run = Run(instance=local, backend=backend_of(local.solver), on_progress=None)
+    try:
+        return _proof(run, plan, gap, identity(question))
+    except StoppedError as stopped:
+        raise InstanceError(
+            f"{instance.name}: {time_limit_s:g} s are over before any case is begun, needs a longer"
+            " time limit"
+        ) from stopped
+
+
+def _proof(run: Run, plan: Plan, gap: float, question: InstanceId) -> Proof:
+    """The proof, as far as the clock of a run allows."""
+    kind, bound = plan.objective.kind, plan.objective.bound
     # Infeasibility is proven as a bound that no finite value reaches.
-    deadline, target = time.perf_counter() + time_limit_s, math.inf if bound is None else bound
-    if on_links:
+    deadline, target = run.deadline, math.inf if bound is None else bound
+    if run.instance.asks("direct"):
         links = link_lengths(listed_rows(run), target * (1 - gap), deadline)
-        return Proof(
-            schema_="coopt-proof/1", instance=identity(question), objective=kind, links=links
-        )
+        return Proof(schema_="coopt-proof/1", instance=question, objective=kind, links=links)
     offers, scenarios = _offers(run, plan)
     pairs = [_cases(*offer, target * (1 - gap), deadline) for offer in offers]
     proven = min(bound for _, bound in pairs)
     return Proof(
         schema_="coopt-proof/1",
-        instance=identity(question),
+        instance=question,
         objective=kind,
         bound=amount(proven * ROUNDED) if 0 < proven < target else None,
         cases=tuple(cases for cases, _ in pairs),
