@@ -4,6 +4,7 @@ two answers.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 
 EXIT_CODES = {"optimal": 0, "infeasible": 3, "feasible": 4, "unknown": 4}
 
+NO_TOKENS = {
+    "workload.0.loss": None,
+    "workload.0.compute_flop": None,
+    "workload.0.train_tokens": 1e18,
+}
 EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 
 
@@ -380,6 +386,44 @@ def evaluate(
         if as_json
         else rendered(evaluation_report(question, evaluation))
     )
+
+
+@click.command("best-model")
+@instance_argument
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print the models as one JSON document.")
+@click.pass_context
+def best_model(
+    ctx: click.Context,
+    /,
+    instance: str,
+    settings: Settings,
+    models: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Compare the losses that models reach by the date of INSTANCE, within its limits.
+
+    Each MODEL, or every dense one of the catalog, is trained by its fastest cluster within [limits]
+    until `train_days` or `by`; its loss follows by the scaling law. [cluster] and [network] say
+    what may be built.
+
+    Exit codes: 0 the best model is known, 3 no model can be trained.
+    """
+    from coopt.explain.best_model import best_model, dense_models
+    from coopt.instance.schema import load
+    from coopt.report.comparison import models_report
+    from coopt.report.words import rendered
+
+    question = load(instance, dict(settings))
+    by_name = [dict(settings) | {"workload.0.model": name} for name in models]
+    own = [load(instance, changed | NO_TOKENS).workload[0].model for changed in by_name]
+    sized = best_model(question, own or dense_models())
+    answer(
+        json.dumps([each.model_dump() for each in sized], indent=2)
+        if as_json
+        else rendered(models_report(question, sized))
+    )
+    ctx.exit(0 if sized[0].loss is not None else EXIT_CODES["infeasible"])
 
 
 @click.command()

@@ -18,6 +18,7 @@ COMMANDS = {  # with the file beside this one that each stands in
     "solve": "answers",
     "pareto": "answers",
     "explain": "answers",
+    "best-model": "answers",
     "diff": "answers",
     "verify": "checks",
     "prove": "checks",
@@ -55,7 +56,8 @@ class LazyGroup(click.Group):
         """Import the file of one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"coopt.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        file = import_module(f"coopt.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(file, cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(

@@ -267,6 +267,11 @@ class Transformer(Entry):
         )
 
     @property
+    def has_scaling_law(self) -> bool:
+        """Whether scaling laws, which were fitted to dense models, hold."""
+        return not (self.experts or self.kv_rank or self.mamba_layers)
+
+    @property
     def parameters(self) -> int:
         """Parameters of a dense model with standard attention, without norms and biases."""
         assert not self.experts, "asked for of dense models"

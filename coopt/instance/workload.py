@@ -404,7 +404,7 @@ class Workload(Table):
             return self
         if self.loss is not None and self.compute_flop is not None:
             raise ValueError("loss and compute_flop given, needs one of them")
-        if self.model.experts or self.model.kv_rank or self.model.mamba_layers:
+        if not self.model.has_scaling_law:
             raise ValueError(
                 f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens"
             )

@@ -15,6 +15,24 @@ from coopt.plan.parts import Design, Record
 from coopt.plan.schema import InstanceId
 
 
+class SizedModel(Record):
+    """What a model reaches by the date: the tokens it is trained on and the loss that follows.
+
+    `status` is that of the search for its fastest cluster, whose bill is `capex_usd` (USD). Tokens
+    (of the whole training) and loss (nats a token) are None where no cluster within the limits
+    trains it.
+    """
+
+    model: str
+    parameters: int
+    status: str
+    tokens: float | None = None
+    loss: float | None = None
+    gpu: str | None = None
+    gpus: int | None = None
+    capex_usd: float | None = None
+
+
 class NextPlan(Record):
     """The plan that becomes optimal when a bound moves to `bound`, and its cost relative to the
     current plan.

@@ -4,13 +4,15 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.question import BILLED, ObjectiveKind
+from coopt.instance.texts import spoken
+from coopt.plan.explanation import SizedModel
 from coopt.plan.parts import Cost, Design
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.report import words
@@ -18,6 +20,7 @@ from coopt.report.facts import nics_in_words, tiers_of
 from coopt.report.words import FigureTable, figures, pieces
 
 if TYPE_CHECKING:
+    from coopt.instance.schema import Instance
     from coopt.network.plan_networks import Baseline
     from coopt.plan.difference import Difference, Value
 
@@ -323,3 +326,25 @@ def _change(old: Value, new: Value) -> str:
 
 def _signed_number(value: float) -> str:
     return f"{value:+,.0f}" if value else "0"
+
+
+def models_report(instance: Instance, sized: Sequence[SizedModel]) -> list[RenderableType]:
+    """The best model in a sentence, and what each of them reaches by the date."""
+    best, days = sized[0], instance.workload[0].train_days or 0.0
+    if best.loss is None:
+        first = "No cluster within the limits trains any of these models."
+    else:
+        first = (
+            f"After {days:g} days {best.model} has the lowest loss, {best.loss:.4g}: {best.gpus:,}"
+            f" {best.gpu} train it on {spoken(best.tokens or 0.0)} tokens."
+        )
+    columns = ("parameters", "tokens", "loss", "GPUs", "purchase")
+    return pieces(first, figures("Models", ("model",), columns, map(_model_row, sized)))
+
+
+def _model_row(each: SizedModel) -> tuple[str, ...]:
+    size = spoken(each.parameters)
+    if each.loss is None or each.tokens is None:
+        return each.model, size, "-", each.status, "-", "-"
+    gpus, purchase = f"{each.gpus:,} {each.gpu}", words.money(each.capex_usd or 0.0)
+    return each.model, size, spoken(each.tokens), f"{each.loss:.4g}", gpus, purchase
