@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from coopt.instance.base import (
+    MAX_COUNT,
     Count,
     Day,
     Name,
@@ -64,6 +65,18 @@ DAY: TypeAdapter[date] = TypeAdapter(Day)
 TableKind = Literal["ring", "losses", "failures", "direct", "phases", "core"]
 
 
+IDLE_OF = 4
+"""One GPU of so many may be idle where no number is given."""
+
+
+def _idle(value: Any) -> Any:
+    """Refuse what is neither a switch nor a number of GPUs in one sentence."""
+    count = int(value) if isinstance(value, int | float) and value == int(value) else 0
+    if isinstance(value, bool) or 1 <= count <= MAX_COUNT:
+        return value if isinstance(value, bool) else count
+    raise ValueError("needs true, false, or a number of GPUs from 1 to 10,000,000")
+
+
 class Cluster(Table):
     """The GPUs that train."""
 
@@ -96,6 +109,17 @@ class Cluster(Table):
         ),
     ] = None
 
+    idle_gpus: Annotated[
+        bool | Count,
+        BeforeValidator(_idle),
+        Field(
+            description=(
+                "GPUs of `gpus` that the search may leave idle, which are bought all the same: at"
+                " most so many; true: up to a quarter"
+            )
+        ),
+    ] = False
+
     @model_validator(mode="before")
     @classmethod
     def _one_generation(cls, table: Any) -> Any:
@@ -118,6 +142,32 @@ class Cluster(Table):
     def counts_text(self) -> str:
         """Allowed numbers of GPUs in words: `4,096 or 8,192`."""
         return alternatives(f"{count:,}" for count in self.gpus)
+
+    def bought_for(self, gpus: int) -> int | None:
+        """The number of GPUs that is bought where so many train: the least one listed that is no
+        less; None where more would be idle than may be.
+        """
+        bought = min((count for count in self.gpus if count >= gpus), default=0)
+        return bought if 0 <= bought - gpus <= self.most_idle(bought) else None
+
+    def idle_sites(self, bought: int, size: int) -> list[tuple[int, int]]:
+        """The numbers of GPUs that may train where so many are bought and some of them are idle,
+        and of HB domains of `size` that hold them, filled alike: no more than hold all.
+        """
+        least, most = bought - self.most_idle(bought), -(-bought // size)
+        alone = range(least, min(size // 2, bought - 1) + 1)
+        return [(gpus, 1) for gpus in alone] + [
+            (active * domains, domains)
+            for active in range(size // 2 + 1, size + 1)
+            for domains in range(-(-least // active), min(most, (bought - 1) // active) + 1)
+            if domains and self.bought_for(active * domains) == bought
+        ]
+
+    def most_idle(self, bought: int) -> int:
+        """Maximum number of idle GPUs of those bought."""
+        if isinstance(self.idle_gpus, bool):
+            return bought // IDLE_OF if self.idle_gpus else 0
+        return min(self.idle_gpus, bought - 1)
 
     @property
     def has_several_counts(self) -> bool:

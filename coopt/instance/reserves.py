@@ -120,6 +120,12 @@ class Availability(Table):
         """Allowed numbers of spare domains, in rising order."""
         return range(MAX_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
 
+    def spares_with(self, idle_domains: int) -> Sequence[int]:
+        """Allowed numbers of spare domains, in rising order, where so many stand idle anyway."""
+        if not idle_domains:
+            return self.spares
+        return sorted({max(spares, idle_domains) for spares in self.spares})
+
 
 class Margin(Table):
     """Shares of time, memory and switch ports that a plan leaves free."""

@@ -173,7 +173,7 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
         workload["global_batch"] = choice.global_batch.get(
             workload["name"], workload["global_batch"]
         )
-        workload["batches"] = ()
+        workload |= {"batches": (), "batch_tolerance": 0.0}
         workload["options"] |= {"allowed": {}} | choice.options.get(workload["name"], {})
     if choice.gpu is not None:
         gpu = next(entry for entry in instance.cluster.generations if entry.name == choice.gpu)
@@ -221,8 +221,8 @@ def choice_complaints(instance: Question) -> Iterator[str]:
         count *= math.prod(len(values) for values in workload.options.allowed.listed.values())
     if count > MOST_CHOICES:
         yield (
-            f"cluster.gpu, workload.global_batch and workload.options leave {count:,} choices open,"
-            f" needs at most {MOST_CHOICES:,}"
+            "cluster.gpu, workload.global_batch, workload.batch_tolerance and workload.options"
+            f" leave {count:,} choices open, needs at most {MOST_CHOICES:,}"
         )
         return
     if homeless_gpus := [name for name in names if not domains_of(instance, name)]:
@@ -248,7 +248,8 @@ def _each_value(instance: Question) -> Iterator[Chosen]:
             yield Chosen(gpu=gpu, global_batch=first_batches, options=knobs)
     gpu, knobs = _gpus(instance)[0], next(_knobs(instance))
     for workload in instance.workload:
-        for batch in workload.batches[1:]:
+        # the last two of a tolerance are its ends: what lies between is refused where they are
+        for batch in workload.batches[-2:] if workload.batch_tolerance else workload.batches[1:]:
             yield Chosen(
                 gpu=gpu, global_batch=first_batches | {workload.name: batch}, options=knobs
             )

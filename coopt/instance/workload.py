@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -15,6 +16,7 @@ from pydantic import (
 )
 
 from coopt.instance.base import (
+    MAX_COUNT,
     Count,
     Day,
     Fraction,
@@ -265,6 +267,24 @@ LONGEST_S = 1e15
 """The longest iteration that a bound may allow (s), and what counts where there is no bound."""
 
 
+MOST_TOLERANCE = 0.2
+"""The largest share by which a batch may differ from the one that was given."""
+
+
+def batches_within(batch: Any, tolerance: Any) -> tuple[int, ...]:
+    """Return the batches within a tolerance, the given one first, then the nearest; nothing where
+    there is one alone, or where either is refused elsewhere.
+    """
+    if not isinstance(batch, int | float) or not isinstance(tolerance, int | float):
+        return ()
+    if not (1 <= batch <= MAX_COUNT and 0 < tolerance <= MOST_TOLERANCE and batch == int(batch)):
+        return ()
+    # in the decimals that the tolerance is written in
+    room = int(int(batch) * Decimal(str(tolerance)))
+    nearby = (int(batch) + sign * step for step in range(1, room + 1) for sign in (1, -1))
+    return (int(batch), *nearby) if room else ()
+
+
 class Workload(Table):
     """One model to train, within a bound unless the fastest plan is required."""
 
@@ -291,6 +311,17 @@ class Workload(Table):
             )
         ),
     ] = ()
+    batch_tolerance: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MOST_TOLERANCE,
+            description=(
+                "share by which the batch may differ from `global_batch`, which the search then"
+                " chooses; 0.02 is two percent"
+            ),
+        ),
+    ] = 0.0
     critical_batch_tokens: Annotated[
         Tokens | None,
         Field(
@@ -385,9 +416,20 @@ class Workload(Table):
     @model_validator(mode="before")
     @classmethod
     def _one_batch(cls, table: Any) -> Any:
-        batches = of_range(table.get("global_batch")) if isinstance(table, Mapping) else None
-        if not isinstance(batches, list | tuple) or not batches:
+        if not isinstance(table, Mapping):
             return table
+        batches = of_range(table.get("global_batch"))
+        tolerance = table.get("batch_tolerance", 0.0)
+        if not isinstance(batches, list | tuple):
+            nearby = batches_within(batches, tolerance)
+            return {**table, "batches": nearby} if nearby else table
+        if not batches:
+            return table
+        if tolerance:
+            raise ValueError(
+                f"batch_tolerance = {tolerance}: global_batch lists what to choose from, needs one"
+                " batch there"
+            )
         batches = each_once(batches)
         return {**table, "global_batch": batches[0], "batches": batches if len(batches) > 1 else ()}
 

@@ -433,7 +433,7 @@ def _pinned(question: Instance, design: Design) -> Instance | None:
             "fabrics": (fabric.kind,),
             "nics_per_gpu": (fabric.nic.per_gpu,),
         },
-        cluster={"gpus": (design.gpus,)},
+        cluster={"gpus": (design.gpus,), "idle_gpus": False},
     )
 
 

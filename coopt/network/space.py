@@ -408,9 +408,12 @@ def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts(EquippedDomains):
-    """What families are built from, with the least `links` into a core shared with others."""
+    """What families are built from, with the least `links` into a core shared with others, and the
+    domains that stand by in any case.
+    """
 
     links: int = 0
+    spare_domains: int = 0
 
     @property
     def switches(self) -> tuple[Switch, Switch, Switch]:
@@ -548,10 +551,22 @@ class Space:
                 yield hb, domains
 
     def all_sites(self) -> Iterator[tuple[int, HbDomain, int]]:
-        """Every number of GPUs that is asked for, on every site that may hold it."""
-        for gpus in self.instance.cluster.gpus:
+        """Every number of GPUs that may train, on every site that may hold it: those asked for,
+        then those that leave others idle in domains filled alike, no more than are bought.
+        """
+        cluster = self.instance.cluster
+        for gpus in cluster.gpus:
             for hb, domains in self.sites(gpus):
                 yield gpus, hb, domains
+        for bought in cluster.gpus if cluster.idle_gpus else ():
+            for hb in self.instance.network.hb_domains:
+                for gpus, domains in sorted(cluster.idle_sites(bought, hb.size), reverse=True):
+                    yield gpus, hb, domains
+
+    def idle_domains(self, gpus: int, hb: HbDomain, domains: int) -> int:
+        """Domains that are bought for GPUs that train nowhere."""
+        bought = self.instance.cluster.bought_for(gpus) if self.instance.cluster.idle_gpus else 0
+        return max(-(-bought // hb.size) - domains, 0) if bought else 0
 
     def nearby_counts(self) -> tuple[int, ...]:
         """Other numbers of GPUs that fill whole HB domains, nearest first; without 0."""
@@ -628,6 +643,7 @@ class Space:
             ):
                 fields = vars(nic_option) | {
                     "links": links,
+                    "spare_domains": self.idle_domains(gpus, hb, domains),
                     "core_end": core_end,
                     "fabric": fabric,
                     "upper": upper_switches,

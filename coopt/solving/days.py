@@ -285,7 +285,7 @@ def interrupted_paces(
             interruptions(availability, workload, counts) if workload.calendar else None
             for workload in instance.workload
         ]
-        for spares in availability.spares:
+        for spares in availability.spares_with(family.spare_domains):
             running = enough_domains(loss, family.domains, spares)
             waits_s = waiting(availability, loss, family.domains, spares)
             worst = np.zeros(len(family.uplink_choices))
@@ -322,7 +322,7 @@ def in_days(
         uplinks_by_spares: dict[int, list[int]] = {}
         loss = family_domain_lost(availability, family)
         for i, uplinks in enumerate(family.uplink_choices):
-            spares = fewest_spares(availability, loss, family.domains, target, i)
+            spares = fewest_spares(availability, loss, family, target, i)
             if spares is not None:
                 uplinks_by_spares.setdefault(spares, []).append(uplinks)
         timely += [
@@ -333,7 +333,7 @@ def in_days(
 
 
 def fewest_spares(
-    availability: Availability, loss: float, domains: int, target: RunningShare, i: int
+    availability: Availability, loss: float, family: Family, target: RunningShare, i: int
 ) -> int | None:
     """The fewest spares, of those to choose from, with which all workloads are in time at one
     number of uplinks.
@@ -343,7 +343,8 @@ def fewest_spares(
     halving. Days that are kept with a probability take no fewer; from there on each number is
     tried, until nothing ever waits.
     """
-    choices, threshold = availability.spares, float(target.running[i]) * ROUNDED
+    choices, domains = availability.spares_with(family.spare_domains), family.domains
+    threshold = float(target.running[i]) * ROUNDED
     if threshold > 1.0:
         return None
     at = bisect_left(

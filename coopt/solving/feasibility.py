@@ -253,7 +253,7 @@ def _trains(
         demand(availability, family, uplinks, timed),
     )
     for i, count in enumerate(uplinks):
-        spares = fewest_spares(availability, loss, family.domains, target, i)
+        spares = fewest_spares(availability, loss, family, target, i)
         if spares is not None and _within(instance, replace(family, spare_domains=spares), count):
             return True
     return False

@@ -81,11 +81,12 @@ def _networks(instance: Instance, fastest: Fastest | None) -> Iterator[tuple[Fam
     availability = instance.availability
     for family in families(instance):
         for uplinks in family.uplink_choices:
-            spares = 0
+            spares = family.spare_domains
             if availability is not None:
+                choices = availability.spares_with(spares)
                 spares = (
-                    availability.spares[0]
-                    if fastest is None or len(availability.spares) == 1
+                    choices[0]
+                    if fastest is None or len(choices) == 1
                     else _spares(instance, availability, family, uplinks, fastest)
                 )
             yield replace(family, spare_domains=spares), uplinks
@@ -110,7 +111,7 @@ def _spares(
             pace = run.uptime.pace if run.uptime else 1.0
             timed.append((workload, np.array([run.iteration_time_s * pace])))
         target = demand(availability, family, (uplinks,), timed)
-        return fewest_spares(availability, loss, family.domains, target, 0)
+        return fewest_spares(availability, loss, family, target, 0)
 
     spares, _ = inside_first(instance, enough, lambda spares: spares is not None)
-    return availability.spares[0] if spares is None else spares
+    return availability.spares_with(family.spare_domains)[0] if spares is None else spares

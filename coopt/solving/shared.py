@@ -135,7 +135,7 @@ def up_to_cheapest(
     """
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
     sites = list(space.all_sites())
-    floors = [_floor(instance, space.nic_options, *site) for site in sites]
+    floors = [_floor(space, *site) for site in sites]
     site_families: dict[int, tuple[Family, ...]] = {}
     tables: list[Columns] = []
     for n in sorted(range(len(sites)), key=floors.__getitem__):
@@ -156,14 +156,13 @@ def up_to_cheapest(
     ), _joint_table(tables)
 
 
-def _floor(
-    instance: Instance, nic_options: Sequence[NicOption], gpus: int, hb: HbDomain, domains: int
-) -> float:
+def _floor(space: Space, gpus: int, hb: HbDomain, domains: int) -> float:
     """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all
     their NICs.
     """
-    kind = instance.objective.minimize
-    domain_bill = domain_lines(instance.cluster.gpu, hb, gpus, domains * hb.size)
+    instance, nic_options = space.instance, space.nic_options
+    kind, bought = instance.objective.minimize, domains + space.idle_domains(gpus, hb, domains)
+    domain_bill = domain_lines(instance.cluster.gpu, hb, gpus, bought * hb.size)
     suitable = (
         [nic_option for nic_option in nic_options if nic_option.fits(hb.size, gpus, domains)]
         if domains > 1
@@ -171,7 +170,7 @@ def _floor(
     )
     # idle GPUs of a domain have their NICs as well: a box is bought with all of them
     nics = (
-        (nic_option.nic, domains * (hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic))
+        (nic_option.nic, bought * (hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic))
         for nic_option in suitable
     )
     with_nics = [

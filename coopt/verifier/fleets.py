@@ -245,6 +245,8 @@ def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -
     gpus, gpus_there = part.design.gpus, fleet.gpus(t)
     in_turn = fleet.question.sharing.mode == "time"
     sizes = fleet.questions[t].cluster.gpus if in_turn else fleet.workloads_in(t, name)[0].gpus
+    if fleet.question.cluster.idle_gpus is not False:
+        sizes = None  # which of them may be idle is checked with the domains
     sizes_text = f"1 to {gpus_there}" if sizes is None else ", ".join(map(str, sizes))
     ledger.require(
         "island-size",

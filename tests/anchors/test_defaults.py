@@ -53,7 +53,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "cluster.gpu": {"generation": "", "fp8_tflop_s": None, "fp4_tflop_s": None, "host_gbyte_s": None},
     "cluster.gpu.efficiency": {"kernel_s": 0.0, "step_s": 0.0, "send_s": 0.0}
     | dict.fromkeys(("hb_reduce", "error", "fp8", "fp4")),
-    "workload.0": {"batches": (), "precision": "bf16", "gpus": None, "allow_tp_across": None, "software": None}
+    "cluster": {"generations": (), "idle_gpus": False},
+    "workload.0": {"batches": (), "batch_tolerance": 0.0, "precision": "bf16", "gpus": None}
+    | {"allow_tp_across": None, "software": None}
     | dict.fromkeys(("critical_batch_tokens", "min_tokens_per_s", "train_days", "train_tokens", "loss")),
     "workload.0.model": DENSE | {"tied_embeddings": True},
     "workload.0.mapping": {

@@ -23,6 +23,7 @@ from coopt.instance.rules.couplings import (
 from coopt.instance.texts import alternatives, both, broken, numbers
 from coopt.instance.workload import ONE_BOUND, Workload
 
+MOST_IDLE_SITES = 1000
 MAX_NAMED = 4  # maximum number of products named in a complaint
 
 
@@ -246,6 +247,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from direct_disagreements(instance)
     yield from switch_disagreements(instance)
     yield from _failures(instance)
+    yield from _idle_gpus(instance)
     yield from _timed_objective(instance)
 
 
@@ -255,6 +257,22 @@ def open_disagreements(instance: Question) -> Iterator[str]:
     """
     yield from _missing_bounds(instance)
     yield from regrets_of_choices(instance)
+    yield from _shared_batches(instance)
+
+
+def _shared_batches(instance: Question) -> Iterator[str]:
+    """Yield tolerances of batches that sites take equal shares of."""
+    return broken(
+        *(
+            (
+                workload.batch_tolerance and instance.cluster.shares,
+                f"workload[{w}].batch_tolerance = {workload.batch_tolerance:g}: sites take equal"
+                " shares of a batch (cluster.shares), which few batches allow, needs a list of"
+                " batches in global_batch",
+            )
+            for w, workload in enumerate(instance.workload)
+        )
+    )
 
 
 def _missing_bounds(instance: Question) -> Iterator[str]:
@@ -310,6 +328,33 @@ def _failures(instance: Question) -> Iterator[str]:
         yield (
             f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one"
             f" host, needs divisors of availability.rates.gpus_per_host = {hosted}"
+        )
+
+
+def _idle_gpus(instance: Question) -> Iterator[str]:
+    """Yield complaints about idle GPUs where islands, sites or phases decide how many train, and
+    where they leave too many numbers to search.
+    """
+    cluster = instance.cluster
+    if not cluster.idle_gpus:
+        return
+    place = f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}"
+    several = [reason for reason in instance.beyond_one_network if not reason.startswith("lists")]
+    if several:
+        yield (
+            f"{place}: GPUs are left idle beside one network that all workloads have in turn, needs"
+            f" an instance without {both(several)}"
+        )
+        return
+    count = sum(
+        len(cluster.idle_sites(bought, domain.size))
+        for bought in cluster.gpus
+        for domain in instance.network.hb_domains
+    )
+    if count > MOST_IDLE_SITES:
+        yield (
+            f"{place}: leaves {count:,} numbers of GPUs and domains to choose from, needs at most"
+            f" {MOST_IDLE_SITES:,}: a smaller number of GPUs that may be idle"
         )
 
 

@@ -37,7 +37,7 @@ from coopt.verifier.parts.enumeration import (
 )
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
 from coopt.verifier.parts.part_checks import CountedPart
-from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.space import DesignFamily, spare_choices
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import running_of, uptime_of
@@ -202,7 +202,7 @@ def timed_designs(
         for up in row.uplinks:
             switch_levels = row.levels(up)
             least_s = math.inf
-            for spares in availability.spares if availability else (0,):
+            for spares in spare_choices(availability, row.family.spares):
                 family = row.family._replace(spares=spares)
                 sums = bill_total(
                     bill(instance, family, switch_levels, row.optics), instance.objective

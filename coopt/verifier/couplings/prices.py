@@ -185,7 +185,10 @@ def check_limit(ledger: Ledger, instance: Instance, key: str, value: float | Non
 
 def question_of_island(instance: Instance, workloads: tuple[Workload, ...], gpus: int) -> Instance:
     """The instance of an island's workloads on a cluster of its own of that many GPUs; limits stay
-    those of all.
+    those of all. Where GPUs may be idle there is one island, and what it may leave idle is that of
+    the instance.
     """
-    cluster = instance.cluster.model_copy(update={"gpus": (gpus,)})
+    cluster = instance.cluster
+    if cluster.idle_gpus is False:
+        cluster = cluster.model_copy(update={"gpus": (gpus,)})
     return instance.model_copy(update={"cluster": cluster, "workload": workloads})

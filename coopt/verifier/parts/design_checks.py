@@ -32,11 +32,14 @@ from coopt.verifier.parts.optics import allowed_ends, fitting_ends, optic_names,
 from coopt.verifier.parts.space import (
     DesignFamily,
     NicAttachment,
+    domain_counts,
     domain_counts_of,
+    idle_domains,
     in_cages,
     linkable,
     links_needed,
     run_for,
+    spare_choices,
 )
 from coopt.verifier.parts.spans import reach_of
 
@@ -79,7 +82,8 @@ def _names(entries: Iterable[_Product]) -> tuple[str, ...]:
 def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> DesignFamily:
     """Check GPUs, HB domains, spares and racks, which have to be those of the instance."""
     sizes, choice = instance.cluster.gpus, design.hb_domain
-    size_allowed = ledger.among(
+    idles = instance.cluster.idle_gpus is not False and 0 < design.gpus < max(sizes)
+    size_allowed = idles or ledger.among(
         "gpus",
         design.gpus,
         sizes,
@@ -97,7 +101,14 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     if hb is None or not size_allowed:
         raise UnsoundError
     counts_of_filling: dict[int, list[int]] = {}
-    for count in domain_counts_of(instance, design.gpus, hb.size):
+    may_hold = domain_counts_of(instance, design.gpus, hb.size)
+    if design.gpus not in sizes:
+        may_hold = [
+            count
+            for count in domain_counts(design.gpus, hb.size)
+            if idle_domains(instance, design.gpus, hb.size, count) is not None
+        ]
+    for count in may_hold:
         counts_of_filling.setdefault(ceil_ratio(design.gpus, count), []).append(count)
     ledger.require(
         "hb-domain",
@@ -116,9 +127,10 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     fault = f"{design.gpus} GPUs fill {fits} of {choice.active}, the plan buys {choice.count}."
     expected = counts[0] if len(counts) == 1 else texts
     is_bought = ledger.holds("domain-count", choice.count in counts, choice.count, expected, fault)
-    spares = check_spare_domains(ledger, instance, design)
     # goes on with a count that is allowed, so that what else is wrong is told as well
     count = choice.count if is_bought else counts[0]
+    idle = idle_domains(instance, design.gpus, hb.size, count) or 0
+    spares = check_spare_domains(ledger, instance, design, idle)
     family = DesignFamily(design.gpus, hb, count, None, links_needed(instance, design.gpus), spares)
     _spares_and_racks(ledger, design, family)
     return family
@@ -243,17 +255,19 @@ def _with_upper(
     return attachment._replace(above=upper_switches)
 
 
-def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | DirectLinks) -> int:
-    """How many domains stand by; none where the instance has no word on failures."""
+def check_spare_domains(
+    ledger: Ledger, instance: Instance, design: Design | DirectLinks, idle: int = 0
+) -> int:
+    """How many domains stand by: those that failures take, and those that are idle in any case."""
     spares = 0 if isinstance(design, DirectLinks) else design.spare_domains
     availability = instance.availability
-    if availability is None and not spares:
+    if availability is None and not spares and not idle:
         return 0
-    allowed_spares = (0,) if availability is None else availability.spares
+    allowed_spares = spare_choices(availability, idle)
     spares_text = (
         ", ".join(map(str, allowed_spares))
         if availability is None or availability.spare_domains
-        else f"0 to {allowed_spares[-1]}"
+        else f"{allowed_spares[0]} to {allowed_spares[-1]}"
     )
     return (
         spares
@@ -264,7 +278,7 @@ def check_spare_domains(ledger: Ledger, instance: Instance, design: Design | Dir
             str(spares_text),
             f"So many domains stand by: {spares}; the instance allows {spares_text}.",
         )
-        else 0
+        else idle
     )
 
 

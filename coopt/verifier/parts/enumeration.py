@@ -32,7 +32,7 @@ from coopt.verifier.parts.bills import (
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
-from coopt.verifier.parts.space import DesignFamily, OpticPair, families
+from coopt.verifier.parts.space import DesignFamily, OpticPair, families, spare_choices
 from coopt.verifier.parts.spans import Reach
 from coopt.verifier.parts.stages import GrowthStage, chain_groups, last_stage
 from coopt.verifier.parts.timings import Trainer
@@ -70,7 +70,7 @@ def fewest_spares(
             trained = interrupted(availability, workload, network, levels).trained
             needed_share = max(needed_share, share / trained if trained else math.inf)
     lost_share = lost_of(availability, network)
-    spare_counts = availability.spares
+    spare_counts = spare_choices(availability, network.spares)
     # on average the time with domains enough grows with spares; what is promised may ask for some
     # more
     start = bisect_left(

@@ -9,11 +9,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import ceil
 from typing import NamedTuple
 
 from coopt.instance.catalog import box_of
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch, SwitchMode
 from coopt.instance.network import Discipline, Network, SwitchedKind
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.verifier.training.mappings import divisors
 from coopt.verifier.training.placing import Rooms
@@ -408,6 +410,35 @@ def domain_sets(instance: Instance, sizes: Iterable[int] | None = None) -> Itera
         for hb in instance.network.hb_domains:
             for domains in domain_counts_of(instance, gpus, hb.size):
                 yield DesignFamily(gpus, hb, domains, None, to_core)
+    if sizes is None and instance.cluster.idle_gpus:
+        yield from _partly_idle(instance)
+
+
+def _partly_idle(instance: Instance) -> Iterator[DesignFamily]:
+    """Domains of which some GPUs are bought to stand idle."""
+    for hb in instance.network.hb_domains:
+        for gpus in range(1, max(instance.cluster.gpus)):
+            if gpus not in instance.cluster.gpus:
+                for domains in domain_counts(gpus, hb.size):
+                    spares = idle_domains(instance, gpus, hb.size, domains)
+                    if spares is not None:
+                        yield DesignFamily(gpus, hb, domains, None, spares=spares)
+
+
+def idle_domains(instance: Instance, gpus: int, size: int, domains: int) -> int | None:
+    """How many domains of `size` are bought beside those that train so many GPUs; None where GPUs
+    may not be left idle so.
+    """
+    allowed, larger = instance.cluster.idle_gpus, [n for n in instance.cluster.gpus if n >= gpus]
+    if allowed is False or not larger:
+        return 0 if gpus in instance.cluster.gpus else None
+    bought = min(larger)
+    limit = Fraction(bought, 4) if allowed is True else Fraction(allowed)
+    if bought - gpus > limit:
+        return None
+    whole = ceil(Fraction(bought, size))
+    # an idle GPU is none that is bought on top
+    return None if gpus < bought and domains > whole else max(0, whole - domains)
 
 
 def _joined(bare: DesignFamily, parts: Sequence[NicAttachment]) -> Iterator[DesignFamily]:
@@ -422,3 +453,13 @@ def _joined(bare: DesignFamily, parts: Sequence[NicAttachment]) -> Iterator[Desi
         if not any(number % attachment.gpus_per_nic for number in domain_sizes)
     )
     yield from (bare._replace(attachment=attachment) for attachment in fitting)
+
+
+def spare_choices(availability: Availability | None, idle: int) -> Sequence[int]:
+    """The numbers of domains that may stand by where so many are idle in any case, rising."""
+    if availability is None:
+        return (idle,)
+    if not idle:
+        return availability.spares
+    more = [spares for spares in availability.spares if spares > idle]
+    return [idle, *more] if len(more) < len(availability.spares) else more
