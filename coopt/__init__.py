@@ -23,7 +23,7 @@ from coopt._version import __version__
 
 if TYPE_CHECKING:
     from coopt.explain.answer import explain
-    from coopt.explain.best_model import best_model
+    from coopt.explain.models import best_model
     from coopt.instance.catalog import listed as catalog
     from coopt.instance.schema import Instance, load
     from coopt.instance.texts import InstanceError
@@ -121,7 +121,7 @@ _HOMES = {
     "report": ("coopt.report.page.whole", "report"),
     "schema": ("coopt.plan.json_schema", "schema_table"),
     "traffic": ("coopt.solving.plan_traffic", "traffic"),
-    "best_model": ("coopt.explain.best_model", "best_model"),
+    "best_model": ("coopt.explain.models", "best_model"),
     "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),
     "evaluate_plan": ("coopt.verifier.audit", "evaluate_plan"),

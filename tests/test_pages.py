@@ -25,7 +25,8 @@ TEXT = (ROOT / "README.md").read_text("utf-8")
 def test_links_lead_to_files_commands_are_listed_and_the_citation_is_of_this_version() -> None:
     for path in re.findall(r"\]\((?!https?:)([^)#]+)\)", TEXT):
         assert (ROOT / path).exists(), path
-    assert all(f"`coopt {name}" in TEXT for name in main.list_commands(None))  # type: ignore[arg-type]
+    listed = set(re.findall(r"`(?:coopt )?([a-z-]+)`", TEXT[TEXT.index("## Commands") :]))
+    assert listed >= set(main.list_commands(None))  # type: ignore[arg-type]
     assert f"\nversion: {coopt.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 

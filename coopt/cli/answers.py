@@ -409,7 +409,7 @@ def best_model(
 
     Exit codes: 0 the best model is known, 3 no model can be trained.
     """
-    from coopt.explain.best_model import best_model, dense_models
+    from coopt.explain.models import best_model, dense_models
     from coopt.instance.schema import load
     from coopt.report.comparison import models_report
     from coopt.report.words import rendered

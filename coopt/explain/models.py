@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from coopt.availability.uptime import DAY_S
 from coopt.instance.catalog import entries, find
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
@@ -72,7 +71,7 @@ def _trained(instance: Instance, model: Transformer) -> SizedModel:
         question, _ = decided(question, plan)
         (workload,) = question.workload
         iteration_s = plan.objective.value * (1.0 + workload.time_margin)
-        seen = (instance.workload[0].train_days or 0.0) * DAY_S / iteration_s
+        seen = (instance.workload[0].train_days or 0.0) * 86400.0 / iteration_s
         tokens = seen * workload.tokens_per_iteration / workload.tokens_for_one
         (part,) = plan.parts
         network = part.design or part.links
