@@ -225,7 +225,7 @@ def settings_to_compare(instance: Instance) -> Iterator[tuple[str, dict[str, Any
     compare it.
     """
     gpus, cluster = instance.cluster.gpus, instance.cluster
-    if instance.beyond_one_network or instance.availability:
+    if instance.beyond_one_network or instance.availability or instance.network.given:
         return
     if kinds := [entry for entry in FABRICS if entry not in instance.network.fabrics]:
         yield (

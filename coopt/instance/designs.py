@@ -14,8 +14,7 @@ from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_seri
 from coopt.instance.catalog import named, sentences
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Hall, SpareRates, WorkRates
-from coopt.instance.quotes import CatalogFiles
-from coopt.instance.schema import validated
+from coopt.instance.quotes import CatalogFiles, validated
 from coopt.instance.texts import InstanceError, broken, read_toml
 
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]

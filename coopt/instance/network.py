@@ -347,6 +347,16 @@ class Network(Table):
         ),
     ] = NetworkHallRows()
 
+    given: Annotated[
+        bool,
+        Field(
+            description=(
+                "whether nothing is bought: the network is the one [[existing]], and the answer its"
+                " mapping"
+            )
+        ),
+    ] = False
+
     spares: Annotated[
         SpareRates,
         Field(description="what `coopt bom` buys beside what is in use; no plan depends on it"),

@@ -33,6 +33,7 @@ from coopt.instance.couplings import (
     Wan,
     corners,
 )
+from coopt.instance.existing import Existing, given_complaints, given_network, with_lists
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
@@ -324,6 +325,9 @@ class Question(Table):
         Field(min_length=1, description="what to train, how fast"),
     ]
     network: Annotated[Network, Field(description="what the network may be built from")]
+    existing: Annotated[
+        tuple[Existing, ...], one_or_many, Field(description="networks that stand, as designs")
+    ] = ()
     site: Annotated[
         tuple[Site, ...], one_or_many, Field(description="datacenters, where there are several")
     ] = ()
@@ -380,6 +384,22 @@ class Question(Table):
             )
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_of_what_stands(cls, table: Any) -> Any:
+        return with_lists(table) if isinstance(table, Mapping) else table
+
+    @model_validator(mode="after")
+    def _is_given(self) -> Self:
+        """Take network and GPUs that are given as they stand, at no price."""
+        if self.network.given:
+            if complaints := list(given_complaints(self)):
+                raise ValueError("\n".join(complaints))
+            gpu = self.cluster.gpu.model_copy(update={"usd": 0.0})
+            self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
+            self.__dict__["network"] = given_network(self.network, self.existing[0])
+        return self
+
     @model_validator(mode="after")
     def _with_margin(self) -> Self:
         """Apply reserves to workloads, GPU and switches, which are copied since other instances can
@@ -419,6 +439,11 @@ class Question(Table):
         if self.network.link_ends == "own" and self.same_ends:
             self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
         return self
+
+    @property
+    def stands(self) -> Existing | None:
+        """The network that is given; None where one is to be built."""
+        return self.existing[0] if self.network.given else None
 
     @property
     def same_ends(self) -> bool:
@@ -490,8 +515,9 @@ class Question(Table):
     @property
     def lists(self) -> dict[str, tuple[Any, ...]]:
         """Every list of which a network uses one entry, by its key."""
+        keys = () if self.network.given else LISTS
         return {"cluster.gpus": self.cluster.gpus} | {
-            f"network.{key}": getattr(self.network, key) for key in LISTS
+            f"network.{key}": getattr(self.network, key) for key in keys
         }
 
     @property

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from coopt.instance.base import Entry, Name, Table, one_or_series
 from coopt.instance.catalog import KINDS, Book, changed, entries, find, model_in, sentences
 from coopt.instance.texts import InstanceError, both, read_text, toml_of
+
+T = TypeVar("T", bound=BaseModel)
 
 
 class CatalogFiles(Table):
@@ -28,6 +30,32 @@ class CatalogFiles(Table):
         one_or_series,
         Field(description="TOML or CSV files, found from where this file stands"),
     ] = ()
+
+
+def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
+    """Validate a table that may name catalog files; the result contains their content instead of
+    their names.
+
+    Parameters
+    ----------
+    folder
+        Folder of the file, which catalog file names are relative to.
+
+    Raises
+    ------
+    ValidationError
+        If the table is invalid.
+    InstanceError
+        If a catalog file is invalid.
+    """
+    if "catalog" not in table:
+        return form.model_validate(table)
+    try:
+        catalog = CatalogFiles.model_validate(table["catalog"])
+    except ValidationError:
+        return form.model_validate(table)  # raises all complaints
+    tables = {key: value for key, value in table.items() if key != "catalog"}
+    return form.model_validate(tables, context=own_entries(catalog.files, folder))
 
 
 def own_entries(files: Iterable[str], folder: Path) -> Book:

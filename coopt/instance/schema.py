@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from coopt.instance.base import Count, Entry, Name, Table
 from coopt.instance.catalog import sentences
@@ -33,7 +33,7 @@ from coopt.instance.question import CostKind as CostKind
 from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Solver as Solver
-from coopt.instance.quotes import CatalogFiles, own_entries, places_of, with_places
+from coopt.instance.quotes import CatalogFiles, places_of, validated, with_places
 from coopt.instance.rules.agreement import disagreements, open_disagreements
 from coopt.instance.texts import (
     InstanceError,
@@ -255,8 +255,6 @@ def _each_value(instance: Question) -> Iterator[Chosen]:
             )
 
 
-T = TypeVar("T", bound=BaseModel)
-
 LONGEST_INDEX, LONGEST_KEY = 9, 80  # digits of an index, characters shown of a key
 
 
@@ -311,32 +309,6 @@ def load(
 def instance_of(question: Instance | str | Path) -> Instance:
     """Return an instance, loading it if a file is given."""
     return question if isinstance(question, Instance) else load(question)
-
-
-def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
-    """Validate a table that may name catalog files; the result contains their content instead of
-    their names.
-
-    Parameters
-    ----------
-    folder
-        Folder of the file, which catalog file names are relative to.
-
-    Raises
-    ------
-    ValidationError
-        If the table is invalid.
-    InstanceError
-        If a catalog file is invalid.
-    """
-    if "catalog" not in table:
-        return form.model_validate(table)
-    try:
-        catalog = CatalogFiles.model_validate(table["catalog"])
-    except ValidationError:
-        return form.model_validate(table)  # raises all complaints
-    tables = {key: value for key, value in table.items() if key != "catalog"}
-    return form.model_validate(tables, context=own_entries(catalog.files, folder))
 
 
 def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:

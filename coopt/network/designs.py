@@ -107,7 +107,7 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
     rates: list[float | None] = []
     for number, tier in enumerate(design.tiers):
         fixed_gbit_s, most_gbit_s = rates_below
-        port_gbit_s = _port_rate(tier)
+        port_gbit_s = port_rate(tier)
         if fixed_gbit_s and tier.down_gbit_s and fixed_gbit_s != tier.down_gbit_s:
             lower = "ports of switches" if number else "NIC ports"
             raise InstanceError(
@@ -140,7 +140,7 @@ def tier_ports(design: PublishedDesign, origin: str) -> tuple[TierPorts, ...]:
     rates = [*link_rates(design, origin), design.tiers[-1].up_gbit_s]
     tiers = []
     for number, tier in enumerate(design.tiers):
-        port_gbit_s = _port_rate(tier)
+        port_gbit_s = port_rate(tier)
         down_gbit_s, up_gbit_s = rates[number], rates[number + 1]
         down_split, up_split = (
             _split(port_gbit_s, rate, f"{origin}: tiers[{number}]")
@@ -169,7 +169,7 @@ def tier_ports(design: PublishedDesign, origin: str) -> tuple[TierPorts, ...]:
     return tuple(tiers)
 
 
-def _port_rate(tier: TierForm) -> float | None:
+def port_rate(tier: TierForm) -> float | None:
     """The rate of a port that is not broken out: as given, that of the product, or that of the
     faster cables.
     """

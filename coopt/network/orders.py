@@ -106,6 +106,8 @@ def order_notes(
     """What to order otherwise of one network; `to_core` are the links of a leaf into a core, and
     their module there.
     """
+    if instance.network.given:  # nothing is ordered
+        return
     yield from _reach_notes(halls)
     yield from _module_notes(instance, design, to_core)
     yield from _splitting_notes(instance, design)

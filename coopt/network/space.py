@@ -47,6 +47,7 @@ from coopt.network.optics import (
     uplinks_alike,
     values_of,
 )
+from coopt.network.standing import standing_family
 
 Listed = TypeVar("Listed", Wiring, Family)
 
@@ -502,10 +503,24 @@ class Space:
     grow: bool = False
 
     @cached_property
+    def given(self) -> Family | None:
+        """The network that is given, in place of any other; None where one is to be built."""
+        if not self.instance.network.given:
+            return None
+        family = standing_family(self.instance)
+        if family.pods is None:
+            return family
+        ends = EndPoints(fabric=family.fabric, domains=family.domains, rails=family.nics_of_domain)
+        span = pod_span(ends, family.leaves, family.pods.leaves, family.leaf_span)
+        return replace(family, pod_span=span)
+
+    @cached_property
     def nic_options(self) -> tuple[NicOption, ...]:
         """NICs, their planes and leaves whose rates agree, with each other and with a core, in the
         lists' order.
         """
+        if self.given is not None:
+            return (self.given,)
         network, core = self.instance.network, core_switch(self.instance)
         # A GPU has several NICs or shares one with others, never both.
         counts = [
@@ -538,6 +553,8 @@ class Space:
         """How many HB domains of a kind may hold the GPUs, filled as the instance has it or
         otherwise.
         """
+        if self.given is not None:
+            return (self.given.domains,)
         # where nothing trains any more, what stands may have been built for any model
         layers = max((workload.model.layers for workload in self.instance.workload), default=gpus)
         return domain_counts(
@@ -628,6 +645,9 @@ class Space:
         self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
     ) -> Iterator[Family]:
         """Every family of one site that is joined by some NIC option."""
+        if self.given is not None:
+            yield self.given
+            return
         network, links, nic_list = (
             self.instance.network,
             links_to_core(self.instance, gpus),

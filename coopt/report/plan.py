@@ -122,7 +122,8 @@ def headline(instance: Instance, plan: Plan) -> str:
             f" {proven}."
         )
     phases = len(plan.couplings.years)
-    build = f"{f'Grow in {phases} phases to' if phases > 1 else 'Build'} {decided}"
+    given = "Given:" if instance.network.given else "Build"
+    build = f"{f'Grow in {phases} phases to' if phases > 1 else given} {decided}"
     value, gap = words.amount(claim.kind, claim.value or 0.0), claim.gap
     prices = " at the worst prices" if plan.at_worst_prices else ""
     if plan.status != "optimal":
@@ -204,6 +205,8 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     if kind == "power":
         return f"which draws {words.power(cost.power_w)}"
     gpus = f" {without_gpus(cost)}".rstrip()
+    if instance.network.given:
+        return f"which draws {words.power(cost.power_w)}{gpus}"
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in {both(owning(instance))}{prices}{gpus}"
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"

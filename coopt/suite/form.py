@@ -25,7 +25,8 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from coopt._version import __version__
 from coopt.instance.base import Name, Table, one_or_many
 from coopt.instance.catalog import sentences
-from coopt.instance.schema import Instance, overridden, validated
+from coopt.instance.quotes import validated
+from coopt.instance.schema import Instance, overridden
 from coopt.instance.texts import InstanceError, read_text, read_toml
 from coopt.plan.parts import Record
 from coopt.suite.table import COLUMNS

@@ -29,7 +29,8 @@ MAX_NAMED = 4  # maximum number of products named in a complaint
 
 def fabric_disagreements(instance: Question) -> Iterator[str]:
     """Yield sentences about networks that cannot be wired or are inconsistent with other tables."""
-    yield from _ports(instance)
+    if not instance.network.given:
+        yield from _ports(instance)
     yield from _planes(instance)
     yield from _fill(instance)
     yield from _discipline(instance)

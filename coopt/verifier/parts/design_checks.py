@@ -16,6 +16,7 @@ from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.parts import Design, DirectLinks, Fabric, NicChoice, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError
 from coopt.verifier.parts.bills import least_racks
+from coopt.verifier.parts.given import check_given, given_network
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
@@ -60,10 +61,11 @@ def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFa
     UnsoundError
         Where nothing can be built from them.
     """
-    family, attachment = (
-        check_domains(ledger, instance, design),
-        check_attachment(ledger, instance, design),
-    )
+    family, given = check_domains(ledger, instance, design), given_network(instance)
+    if given is not None:
+        check_given(ledger, given, design.fabric)
+        return family._replace(attachment=given.family.attachment)
+    attachment = check_attachment(ledger, instance, design)
     if family.domains == 1:
         return family
     if attachment is None:
@@ -335,9 +337,14 @@ def check_ports(
         f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it"
         " has to describe each from 1 up once.",
     )
-    carried = _carried(instance.network, family, tiers)
-    caged_family = in_cages(instance.network, family, carried)
-    ports = _ports(ledger, instance.network, caged_family, tiers, carried, fabric.pod_bundle)
+    given, caged_family = given_network(instance), family
+    if given is None:
+        carried = _carried(instance.network, family, tiers)
+        caged_family = in_cages(instance.network, family, carried)
+        ports = _ports(ledger, instance.network, caged_family, tiers, carried, fabric.pod_bundle)
+        _optics(ledger, instance, family, fabric, kind)
+    else:
+        ports = given.ports
     slowdown = reach_of(caged_family, ports).beyond
     ledger.close(
         "oversubscription",
@@ -353,7 +360,6 @@ def check_ports(
         routing,
         f"Above the leaves the routing is {routing}, the plan says {fabric.routing}.",
     )
-    _optics(ledger, instance, family, fabric, kind)
     return ports
 
 

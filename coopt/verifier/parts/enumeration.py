@@ -29,6 +29,7 @@ from coopt.verifier.parts.bills import (
     exact_worth,
     within_limits,
 )
+from coopt.verifier.parts.given import given_network
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
@@ -250,6 +251,10 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthSta
     """Every chain of designs that an instance considers, with every choice of optics to go
     through.
     """
+    given = given_network(instance)
+    if given is not None:
+        yield last_stage(given.family, given.ports, (given.ports.up,), given.optics)
+        return
     network, chosen = instance.network, instance.network.link_ends != "same"
     for family in families(instance):
         groups = chain_groups(

@@ -21,6 +21,7 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.plan.parts import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
+from coopt.verifier.parts.given import given_network
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, linkable
 
@@ -322,6 +323,9 @@ def optics_named(
     """The optics of a plan by their names, level by level; None where it may not have them."""
     if family.attachment is None:
         return ()
+    given = given_network(instance)
+    if given is not None:
+        return given.optics
     levels = [
         allowed_ends(instance, kind, family.attachment, level) for level in range(1, len(names) + 1)
     ]

@@ -266,6 +266,8 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
 
 def domain_counts_of(instance: Instance, gpus: int, size: int) -> list[int]:
     """How many domains of `size` may hold so many GPUs of an instance."""
+    if instance.stands is not None:
+        return [instance.stands.installed]
     layers = max(workload.model.layers for workload in instance.workload)
     return domain_counts(gpus, size, instance.network.domain_fill, layers)
 

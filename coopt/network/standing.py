@@ -1,0 +1,196 @@
+"""A network that stands as a family with its uplinks: from the chain of its design to what time,
+traffic and bill are computed from.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from coopt.instance.existing import Existing
+from coopt.instance.hardware import HbDomain, Nic, Optic
+from coopt.instance.network import Discipline
+from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, both
+from coopt.network.designs import chain_of, link_rates, port_rate
+from coopt.network.family import Family, LinkEnds, Pods, PodSet, TierChain
+
+
+def standing_family(instance: Instance) -> Family:
+    """The network that an instance is given, with its uplinks as the only choice.
+
+    Cables of a faster rate than that of a NIC's port count as so many of that rate.
+
+    Raises
+    ------
+    InstanceError
+        Where its design cannot be wired, or is wired so that no time is known for it.
+    """
+    (gpus,), network = instance.cluster.gpus, instance.network
+    return _family(
+        instance.existing[0],
+        gpus,
+        network.hb_domains[0],
+        network.nics[0],
+        network.discipline,
+        f"{instance.name}: existing",
+    )
+
+
+class _Above(NamedTuple):
+    """What stands above the leaves, in cables of the rate of a NIC's port."""
+
+    uplinks: int = 0
+    bundle: int = 0
+    spine_ports: int = 0
+    pods: Pods | None = None
+
+
+@lru_cache(maxsize=64)
+def _family(
+    stands: Existing, gpus: int, hb: HbDomain, nic: Nic, discipline: Discipline, file: str
+) -> Family:
+    origin = f"{file}: design {stands.id!r}"
+    chain = chain_of(stands, file)
+    above = _above(stands, chain, origin)
+    _check_leaves(stands, chain, origin)
+    rate = stands.link_gbit_s
+    leaf, *upper = (
+        switch.model_copy(
+            update={
+                "radix": round(tier.ports * (port_rate(tier) or below or rate) / rate),
+                "port_gbit_s": rate,
+                "modes": (),
+                "cages": None,
+                "optics_inside": False,
+                "usd": 0.0,
+            }
+        )
+        for switch, tier, below in zip(
+            stands.switches, stands.tiers, link_rates(stands, origin), strict=True
+        )
+    )
+    if above.spine_ports:
+        upper = [upper[0].model_copy(update={"radix": above.spine_ports})]
+    ports, apart = stands.ports_in_plane, stands.joined_as == "rail-only"
+    rails = stands.gpus_per_domain * ports
+    networks = rails if apart else 1
+    leaves = chain.leaves * chain.networks // stands.planes // networks
+    span = chain.fill // stands.block if chain.pods else stands.installed
+    down = chain.fill
+    if stands.fabric != "clos":
+        span = min(span, stands.installed)
+        down = span * stands.block
+    return Family(
+        gpus=gpus,
+        domains=stands.installed,
+        hb=hb,
+        fabric=stands.joined_as,
+        nic=nic.model_copy(
+            update={
+                "gbit_s": nic.gbit_s / ports,
+                "w": nic.w / ports,
+                "cages": math.gcd(nic.cages, stands.planes),
+            }
+        ),
+        nics_per_gpu=ports,
+        nic_planes=stands.planes,
+        switch=leaf,
+        upper=() if all(switch == leaf for switch in upper) else tuple(upper),
+        tiers=len(stands.tiers),
+        leaves=leaves,
+        chassis=chain.leaf_switches,
+        down=down,
+        uplink_choices=(above.uplinks,),
+        leaf_span=span,
+        pods=above.pods,
+        bundle=above.bundle,
+        planes_together=chain.networks_per_switch,
+        optics=tuple(LinkEnds(*(_as_laid(optic, rate) for optic in pair)) for pair in stands.ends),
+        planes=networks,
+        discipline=discipline,
+    )
+
+
+def _as_laid(optic: Optic, rate: float) -> Optic:
+    """A module with as many links as it has of the rate of a NIC's port."""
+    return optic.model_copy(update={"breakout": (round(optic.gbit_s / rate),), "usd": 0.0})
+
+
+def _check_leaves(stands: Existing, chain: TierChain, origin: str) -> None:
+    """Refuse leaves that are filled as no network of ours is."""
+    span = chain.fill // stands.block if chain.pods else stands.installed
+    if (
+        stands.block > 1
+        and stands.fabric != "clos"
+        and (stands.fabric == "rail-only" or span < stands.installed)
+    ):
+        raise InstanceError(
+            f"{origin}: rails = {stands.leaf_rails}: a leaf has {stands.block} ports of each of"
+            f" {span:,} domains, needs a leaf for each GPU of a domain (rails ="
+            f" {stands.gpus_per_domain}) or leaves that hold all domains, to be timed"
+        )
+    of_unit = stands.unit * stands.block
+    sized = -(-stands.installed // stands.unit) * -(-of_unit // chain.fill)
+    filled = -(-stands.installed * stands.block // chain.fill)
+    if chain.pods and (sized != filled or (of_unit % chain.fill and of_unit < stands.installed)):
+        raise InstanceError(
+            f"{origin}: unit_domains = {stands.unit}: {sized} leaves where {filled} hold all"
+            " domains, needs units that fill their leaves, to be timed"
+        )
+
+
+def _above(stands: Existing, chain: TierChain, origin: str) -> _Above:
+    """What stands above the leaves.
+
+    Raises
+    ------
+    InstanceError
+        Where cables are slower than a NIC's port, pods differ or are not joined, or cores serve
+        spines of several groups.
+    """
+    rates = link_rates(stands, origin)
+    parts = [(rate or rates[0] or 1.0) / stands.link_gbit_s for rate in rates]
+    for number, part in enumerate(parts):
+        if not part.is_integer():
+            raise InstanceError(
+                f"{origin}: tiers[{number}]: cables below have {part * stands.link_gbit_s:g}"
+                f" Gbit/s and ports of NICs {stands.link_gbit_s:g}, needs a multiple of that, to be"
+                " timed"
+            )
+    if not chain.pods:
+        return _Above()
+    pod, splits = chain.pods[0], [round(part) for part in parts]
+    uplinks = chain.uplinks * splits[1]
+    if not chain.cores:
+        count = sum(pods.number for pods in chain.pods)
+        if count > (stands.gpus_per_domain if stands.joined_as != stands.fabric else 1):
+            raise InstanceError(
+                f"{origin}: pod = {stands.pod!r}: {count} pods that no tier joins, needs a third"
+                " tier, or a pod for each rail"
+            )
+        if chain.uplinks % pod.spines == 0:
+            return _Above(uplinks, bundle=uplinks // pod.spines)
+        return _Above(uplinks, spine_ports=pod.down * splits[1])
+    return _Above(uplinks, pods=_pods(chain, pod, splits, origin))
+
+
+def _pods(chain: TierChain, pod: PodSet, splits: list[int], origin: str) -> Pods:
+    """The pods of three tiers with a group of cores for each spine of a pod."""
+    alike = all((pods.spines, pods.up) == (pod.spines, pod.up) for pods in chain.pods)
+    group, rest = divmod(chain.cores, pod.spines)
+    if not alike or chain.uplinks % pod.spines or rest or pod.up % max(group, 1):
+        raise InstanceError(
+            f"{origin}: tiers[2]: {chain.cores} cores above pods of"
+            f" {both(str(pods.spines) for pods in chain.pods)} spines with {pod.up} cables"
+            " up each, needs equal pods and a group of cores for each spine of a pod, to be timed"
+        )
+    each = chain.uplinks // pod.spines * splits[1]
+    return Pods(
+        l=each * pod.leaves,
+        w=pod.up * splits[2],
+        count=sum(pods.number for pods in chain.pods),
+        bundle=pod.up // group * splits[2],
+        each=each,
+    )

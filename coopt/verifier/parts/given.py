@@ -1,0 +1,219 @@
+"""A network that is given: what the design of a question counts to, by the rules of
+docs/designs.md alone, in cables of the rate of a NIC's port.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from coopt.instance.existing import Existing
+from coopt.instance.hardware import Optic, Switch
+from coopt.instance.schema import Instance
+from coopt.plan.parts import Fabric
+from coopt.verifier.checks.verdict import Ledger, UnsoundError
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, switches_above
+from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair
+
+
+class GivenNetwork(NamedTuple):
+    """The one network that there is, with its uplinks and optics."""
+
+    family: DesignFamily
+    ports: Ports
+    optics: tuple[OpticPair, ...]
+
+
+class _Tier(NamedTuple):
+    """The ports of a switch of one tier in cables of a NIC's rate, the most cables down and the
+    number up, where it is fixed, with the rates of both over that of a NIC's port.
+    """
+
+    ports: int
+    most_down: int
+    up: int | None
+    down_rate: Fraction
+    up_rate: Fraction
+
+    def uplinks(self, down: int) -> int:
+        """Cables up of a switch with so many down: of their bandwidth at least."""
+        return math.ceil(down * self.down_rate / self.up_rate) if self.up is None else self.up
+
+
+def given_network(instance: Instance) -> GivenNetwork | None:
+    """The network that stands; None where one is to be built.
+
+    Raises
+    ------
+    UnsoundError
+        Where its design is of no network that plans have.
+    """
+    stands = instance.stands
+    if stands is None:
+        return None
+    (gpus,), network, domains = instance.cluster.gpus, instance.network, stands.installed
+    rate = Fraction(stands.link_gbit_s)
+    tiers = _tiers(stands, rate)
+    ports, spine_ports = _ports(stands, tiers)
+    nic = network.nics[0]
+    per_gpu = stands.nic_ports // stands.planes
+    switches = [
+        _run_at(switch, tier.ports, rate)
+        for switch, tier in zip(stands.switches, tiers, strict=True)
+    ]
+    if ports.tiers == 1:  # a switch holds as many networks as its ports down do
+        switches[0] = _run_at(switches[0], tiers[0].most_down, rate)
+    if spine_ports:
+        switches[1] = _run_at(switches[1], spine_ports, rate)
+    attachment = NicAttachment(
+        "rail-only" if stands.pod == "rail" and ports.tiers == 2 else stands.fabric,
+        nic.model_copy(
+            update={
+                "gbit_s": nic.gbit_s / per_gpu,
+                "w": nic.w / per_gpu,
+                "cages": math.gcd(nic.cages, stands.planes),
+            }
+        ),
+        per_gpu,
+        switches[0],
+        network.discipline,
+        stands.planes,
+        above=tuple(switches[1:]),
+    )
+    optics = tuple(OpticPair(*(_laid(end, rate) for end in ends)) for ends in stands.ends)
+    family = DesignFamily(gpus, network.hb_domains[0], domains, attachment)
+    return GivenNetwork(family, ports, optics)
+
+
+def _run_at(switch: Switch, radix: int, rate: Fraction) -> Switch:
+    return switch.model_copy(
+        update={
+            "radix": radix,
+            "port_gbit_s": float(rate),
+            "modes": (),
+            "cages": None,
+            "optics_inside": False,
+            "usd": 0.0,
+        }
+    )
+
+
+def _laid(optic: Optic, rate: Fraction) -> Optic:
+    links = int(Fraction(optic.gbit_s) / rate)
+    return optic.model_copy(update={"breakout": (links,), "usd": 0.0})
+
+
+def _tiers(stands: Existing, rate: Fraction) -> list[_Tier]:
+    """The ports of the switches of each tier in cables."""
+    told = [
+        tier.gbit_s
+        or (tier.switch and tier.switch.port_gbit_s)
+        or (tier.down_gbit_s and tier.up_gbit_s and max(tier.down_gbit_s, tier.up_gbit_s))
+        for tier in stands.tiers
+    ]
+    # below the leaves, and between each tier and the next: as said at either end, else the slower
+    cables = [rate]
+    for (lower, upper), ports in zip(pairwise(stands.tiers), pairwise(told), strict=True):
+        said = lower.up_gbit_s or upper.down_gbit_s
+        known = [port for port in ports if port]
+        cables.append(Fraction(said or min(known, default=float(rate))))
+    tiers = []
+    for n, tier in enumerate(stands.tiers):
+        down_rate, up_rate = cables[n], (*cables, cables[n])[n + 1]
+        port = Fraction(told[n] or down_rate)
+        split_down, split_up = port / down_rate, port / up_rate
+        free = tier.ports - math.ceil((tier.up or 0) / split_up)
+        if n < len(stands.tiers) - 1:
+            free = min(free, tier.ports // 2)
+        most_down = tier.down or int(free * split_down)
+        wide = down_rate / rate, up_rate / rate
+        if wide[0].denominator > 1 or wide[1].denominator > 1:
+            raise UnsoundError
+        tiers.append(_Tier(int(tier.ports * port / rate), most_down, tier.up, *wide))
+    return tiers
+
+
+def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:
+    """The ports in use, and those of spines that take cables as they come (0 where bundles are
+    equal).
+    """
+    domains, unit = stands.installed, stands.unit_domains or stands.installed
+    of_domain = stands.gpus_per_domain * stands.nic_ports // stands.planes
+    rails = stands.rails or stands.gpus_per_domain
+    of_leaf = of_domain if stands.fabric == "clos" else of_domain // rails
+    if len(tiers) == 1:
+        return Ports(1, domains * (of_leaf if stands.fabric == "rail-only" else of_domain)), 0
+    if stands.leaf_domains:
+        fill = stands.leaf_domains * of_leaf
+    elif stands.fabric == "clos":
+        fill = min(tiers[0].most_down, unit * of_leaf)
+    else:
+        fill = min(tiers[0].most_down // of_leaf, unit) * of_leaf
+    of_rail = ceil_ratio(domains, unit) * ceil_ratio(unit * of_leaf, fill)
+    up = tiers[0].uplinks(fill)
+    down = fill if stands.fabric == "clos" else min(fill // of_leaf, domains) * of_leaf
+    all_leaves = of_rail * (rails if stands.fabric == "rail-optimized" else 1)
+    wide = int(tiers[0].up_rate)  # cables of a NIC's rate in one up
+    pod_leaves = {"rail": of_rail, "unit": of_rail // ceil_ratio(domains, unit)}.get(
+        stands.pod or "", tiers[1].most_down if len(tiers) == 3 else all_leaves
+    )
+    pod_leaves = min(pod_leaves, all_leaves)
+    fewest = ceil_ratio(pod_leaves * up, tiers[1].most_down)
+    is_even = stands.bundles == "even"
+    spines = next(k for k in range(fewest, up + 1) if up % k == 0) if is_even else fewest
+    if len(tiers) == 2:
+        if up % spines == 0:
+            return Ports(2, down, up * wide, bundle=up * wide // spines), 0
+        return Ports(2, down, up * wide), ceil_ratio(pod_leaves * up, spines) * wide
+    if up % spines:
+        raise UnsoundError
+    each, pods = up // spines, ceil_ratio(all_leaves, pod_leaves)
+    pod_up = tiers[1].uplinks(pod_leaves * each)
+    # the largest bundle that leaves a core a port for every pod and goes into the cables of a spine
+    bundle = pod_up // switches_above(pod_up, max(tiers[2].most_down // pods, 1))
+    top = int(tiers[1].up_rate)
+    return (
+        Ports(
+            3,
+            down,
+            up * wide,
+            pod_leaves * each * wide,
+            pod_up * top,
+            bundle=bundle * top,
+            pod_each=each * wide,
+        ),
+        0,
+    )
+
+
+def check_given(ledger: Ledger, given: GivenNetwork, fabric: Fabric) -> None:
+    """Check that the fabric of a plan is the one that stands."""
+    network, ports = given.family.network, given.ports
+    named = tuple(tier.switch or fabric.switch.name for tier in fabric.tier)
+    claims = {
+        "fabric": (fabric.kind, network.kind),
+        "nic": (fabric.nic.name, network.nic.name),
+        "nics-per-gpu": (fabric.nic.per_gpu, network.per_gpu),
+        "gpus-per-nic": (fabric.nic.shared_by, 1),
+        "nic-planes": (fabric.nic.planes, network.nic_planes),
+        "tiers": (fabric.tiers, ports.tiers),
+        "switch": (named, tuple(network.at(n + 1).name for n in range(ports.tiers))),
+        "optics": (
+            tuple((tier.optic_below or tier.optic, tier.optic) for tier in fabric.tier),
+            tuple((ends.below.name, ends.above.name) for ends in given.optics),
+        ),
+        "pod-ports": (fabric.pod_bundle, ports.pod_each),
+        "leaf-ports": (tuple(tier.down_ports for tier in fabric.tier[:1]), (ports.down,)),
+        "uplinks": (tuple(tier.uplinks_per_switch for tier in fabric.tier[:1]), (ports.up,)),
+    }
+    for name, (claim, stands) in claims.items():
+        text = f"The network that stands has {stands}, the plan says {claim}."
+        ledger.require(name, claim == stands, str(claim), str(stands), text)
+    if ports.tiers == 3:
+        pod = fabric.tier[1]
+        has = pod.down_ports, pod.uplinks_per_switch
+        wanted = ports.pod_down, ports.pod_up
+        text = f"The pods that stand have {wanted} ports down and up, the plan says {has}."
+        ledger.require("pod-ports", has == wanted, str(has), str(wanted), text)

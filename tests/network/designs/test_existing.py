@@ -1,0 +1,136 @@
+"""Networks that stand: counted as their designs are, timed as they stand, and bought by nobody."""
+
+import copy
+
+import pytest
+
+import coopt
+from coopt.instance.designs import read_designs
+from coopt.network.designs import chain_of, link_rates
+from coopt.network.standing import standing_family
+from coopt.verifier.parts.bills import levels
+from coopt.verifier.parts.given import given_network
+
+TIER = {"ports": 64, "switch": "qm9700", "optic": "400g-sr4"}
+GIVEN = {
+    "schema": 1,
+    "name": "given",
+    "cluster": {"gpu": "h100-sxm", "gpus": 64},
+    "workload": {
+        "name": "training",
+        "model": "gpt-22b",
+        "global_batch": 64,
+        "mapping": {"micro_batch": 1, "cp": 1, "recompute": "none"},
+    },
+    "network": {"given": True},
+    "existing": {
+        "id": "ours",
+        "hb_domain": "hgx-h100-8",
+        "domains": 8,
+        "gpus_per_domain": 8,
+        "leaf_domains": 2,
+        "fabric": "clos",
+        "nic": "cx7-400g",
+        "tiers": [{**TIER, "down": 16, "up": 18}, {**TIER, "optic": "400g-dr4"}],
+    },
+}
+
+
+def _with(changes):
+    table = copy.deepcopy(GIVEN)
+    for key, value in changes.items():
+        *parents, last = key.split(".")
+        node = table
+        for parent in parents:
+            node = node[int(parent) if parent.isdigit() else parent]
+        if value is None:
+            del node[last]
+        else:
+            node[last] = value
+    return table
+
+
+def test_given_networks_count_to_what_their_designs_count_to():
+    refused = []
+    for design in read_designs("instances/designs/published.toml"):
+        nic_gbit_s = (link_rates(design, design.id)[0] or 400.0) * design.nic_ports
+        unpriced = {"usd": 0.0, "w": 1.0}
+        row = design.model_dump(exclude_none=True, exclude={"published", "source", "tag"})
+        row |= {
+            "nic": {"name": "nic", "gbit_s": nic_gbit_s, "ports": design.planes, **unpriced},
+            "hb_domain": {"name": "domain", "size": design.gpus_per_domain, "gbyte_s": 450.0}
+            | {"usd_per_gpu": 0.0, "w_per_gpu": 0.0},
+        }
+        instance = coopt.Instance.model_validate(_with({"existing": row, "cluster.gpus": design.gpus}))
+        try:
+            family = standing_family(instance)
+        except coopt.InstanceError as error:
+            refused.append(str(error))
+            continue
+        planned = family.chain(family.uplink_choices[0]).levels
+        given = given_network(instance)
+        checked = levels(given.family, given.ports)
+        assert [level.switches for level in planned] == [t.switches for t in chain_of(design).levels]
+        assert [level[:2] for level in checked] == [(level.switches, level.links) for level in planned]
+    assert len(refused) <= 13
+    assert all("to be timed" in text or "no tier joins" in text for text in refused)
+
+
+def test_given_network_asks_for_its_mapping_alone():
+    instance = coopt.Instance.model_validate(GIVEN)
+    plan = coopt.solve(instance)
+    leaf, spine = plan.design.fabric.tier
+    assert (leaf.switches, leaf.down_ports, leaf.uplinks_per_switch, spine.switches) == (4, 16, 18, 2)
+    assert plan.cost.capex_usd == 0
+    # 64 NICs, 6 switches, 64 cables below the leaves and 72 above
+    assert plan.cost.power_w == 64 * 22.5 + 6 * 747 + 2 * 64 * 8 + 2 * 72 * 10
+    assert coopt.verify(instance, plan).accepted
+    assert coopt.mappings(instance, plan).workloads[0].mappings[0].iteration_time_s == pytest.approx(
+        plan.objective.value
+    )
+    assert coopt.load(instance.model_dump(by_alias=True)).sha256 == instance.sha256
+
+
+def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
+    instance = coopt.Instance.model_validate(GIVEN)
+    plan = coopt.solve(instance)
+    other = coopt.solve(coopt.Instance.model_validate(_with({"existing.tiers.0.up": 16})))
+    forged = plan.model_copy(update={"design": other.design})
+    parts = (plan.parts[0].model_copy(update={"design": other.design}),)
+    verdict = coopt.verify(instance, forged.model_copy(update={"parts": parts}))
+    assert "uplinks" in [check.name for check in verdict.failures]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"network.given": False}, "existing: is timed as it stands, needs network.given"),
+        ({"existing": []}, "needs one [[existing]]"),
+        ({"existing.nic": None}, "existing[0].nic: left out, needs the NIC"),
+        ({"existing.hb_domain": None}, "existing[0].hb_domain: left out"),
+        ({"existing.hb_domain": "gb200-nvl72"}, "gpus_per_domain = 8: 'gb200-nvl72' has 72"),
+        ({"cluster.gpus": 128}, "cluster.gpus = 128: existing[0] 'ours' has 8 domains"),
+        ({"existing.domains": 1}, "domains = 1"),
+        ({"existing.rails": 3}, "rails = 3: needs a divisor"),
+        ({"sharing": {"mode": "partition"}}, "does not go with sharing.mode"),
+        ({"existing.gpus_per_cage": 2}, "gpus_per_cage = 2"),
+    ],
+)
+def test_existing_that_cannot_be(changes, sentence):
+    with pytest.raises(coopt.InstanceError) as refused:
+        coopt.load(_with(changes))
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"existing.tiers.0.ports": 32}, "'ours': tiers[0].ports = 32: a switch of tier 1 would take"),
+        ({"existing.tiers.1.optic": "800g-dr8", "existing.tiers.1.gbit_s": 200.0}, "tiers[1]"),
+        ({"existing.fabric": "rail-optimized", "existing.rails": 4}, "rails = 4: a leaf has 2 ports"),
+    ],
+)
+def test_existing_that_cannot_be_wired(changes, sentence):
+    with pytest.raises(coopt.InstanceError) as refused:
+        coopt.solve(coopt.load(_with(changes)))
+    assert sentence in str(refused.value)
