@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from hypothesis import Phase, given, seed, settings
@@ -46,17 +46,21 @@ def couplings(instance: Instance) -> Iterator[str]:
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> tuple[Instance, Kind]:
-    """A small question of some kind; a fleet as often as any other, at times with longer bounds."""
+def questions(draw: st.DrawFn, names: tuple[str, ...] = ()) -> tuple[Instance, Kind]:
+    """A small question of one of the kinds that are named, or else of any, a fleet as often as any other; at times with
+    longer bounds."""
     fleet = [name for name in KINDS if name.startswith("fleets")]
-    kind = KINDS[draw(st.sampled_from(fleet) | st.sampled_from([*KINDS.keys() - fleet]))]
+    any_kind = st.sampled_from(fleet) | st.sampled_from([name for name in KINDS if name not in fleet])
+    kind = KINDS[draw(st.sampled_from(names) if names else any_kind)]
     return with_scaled_bounds(draw(kind.questions), draw(st.sampled_from([1.0, 3.0, 10.0]))), kind
 
 
 def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
     """How many questions of each coupling were answered right, wrong, or truly had no plan; drawn batch by batch."""
     found: Counter[str] = Counter()
-    asked: set[str] = set()
+    asked: dict[str, set[str]] = defaultdict(set)
+    """Couplings, and the kinds of questions that have them."""
+    kinds = {id(kind): name for name, kind in KINDS.items()}
 
     def compare(question: tuple[Instance, Kind]) -> None:
         instance, kind = question
@@ -66,7 +70,8 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
             return
         wrong = fault(instance, solve(instance), least, rounding=1e-6)
         outcome = "wrong" if wrong else "no plan" if math.isinf(least) else "right"
-        asked.update(couplings(instance))
+        for name in couplings(instance):
+            asked[name].add(kinds[id(kind)])
         found.update(f"{name}: {outcome}" for name in couplings(instance))
         if wrong:
             sys.stderr.write(f"{wrong} {instance.model_dump_json(exclude_none=True)}\n")
@@ -75,10 +80,13 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
         right, none = found[f"{name}: right"], found[f"{name}: no plan"]
         return right >= count / 2 and right + none >= count
 
+    batches = 0
     while not asked or not all(enough(name) for name in asked):
         drawing = settings(max_examples=batch, deadline=None, database=None, phases=[Phase.generate])
-        seed(start)(drawing(given(questions())(compare)))()
-        start += 1_000_003
+        # once couplings have been met, those that lack questions are asked for
+        lacking = sorted({kind for name, some in asked.items() for kind in some if not enough(name)})
+        seed(start)(drawing(given(questions(tuple(lacking) if batches >= 10 else ()))(compare)))()
+        start, batches = start + 1_000_003, batches + 1
         sys.stderr.write(f"{dict(sorted(found.items()))}\n")
     return found
 

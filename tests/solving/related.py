@@ -34,7 +34,7 @@ def questions(draw: st.DrawFn) -> Instance:
         workload["mapping"] |= {"tp": [1, 2, 4], "pp": [1, 2], "micro_batch": [1, 2], "recompute": ["none"], "ep": [1]}
         workload["mapping"] |= {"zero": [0]}  # more replicas would share out the optimizer
         workload["options"] |= {"dp_mode": "sync"}
-        workload["max_iteration_time_s"] *= draw(st.sampled_from([1.0, 2.0, 5.0]))
+        workload["max_iteration_time_s"] *= draw(st.sampled_from([1.0, 3.0, 10.0]))
     table["objective"]["minimize"] = "capex"
     table["limits"] = {}
     return Instance.model_validate(table)
