@@ -234,8 +234,9 @@ class Rows:
     """Placed mappings that could meet the bound, ordered by site.
 
     `site` is the index of the site. The maximum of `pieces` is the iteration time; `groups` locates
-    the groups of ranks, and `algorithms` are those available to their collectives. `outermost`
-    lists the orders of ranks that the workload allows.
+    the groups of ranks, and `algorithms` are those available to their collectives.
+    `to_nics_s_byte` is the least that a byte to or from NICs takes (s). `outermost` lists the
+    orders of ranks that the workload allows.
     """
 
     bound_s: float
@@ -243,11 +244,20 @@ class Rows:
     pieces: Pieces
     algorithms: Algorithms
     groups: Groups
+    to_nics_s_byte: Floats
     outermost: tuple[str, ...] = ("pp",)
 
     def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
         """Iteration times (s) of some rows at given seconds per byte."""
-        return np.asarray(self.pieces.take(rows).at(self.algorithms.take(rows).charged(s_byte)))
+        return np.asarray(
+            self.pieces.take(rows).at(
+                self.algorithms.take(rows).charged(s_byte.at_least(self.to_nics_s_byte[rows]))
+            )
+        )
+
+    def charged(self, r: Reciprocals) -> Reciprocals:
+        """Return the seconds per byte charged to all rows where the network offers r."""
+        return self.algorithms.charged(r.at_least(self.to_nics_s_byte))
 
     def in_time_alone(self, byte_s: float) -> Bools:
         """Whether rows meet their bound where each GPU has this bandwidth to itself (bytes/s); a
@@ -263,7 +273,7 @@ class Rows:
         return recalled(
             self._alone_s,
             byte_s,
-            lambda: self.pieces.at(self.algorithms.charged(Reciprocals.everywhere(rates))),
+            lambda: self.pieces.at(self.charged(Reciprocals.everywhere(rates))),
         )
 
     @cached_property
@@ -284,6 +294,7 @@ class Rows:
             pieces=self.pieces.take(rows),
             algorithms=self.algorithms.take(rows),
             groups=self.groups.take(rows),
+            to_nics_s_byte=self.to_nics_s_byte[rows],
         )
 
 
@@ -365,7 +376,7 @@ class Trials:
         # every row is tried on every view, so that no row is copied for each of them
         r = self.loads.reciprocals(self.byte_s[self.load_view], uplinks[self.load_view])
         s_byte = r.mapped(lambda seconds: seconds[self.load].reshape(k, n))
-        times_s = self.rows.pieces.at(self.rows.algorithms.charged(s_byte))
+        times_s = self.rows.pieces.at(self.rows.charged(s_byte))
         return np.broadcast_to(times_s, (k, n)).ravel()
 
     def enough_uplinks(self) -> Ints:
@@ -552,6 +563,7 @@ class Pool:
             pieces=self.pieces,
             algorithms=self.iteration.algorithms,
             groups=self.groups,
+            to_nics_s_byte=np.full(len(self), self.iteration.to_nics_s_byte),
         )
 
     def crossings(self, context: Context) -> Crossings:
@@ -603,7 +615,7 @@ class Pool:
 
     def charged(self, r: Reciprocals) -> Reciprocals:
         """Return the seconds per byte charged to pieces where the network offers r."""
-        return self.iteration.algorithms.charged(r)
+        return self.iteration.charged(r)
 
     def reciprocals(
         self, context: Context, uplinks: int | Ints, slower: float = 1.0
@@ -645,7 +657,7 @@ def pool(
         gated["dominated"] += dominated
         return survivors, gated
 
-    key = source.workload.bound_s, site, hb.gbyte_s, best_case.byte_s, best_case.discipline
+    key = source.workload.bound_s, site, hb.rates, best_case.byte_s, best_case.discipline
     return source.recall(key, make)
 
 
@@ -750,5 +762,7 @@ def timed(
     placements: Placements,
 ) -> Pool:
     """Build the pool of placed mappings with their iterations."""
-    parts = iteration(workload, gpu, hb.gbyte_s, rows, placements)
+    parts = iteration(
+        workload, gpu, hb.gbyte_s, rows, placements, to_nics_gbyte_s=hb.to_nics_gbyte_s
+    )
     return Pool(workload=workload, site=site, mappings=rows, placements=placements, iteration=parts)

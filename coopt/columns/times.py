@@ -82,7 +82,7 @@ def fastest_rows(
     key = (
         "fastest",
         source.workload.bound_s,
-        hb.gbyte_s,
+        hb.rates,
         tuple((c, u.tobytes()) for c, u in choices.items()),
     )
     return source.recall(key, lambda: _fastest_rows(source, gpu, hb, choices))
@@ -281,7 +281,7 @@ def delay_tolerance(
     key = (
         "delay tolerance",
         source.workload.bound_s,
-        hb.gbyte_s,
+        hb.rates,
         site,
         best_case.byte_s,
         best_case.discipline,

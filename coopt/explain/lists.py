@@ -195,9 +195,11 @@ def _as_in(instance: Instance, entry: Entry) -> Entry:
     """
     if isinstance(entry, Switch) and instance.margin is not None:
         return entry.with_port_margin(instance.margin.ports)
-    if isinstance(entry, HbDomain) and "host" in instance.objective.include:
+    if isinstance(entry, HbDomain):
+        domain = entry.with_gpu(instance.cluster.gpu)
         unknown = None in (entry.host_usd_per_gpu, entry.host_w_per_gpu)
-        return entry if unknown else entry.with_hosts()
+        counted = "host" in instance.objective.include and not unknown
+        return domain.with_hosts() if counted else domain
     return entry
 
 

@@ -41,7 +41,13 @@ class Gpu(Entry):
     hbm_gb: Annotated[Positive, Field(description="memory capacity (10^9 bytes)")]
     hbm_gbyte_s: Annotated[Positive, Field(description="memory bandwidth (10^9 bytes/s)")]
     host_gbyte_s: Annotated[
-        Positive | None, Field(description="reached one way to its host (10^9 bytes/s)")
+        Positive | None,
+        Field(
+            description=(
+                "reached one way to its host, and to NICs where its servers say nothing else"
+                " (10^9 bytes/s)"
+            )
+        ),
     ] = None
     sm_count: Annotated[Count, Field(description="streaming multiprocessors or compute units")]
     usd: Annotated[Price, Field(description="street price of one GPU (USD)")]
@@ -130,6 +136,15 @@ class HbDomain(Entry):
         one_or_many,
         Field(description="NICs that its servers come with; not known if left out"),
     ] = ()
+    nic_gbyte_s: Annotated[
+        Positive | None,
+        Field(
+            description=(
+                "rate at which a GPU reaches all its NICs, one way (10^9 bytes/s); host_gbyte_s of"
+                " the GPU if left out"
+            )
+        ),
+    ] = None
     gpus: Annotated[
         tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")
     ] = ()
@@ -146,6 +161,28 @@ class HbDomain(Entry):
     host_w_per_gpu: Annotated[
         Watts | None, Field(description="power of the same for each GPU (W)")
     ] = None
+
+    _to_nics_gbyte_s: float = PrivateAttr(default=math.inf)
+
+    def with_gpu(self, gpu: Gpu) -> Self:
+        """Return the domain with GPUs of a kind, whose link to their host may limit their NICs."""
+        return self.with_nics_at(self.nic_gbyte_s or gpu.host_gbyte_s or math.inf)
+
+    def with_nics_at(self, gbyte_s: float) -> Self:
+        """Return the domain with GPUs that reach their NICs at a rate (10^9 bytes/s)."""
+        domain = self.model_copy()
+        domain._to_nics_gbyte_s = gbyte_s
+        return domain
+
+    @property
+    def to_nics_gbyte_s(self) -> float:
+        """Rate at which a GPU reaches its NICs, one way (10^9 bytes/s); infinite if unknown."""
+        return self._to_nics_gbyte_s
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """What times depend on: the rates inside the domain and to NICs (10^9 bytes/s)."""
+        return self.gbyte_s, self._to_nics_gbyte_s
 
     def with_hosts(self) -> Self:
         """Return the domain with the rest of its servers or racks included in its price and

@@ -1,9 +1,9 @@
 """Components of a network, load sharing of flows, racks, and additional purchases."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from coopt.instance.base import (
     Count,
@@ -15,7 +15,7 @@ from coopt.instance.base import (
     one_or_many,
     series_of,
 )
-from coopt.instance.catalog import named
+from coopt.instance.catalog import find, named
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.texts import both
 
@@ -167,8 +167,14 @@ class Network(Table):
     nics: Annotated[
         tuple[Annotated[Nic, named("nic")], ...],
         one_or_many,
-        Field(description="network adapters to choose from", min_length=1),
-    ]
+        Field(
+            description=(
+                "network adapters to choose from; those that the servers of hb_domains come with if"
+                " left out"
+            ),
+            min_length=1,
+        ),
+    ] = ()
     nics_per_gpu: Annotated[
         tuple[Count, ...],
         one_or_many,
@@ -390,6 +396,22 @@ class Network(Table):
             and self.switch_cages == "told"
         )
         return not is_plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
+
+    @model_validator(mode="after")
+    def _takes_nics_of_servers(self, info: ValidationInfo) -> Self:
+        """Take the NICs that all servers come with where none are listed."""
+        bare = [domain.name for domain in self.hb_domains if not domain.nics]
+        if not self.nics and bare:
+            raise ValueError(f"no nics, and {both(bare)} comes with none: needs network.nics")
+        if not self.nics:
+            names = dict.fromkeys(name for domain in self.hb_domains for name in domain.nics)
+            self.__dict__["nics"] = tuple(find("nic", name, info.context) for name in names)
+        return self
+
+    def is_limited(self, domain: HbDomain) -> bool:
+        """Whether GPUs of a domain reach less of some NICs than these send."""
+        nic_gbyte_s = max(nic.gbit_s for nic in self.nics) * max(self.nics_per_gpu) / 8
+        return nic_gbyte_s > domain.to_nics_gbyte_s
 
     @property
     def switched(self) -> tuple[SwitchedKind, ...]:

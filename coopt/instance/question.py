@@ -423,6 +423,16 @@ class Question(Table):
         return self
 
     @model_validator(mode="after")
+    def _joins_gpus_and_nics(self) -> Self:
+        """Apply the rate at which GPUs reach their NICs to HB domains, which other instances can
+        share.
+        """
+        domains = tuple(domain.with_gpu(self.cluster.gpu) for domain in self.network.hb_domains)
+        if domains != self.network.hb_domains:
+            self.__dict__["network"] = self.network.model_copy(update={"hb_domains": domains})
+        return self
+
+    @model_validator(mode="after")
     def _fills_domains(self) -> Self:
         """Fill domains evenly by default where another table requires it."""
         if self.network.domain_fill == "fewest" and (
@@ -660,7 +670,13 @@ class Question(Table):
             _forget(optic, "whole_cable")
             if not self._mixes_ends:
                 _forget(optic, "fibre")
-        if not any(any(workload.mapping.offload_percent) for workload in self.workload):
+        limited = any(map(self.network.is_limited, self.network.hb_domains))
+        for domain in tables["network"]["hb_domains"]:
+            _forget(domain, "nics")  # network.nics has them where they count
+            if not limited:
+                _forget(domain, "nic_gbyte_s")
+        offloads = any(any(workload.mapping.offload_percent) for workload in self.workload)
+        if not limited and not offloads:
             for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")
         filled_tables = {name: table for name, table in tables.items() if table}

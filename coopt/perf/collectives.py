@@ -68,6 +68,12 @@ class Reciprocals:
             **{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, algorithms=algorithms
         )
 
+    def at_least(self, s_byte: Any) -> Reciprocals:
+        """Charge every kind of traffic at least so many seconds per byte."""
+        if not np.any(s_byte):
+            return self
+        return self.mapped(lambda of_kind: np.maximum(of_kind, s_byte))
+
     def slowed(self, factors: Mapping[str, float]) -> Reciprocals:
         """Multiply the seconds per byte of some kinds by a factor, for all their algorithms."""
         kinds = {kind: getattr(self, kind) * factors.get(kind, 1.0) for kind in KINDS}

@@ -89,7 +89,8 @@ class Iteration:
     `further_exchanges` the layers with expert traffic in them. `dp_share` and `window` describe how
     far data-parallel traffic is hidden, `behind` the number of layers that it overlaps with, and
     `met` the number of hops sent at the same time. `factor` multiplies the whole time. `algorithms`
-    turn the network's seconds per byte into those charged to `pieces`.
+    turn the network's seconds per byte into those charged to `pieces`, which are at least
+    `to_nics_s_byte`, what a byte takes between a GPU and its NICs.
     """
 
     layer: AffineSeconds
@@ -122,6 +123,7 @@ class Iteration:
     factor: float
     stale: bool
     algorithms: Algorithms
+    to_nics_s_byte: Any = 0.0
     chains: tuple[PassChain, ...] = ()
     forward_shares: tuple[Floats, ...] = ()
 
@@ -304,9 +306,13 @@ class Iteration:
         waits, m = self.waits, self.micro_batches
         return self.excess * m + self.hop * (waits.late_hops - waits.spared_hops * m)
 
+    def charged(self, r: Reciprocals) -> Reciprocals:
+        """Return the seconds per byte charged where the network offers r."""
+        return self.algorithms.charged(r.at_least(self.to_nics_s_byte))
+
     def time_s(self, r: Reciprocals) -> Floats:
         """Iteration time (s)."""
-        r = self.algorithms.charged(r)
+        r = self.charged(r)
         iteration_at_r = self._with_hidden_at(r)
         seconds: dict[
             str, Any
@@ -326,7 +332,7 @@ class Iteration:
 
     def breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
         """Seconds by cause, which sum to `time_s`."""
-        r = self.algorithms.charged(r)
+        r = self.charged(r)
         return self._with_hidden_at(r)._breakdown_s(r)
 
     def _with_hidden_at(self, r: Reciprocals) -> Iteration:
@@ -438,7 +444,13 @@ ACCUMULATE_BYTES = 6
 
 
 def iteration(
-    workload: Workload, gpu: Gpu, hb_gbyte_s: Any, mappings: Mappings, placements: Placements
+    workload: Workload,
+    gpu: Gpu,
+    hb_gbyte_s: Any,
+    mappings: Mappings,
+    placements: Placements,
+    *,
+    to_nics_gbyte_s: Any = np.inf,
 ) -> Iteration:
     """Return the parts of the iteration of every mapping.
 
@@ -448,6 +460,8 @@ def iteration(
         One-way bandwidth of a GPU inside the HB domain (10^9 bytes/s), a number or shape (n,).
     mappings, placements
         n rows each.
+    to_nics_gbyte_s
+        Rate at which a GPU reaches its NICs (10^9 bytes/s), a number or shape (n,).
     """
     options, links = workload.options, links_of(workload, gpu, hb_gbyte_s)
     replicas = replicas_of(workload, links, mappings, placements)
@@ -498,6 +512,7 @@ def iteration(
         factor=options.slowdown * options.software.overhead,
         stale=options.dp_mode == "stale-1",
         algorithms=algorithms_of(workload, traffic, replicas),
+        to_nics_s_byte=np.full(len(mappings), 1e-9 / to_nics_gbyte_s),
         chains=work.chains,
         forward_shares=traffic.forward_shares if work.chains else (),
     )

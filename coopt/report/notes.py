@@ -34,7 +34,7 @@ from coopt.network.orders import (
 )
 from coopt.network.space import Space
 from coopt.plan.couplings import Part
-from coopt.plan.parts import Design, WorkloadPlan
+from coopt.plan.parts import Design, NicChoice, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.store import LimitCheck
 from coopt.report import words
@@ -104,7 +104,7 @@ def _lanes(end: Nic | Optic | Switch) -> str:
 
 def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What else somebody who builds a design has to know."""
-    domain, fabric, nic = design.hb_domain, design.fabric, design.fabric.nic.name
+    domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
         fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
@@ -114,11 +114,8 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         yield f"Equally many GPUs train in every {domain.name}{end}"
     yield from _empty_ports(instance, design)
     for sold in instance.network.hb_domains if fabric.tiers else ():
-        if sold.name == domain.name and sold.nics and nic not in sold.nics:
-            yield (
-                f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {nic}: ask"
-                " the vendor whether such servers exist."
-            )
+        if sold.name == domain.name:
+            yield from _nic_notes(instance, sold, fabric.nic)
     if design.spare_domains and fabric.tiers:
         yield (
             "Domains that stand by have no switch ports: each takes the links of the domain that it"
@@ -129,6 +126,26 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         yield (
             "No switch joins two rails: traffic between ranks of a domain passes through that"
             " domain, and storage needs a network of its own."
+        )
+
+
+def _nic_notes(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
+    """Whether servers come with the NICs of a design, and how much of them their GPUs reach."""
+    if sold.nics and choice.name not in sold.nics:
+        yield (
+            f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {choice.name}: ask"
+            " the vendor whether such servers exist."
+        )
+    nic = next(nic for nic in instance.network.nics if nic.name == choice.name)
+    sent_gbit_s, reached_gbit_s = (
+        nic.gbit_s * choice.per_gpu / choice.shared_by,
+        sold.to_nics_gbyte_s * 8,
+    )
+    if sent_gbit_s > reached_gbit_s:
+        key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
+        yield (
+            f"A GPU of {sold.name} reaches {reached_gbit_s:g} of the {sent_gbit_s:g} Gbit/s of its"
+            f" {nic.name} ({key}): times count no more."
         )
 
 

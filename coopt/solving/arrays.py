@@ -157,7 +157,8 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     charged = pool.charged(r).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
-    parts = replace(pool.iteration.take(index), algorithms=Algorithms()).breakdown_s(charged)
+    ways = {"algorithms": Algorithms(), "to_nics_s_byte": 0.0}
+    parts = replace(pool.iteration.take(index), **ways).breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     return WorkloadPlan(
@@ -183,7 +184,8 @@ def algorithms_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> dict[str, s
     leaves a choice.
     """
     index = np.array([row])
-    seen = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
+    offered = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
+    seen = offered.at_least(pool.iteration.take(index).to_nics_s_byte)
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     return algorithm_names(
         pool.workload, gpu, mapping, placement, pool.iteration.algorithms.take(index), seen

@@ -138,7 +138,9 @@ def _trained(
         data_bytes = family.active * sent_bytes * y / (y - 1)
         across_s += all_reduce_s(board, schedule, data_bytes, latency_s) / 2 if data_bytes else 0.0
     direct = replace(
-        iteration_model, dp=AffineSeconds(iteration_model.dp.at(NO_NETWORK) + across_s)
+        iteration_model,
+        dp=AffineSeconds(iteration_model.dp.at(NO_NETWORK) + across_s),
+        to_nics_s_byte=np.zeros(1),
     )
     return Trained(
         name=workload.name,
@@ -152,7 +154,14 @@ def _trained(
 def iteration_of(network: PartNetwork, split: RankGrid) -> Iteration:
     """An iteration of a workload on the GPUs and HB domains of a network."""
     gpu, hb = network.question.cluster.gpu, network.family.hb
-    return iteration(split.workload, gpu, hb.gbyte_s, split.mapping, split.placement)
+    return iteration(
+        split.workload,
+        gpu,
+        hb.gbyte_s,
+        split.mapping,
+        split.placement,
+        to_nics_gbyte_s=hb.to_nics_gbyte_s,
+    )
 
 
 def _refuse_other_traffic(split: RankGrid) -> None:
@@ -217,7 +226,7 @@ def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = 
         raise InstanceError(
             f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}"
         )
-    byte_s = nic.gbit_s * 1e9 / 8
+    byte_s = min(nic.gbit_s / 8, hb.to_nics_gbyte_s / links.nic.per_gpu) * 1e9
     # all GPUs of a domain share its links: the seconds that each byte of one of them takes
     seen = {
         phase.name: links.hb_domain.active / (phase.pace_links * byte_s) for phase in links.phases
@@ -230,7 +239,7 @@ def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = 
     _check_runs(
         question,
         network_part,
-        hb,
+        hb.with_nics_at(math.inf),
         DomainSet(gpus=links.gpus, hb=hb.name, domains=links.hb_domain.count),
         time_s,
     )

@@ -240,7 +240,8 @@ def _least_s(family: Family, demand: TrafficDemand, stream: Stream) -> float:
     themselves limit it.
     """
     inside = stream.src // demand.active == stream.dst // demand.active
-    rate = np.where(inside, family.hb.gbyte_s * 1e9, family.byte_s)
+    across_byte_s = min(family.byte_s, family.hb.to_nics_gbyte_s * 1e9)
+    rate = np.where(inside, family.hb.gbyte_s * 1e9, across_byte_s)
     busy = [
         np.bincount(ends, stream.size_bytes / rate).max(initial=0.0)
         for ends in (stream.src, stream.dst)

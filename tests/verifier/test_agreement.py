@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import isclose
+from math import inf, isclose
 from random import Random
 
 import numpy as np
@@ -44,6 +44,7 @@ def network(asked: Question, seed: int) -> tuple[Context, int, DesignFamily, Rea
     ledger, built = Ledger(), design_of(family, uplinks)
     seen = check_design(ledger, asked.instance, built)
     ports = check_ports(ledger, asked.instance, seen, built.fabric, "capex")
+    seen = seen if seed % 3 == 0 else seen._replace(hb=seen.hb.with_nics_at(inf))
     return context_of(family), uplinks, seen, reach_of(seen, ports)
 
 
@@ -51,10 +52,11 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     """Compare every row; returns how many showed what the questions are meant to show."""
     context, uplinks, family, reach = network(asked, seed)
     rows, places = asked.arrays()
-    parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places)
+    near = family.hb.to_nics_gbyte_s
+    parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places, to_nics_gbyte_s=near)
     site = DomainSet(gpus=asked.gpus, hb="hb", domains=asked.gpus // asked.active)
     pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
-    r = pool.reciprocals(context, uplinks)
+    r = pool.reciprocals(context, uplinks).at_least(parts.to_nics_s_byte)
     times, seconds = pool.time_s(context, uplinks), parts.breakdown_s(r)
     used = memory_bytes(asked.workload, rows)
     mfu, hfu = utilisation(asked.workload, asked.gpu, asked.gpus, rows.recompute, times)

@@ -128,7 +128,8 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     workload, raised = instance.workload[0], 0
     clock = Clock(workload, instance.cluster.gpu)
     for family in {(one.hb.name, one.attachment): one for one in families(instance)}.values():
-        speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s)
+        offered = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s)
+        speed = offered.behind(family.hb.to_nics_gbyte_s)
         times = PlacedTimes(workload, family, speed)
         for number, made in enumerate(map(clock.work, splits(workload, family.gpus))):
             # every second one waits for gradients of other sites as well, longer or shorter than what it hides behind
@@ -150,7 +151,8 @@ def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
     gpu, workload = instance.cluster.gpu, instance.workload[0]
     timings, clock, needs = Timings(instance.workload, gpu), Clock(workload, gpu), MemoryNeeds(workload)
     for family in {(one.gpus, one.hb.name, one.attachment): one for one in families(instance)}.values():
-        speed = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.attachment else 0.0)
+        offered = Speeds.everywhere(family.hb.gbyte_s * 1e9, 1 / family.nic_byte_s if family.attachment else 0.0)
+        speed = offered.behind(family.hb.to_nics_gbyte_s) if family.attachment else offered
         every = works_of(clock, family, gpu)
         room = {work.split: needs.of(work.split) <= gpu.usable_bytes for work, _ in every}
         needed = [

@@ -75,13 +75,16 @@ def rows_of(
             site[near_rows],
         )
     gbyte_s = hb_gbyte_s[sites.hb[site]]
-    parts = iteration(workload, gpu, gbyte_s, mappings, placements)
+    to_nics = np.array([hb.to_nics_gbyte_s for hb in network.hb_domains], dtype=np.float64)
+    to_nics_gbyte_s = to_nics[sites.hb[site]]
+    parts = iteration(workload, gpu, gbyte_s, mappings, placements, to_nics_gbyte_s=to_nics_gbyte_s)
     rows = Rows(
         bound_s=workload.bound_s,
         site=site,
         pieces=parts.pieces(),
         algorithms=parts.algorithms,
         groups=groups_of(workload, mappings, placements),
+        to_nics_s_byte=parts.to_nics_s_byte,
         outermost=workload.mapping.outermost,
     )
     quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))

@@ -98,7 +98,7 @@ class ListedIslands:
     def _timed(self, workload: Workload, market: Market) -> Hashable:
         """Return everything that the times of mappings on a site depend on without contention."""
         network = market.instance.network
-        wires = tuple(hb.gbyte_s for hb in network.hb_domains), fastest_byte_s(network)
+        wires = tuple(hb.rates for hb in network.hb_domains), fastest_byte_s(network)
         # objects rather than their JSON, which omits the margins of time and memory
         return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced, wires
 

@@ -55,8 +55,8 @@ class DirectPlace:
 
     @property
     def link_byte_s(self) -> float:
-        """Rate of a link, each way (byte/s)."""
-        return self.nic.gbit_s * 1e9 / 8
+        """Rate of a link, each way (byte/s); what GPUs reach of their NICs is shared by these."""
+        return min(self.nic.gbit_s / 8, self.hb.to_nics_gbyte_s / self.nics_per_gpu) * 1e9
 
     @property
     def racks(self) -> int | None:
@@ -155,7 +155,9 @@ def worthwhile(place: DirectPlace, source: FeasibleMappings) -> tuple[list[Row],
         The rows left, and how many were dropped by cause.
     """
     site = DomainSet(gpus=place.gpus, hb=place.hb.name, domains=place.domains)
-    pool, gated = promising(source, place.instance.cluster.gpu, place.hb, site)
+    # links are as slow as what GPUs reach of their NICs, which is no further limit
+    hb = place.hb.with_nics_at(math.inf)
+    pool, gated = promising(source, place.instance.cluster.gpu, hb, site)
     # Cheap filters first: what is left has its grid made and is compared with the others on it.
     neighbours = _have_neighbours(pool)
     gated["crossing"] = len(pool) - int(neighbours.sum())
@@ -192,7 +194,8 @@ def _have_neighbours(pool: Pool) -> Bools:
 
 def _sub_pool(place: DirectPlace, pool: Pool, selection: Bools) -> Pool:
     tables = pool.mappings.take(selection), pool.placements.take(selection)
-    return timed(pool.workload, place.instance.cluster.gpu, place.hb, pool.site, *tables)
+    hb = place.hb.with_nics_at(math.inf)
+    return timed(pool.workload, place.instance.cluster.gpu, hb, pool.site, *tables)
 
 
 def grids_of(

@@ -39,7 +39,7 @@ from coopt.verifier.parts.bills import (
     exact_worth,
     within_limits,
 )
-from coopt.verifier.parts.direct_links import LATENESS, LinkedRun, least_links, link_lines
+from coopt.verifier.parts.direct_links import LATENESS, LinkedRun, LinkNics, least_links, link_lines
 from coopt.verifier.parts.link_demands import (
     Paces,
     PricedLinks,
@@ -137,7 +137,8 @@ class LinksBound:
 
     def _go_through(self, place: LinkPlace) -> None:
         """Every mapping of a place, as long as it may be worth less than the least so far."""
-        byte_s, bound_s = place.nic.gbit_s * 1e9 / 8, self._instance.workload[0].bound_s
+        byte_s = LinkNics(place.nic, place.per_gpu).link_byte_s(place.family.hb)
+        bound_s = self._instance.workload[0].bound_s
         link_limit = self._link_limit(place)
         for _, (work, placement) in self._timings.near_works(place.family, 0, LENIENT):
             if not has_neighbours(placement, tied=self._instance.workload[0].model.tied_embeddings):

@@ -246,7 +246,7 @@ class Restart:
             family.gpus,
             family.domains,
             family.hb.size,
-            family.hb.gbyte_s,
+            family.hb.rates,
             rate,
             reach_of(family, ports),
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from coopt.instance.hardware import Nic, Optic, Panel
+from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import Instance
 from coopt.instance.texts import alternatives, counted
@@ -67,6 +67,12 @@ class LinkNics(NamedTuple):
     nic: Nic
     per_gpu: int
 
+    def link_byte_s(self, hb: HbDomain) -> float:
+        """Byte/s of a link each way: all NICs of a GPU share what it reaches of them."""
+        wire_gbyte_s = self.nic.gbit_s / 8
+        crowded = wire_gbyte_s * self.per_gpu > hb.to_nics_gbyte_s
+        return 1e9 * (hb.to_nics_gbyte_s / self.per_gpu if crowded else wire_gbyte_s)
+
 
 def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLinks) -> BillTotal:
     """Check everything that a plan on direct links says of itself; the recomputed sums of its bill.
@@ -91,7 +97,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
     sums = _bill(ledger, instance, plan, claim, family, nics)
     run = _run(ledger, instance, plan, family)
     links = _links(ledger, claim, family, nics)
-    byte_s = nic.gbit_s * 1e9 / 8
+    byte_s = nics.link_byte_s(family.hb)
     work = Clock(run.workload, instance.cluster.gpu).work(run.split)
     linked_run = LinkedRun(work, run.place, family, byte_s, run.workload.bound_s)
     links_needed = least_links(linked_run)

@@ -472,4 +472,5 @@ def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: b
             *(slower / rate for slower in other_ways(reach, place.filled, place, kind))
         )
 
-    return Speeds._make([inside, *(slower / rate for slower in slowdowns), ways_of])
+    s_byte = (slower / rate for slower in slowdowns)
+    return Speeds._make([inside, *s_byte, ways_of]).behind(family.hb.to_nics_gbyte_s)

@@ -471,7 +471,7 @@ def _of_replicas(work: Work) -> tuple[Hashable, ...]:
 
 
 def _group(family: DesignFamily) -> TimingKey:
-    across = family.nic_byte_s if family.attachment else 0.0
+    across = min(family.nic_byte_s, family.hb.to_nics_gbyte_s * 1e9) if family.attachment else 0.0
     sharers = family.attachment.gpus_per_nic if family.attachment else 1
     size = family.hb.size if family.rooms else 0
     inside = family.hb.gbyte_s * 1e9
@@ -482,5 +482,7 @@ def _group(family: DesignFamily) -> TimingKey:
 
 def _undisturbed(family: DesignFamily) -> Speeds:
     """Rates without slowdown."""
-    s_byte = 1 / family.nic_byte_s if family.attachment else 0.0
-    return Speeds.everywhere(family.hb.gbyte_s * 1e9, s_byte)
+    inside = family.hb.gbyte_s * 1e9
+    if family.attachment is None:
+        return Speeds.everywhere(inside, 0.0)
+    return Speeds.everywhere(inside, 1 / family.nic_byte_s).behind(family.hb.to_nics_gbyte_s)

@@ -201,7 +201,8 @@ def _routes(
             )
         )
 
-    speed = Speeds._make([family.hb.gbyte_s * 1e9, *rings, ways_of])
+    named = Speeds._make([family.hb.gbyte_s * 1e9, *rings, ways_of])
+    speed = named.behind(family.hb.to_nics_gbyte_s)
     work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s)
     time_s, bound = iteration_s(work, run.place, speed), run.workload.bound_s * goodput
     ledger.holds(

@@ -296,8 +296,11 @@ def fabric_rates(
     sharing
         How flows share links between switches.
     """
+    busy = max(1.0, family.nic_byte_s / (family.hb.to_nics_gbyte_s * 1e9))
     if wiring is None:
-        return FairRates(Flow(message.phase, message.volume, _nics(message)) for message in traffic)
+        return FairRates(
+            Flow(message.phase, message.volume, _nics(message, busy)) for message in traffic
+        )
     places = GpuPlaces(family, ports, wiring)
 
     def leaves(message: Message) -> LeafPair:
@@ -311,7 +314,7 @@ def fabric_rates(
             Flow(
                 message.phase,
                 message.volume,
-                _nics(message) | dict.fromkeys(path, 1.0 / sharing.capacity),
+                _nics(message, busy) | dict.fromkeys(path, 1.0 / sharing.capacity),
             )
             for message, path in zip(traffic, paths, strict=True)
         )
@@ -320,7 +323,7 @@ def fabric_rates(
         Flow(
             message.phase,
             message.volume,
-            _nics(message) | {link: copies * share for link, share in carried},
+            _nics(message, busy) | {link: copies * share for link, share in carried},
         )
         for message, pair in zip(traffic, ends, strict=True)
         for copies, carried in [(message.lane.copies / sharing.capacity, shares.get(pair, ()))]
@@ -353,12 +356,14 @@ def _kind_of(phase: str) -> str:
     return " ".join(words[: words.index("of") + 2 if "of" in words else 1])
 
 
-def _nics(message: Message) -> dict[Resource, float]:
-    """The NIC that sends and the one that receives."""
+def _nics(message: Message, busy: float) -> dict[Resource, float]:
+    """The NIC that sends and the one that receives, and how busy a flow at their rate keeps them or
+    what joins them to their GPUs.
+    """
     lane = message.lane
     return {
-        ("out", lane.plane, lane.rail, message.source): 1.0,
-        ("in", lane.plane, lane.rail, message.target): 1.0,
+        ("out", lane.plane, lane.rail, message.source): busy,
+        ("in", lane.plane, lane.rail, message.target): busy,
     }
 
 

@@ -14,6 +14,7 @@ from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.design_checks import check_attachment, held_in_cages
+from coopt.verifier.parts.direct_links import LinkNics
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_demands import StageGrid, grid_of, phases_of, sends_by_kind
 from coopt.verifier.parts.space import DesignFamily
@@ -107,7 +108,7 @@ class DirectNetwork(NamedTuple):
         """What carries the traffic of a mapping: one pace is that of one link a domain."""
         flows = list(self._flows(place, split, is_tied=is_tied))
         # bytes are counted a GPU, and a link carries what all GPUs of a domain send
-        link_byte_s = self.nic.gbit_s * 1e9 / 8
+        link_byte_s = LinkNics(self.nic, self.links.nic.per_gpu).link_byte_s(self.hb)
         pace_byte_s = link_byte_s / self.links.hb_domain.active
         nic_byte_s = link_byte_s * self.links.nic.per_gpu / self.links.nic.shared_by
         return Carrier(self.hb.gbyte_s * 1e9, pace_byte_s, FairRates(flows), nic_byte_s)

@@ -77,6 +77,16 @@ class Speeds(NamedTuple):
         s_byte: float = getattr(self, f"{kind}_s_byte")
         return OtherWays(s_byte, s_byte) if self.ways is None else self.ways(kind)
 
+    def behind(self, to_nics_gbyte_s: float) -> Speeds:
+        """The rates where GPUs reach their NICs at so many 10^9 byte/s and no faster."""
+        least, ways = 1 / (to_nics_gbyte_s * 1e9), self.ways
+
+        def ways_of(kind: str) -> OtherWays:
+            return OtherWays(*(max(s_byte, least) for s_byte in self.other_ways(kind)))
+
+        s_byte = (max(seconds, least) for seconds in self[1:-1])
+        return Speeds._make([self.inside_byte_s, *s_byte, ways_of if ways else None])
+
     @classmethod
     def everywhere(cls, inside_byte_s: float, s_byte: float) -> Speeds:
         """The same rate for every kind of traffic between domains."""

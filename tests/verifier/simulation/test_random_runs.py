@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ def runs(seeds: range, *, hybrid: bool = False, **options: Any) -> Iterator[Rand
         family = next(one for one in families(asked.instance) if one.active == asked.active)
         if family.attachment is None:
             continue
+        family = family._replace(hb=family.hb.with_nics_at(math.inf))
         network, clock = FabricNetwork(family, Ports(1, family.ends), None), Clock(workload, asked.gpu)
         for split, place in asked.rows:
             work = clock.work(split)
