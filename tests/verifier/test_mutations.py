@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 
 import pytest
+from hypothesis import settings
 from pydantic import ValidationError
 
 from coopt.instance.schema import Instance
@@ -95,13 +96,13 @@ DEAD_END = "couplings.myopic.dead_end = "
 STILL_TRUE = ("status = 'unknown'", "objective.kind = ")
 """What is proven infeasible may be called unknown, and is so whatever is minimised."""
 MUTATED: dict[str, tuple[Callable[[], Instance], Callable[[Instance], Plan], int, int]] = {
-    **{f"{name}, built": (case, built, 2, 0) for name, case in CASES.items()},
-    **{f"{name}, solved": (case, solve, 2, 1) for name, case in CASES.items()},  # the other maker's has others
-    **{f"partition, {name}": (case, solve, 3, 0) for name, case in PARTITIONS.items()},
-    **{f"phases, {name}": (case, solve, 5, 0) for name, case in PHASED.items()},
-    **{f"fleet, {name}": (case, solve, 11, 0) for name, case in FLEETS.items()},
+    **{f"{name}, built": (case, built, 4, 0) for name, case in CASES.items()},
+    **{f"{name}, solved": (case, solve, 4, 2) for name, case in CASES.items()},  # the other maker's has others
+    **{f"partition, {name}": (case, solve, 6, 0) for name, case in PARTITIONS.items()},
+    **{f"phases, {name}": (case, solve, 10, 0) for name, case in PHASED.items()},
+    **{f"fleet, {name}": (case, solve, 22, 0) for name, case in FLEETS.items()},
 }
-"""Questions, who answers them, and which of the mutants are tried: one of so many, from the first on."""
+"""Questions, who answers them, and which of the mutants a usual run tries: one of so many, from the first on; a campaign tries all."""
 
 
 @pytest.mark.parametrize(("case", "make", "every", "first"), MUTATED.values(), ids=MUTATED)
@@ -117,7 +118,7 @@ def test_every_meaningful_mutant_is_rejected(
     spared = STILL_TRUE if none else (*LIKE_OTHERS, DEAD_END) if instance.phase and not instance.site else ()
     if len(plan.parts) > 1:
         words |= {"site": [site.name for site in instance.site], "part": [part.name for part in plan.parts]}
-    some = {} if none else {"every": every, "first": first}
+    some = {} if none or not settings().derandomize else {"every": every, "first": first}
     assert survivors(instance, plan.model_dump(mode="json", by_alias=True), words, spared=spared, **some) == []
 
 
