@@ -232,7 +232,7 @@ def report(
     """
     from coopt.explain.answer import explain
     from coopt.instance.schema import load
-    from coopt.plan.store import decided, read_plan
+    from coopt.plan.store import check_same_sha, decided, read_plan
     from coopt.report.fronts.files import check_packages
     from coopt.report.page.contents import Origin, PageCase, moment, page_html, page_report
     from coopt.report.words import progress_shown, rendered
@@ -243,6 +243,7 @@ def report(
     check_packages("report")
     check_place(output, instance, plan)
     question, given_plan = load(instance, dict(settings)), read_plan(plan)
+    check_same_sha(question, given_plan)
     origin = Origin(
         command=command_line(ctx), instance_file=instance, plan_file=plan, written=moment()
     )

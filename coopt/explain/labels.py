@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coopt.instance.couplings import LIMITED
 from coopt.instance.schema import Objective, ObjectiveKind
-from coopt.instance.texts import both
+from coopt.instance.texts import both, change_text
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.parts import Cost, Design, ItemKind
@@ -122,7 +122,7 @@ def dearer_by(kind: ObjectiveKind, extra: float, share_of: float | None) -> str:
     """`$12,345,678 more (+3.1%)`; without the share where there is nothing to take it of."""
     if kind == "time" and 0 < abs(extra) < LEAST_TOLD * abs(share_of or 0.0):
         return f"less than {LEAST_TOLD:.2%} {'more' if extra > 0 else 'less'}"
-    share = f" ({extra / share_of:+.2%})" if share_of else ""
+    share = f" ({change_text(extra / share_of)})" if share_of else ""
     return f"{amount(kind, abs(extra), 'more' if extra >= 0 else 'less')}{share}"
 
 
@@ -142,7 +142,7 @@ def changes_of(relaxation: Relaxation) -> str:
 
 
 def _how_far(change: Change) -> str:
-    share = "" if change.share is None else f", {change.share:+.2%}"
+    share = "" if change.share is None else f", {change_text(change.share)}"
     end = "most" if change.least is None else "least"
     steps = f" in steps of {change.step:,}" if change.step and change.step > 1 else ""
     return share if change.step is None else f"{share}, the {end}{steps}"

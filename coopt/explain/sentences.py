@@ -18,7 +18,7 @@ from coopt.explain.labels import (
     with_unit,
 )
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.texts import alternatives, counted
+from coopt.instance.texts import alternatives, change_text, counted
 from coopt.plan.explanation import (
     Bound,
     Explanation,
@@ -278,7 +278,7 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     way = "above" if end > price.now else "below"
     return (
         f"{nearest} changes the plan is that of {price.item}: {way} {end:,.6g} {price.unit}"
-        f" (now {price.now:,.6g}, {end / price.now - 1:+.1%}) {instead}."
+        f" (now {price.now:,.6g}, {change_text(end / price.now - 1)}) {instead}."
     )
 
 

@@ -250,7 +250,8 @@ def _places(text: str, kind: str) -> list[tuple[int, tuple[str, ...]]]:
 
 
 HEAD = ("kind", "name")
-APART = (*HEAD, "source")  # columns without figures
+APART = (*HEAD, "source", "part_number")  # columns without figures
+CURRENCY = re.compile(r"(?:US)?\$|USD|(?P<other>EUR|GBP|CNY|JPY|[€£¥])")
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 COLUMNS_NEED = "needs the columns kind and name, and figures such as usd"
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
@@ -297,14 +298,16 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
         raise InstanceError(complaints)
     for number, row in rows:
         kind, name = row["kind"], row["name"]
-        figures = {key: _value(cell) for key, cell in row.items() if cell and key not in APART}
-        base = {"extends": name} if name in entries(kind) or name in book[kind] else {}
-        source = {
-            "fields": [key for key in figures if key != "extends"],
-            "tag": "S",
-            "source": row.get("source") or "",
+        figures = {
+            key: _value(_amount(f"{file.name}: line {number}", key, cell))
+            for key, cell in row.items()
+            if cell and key not in APART
         }
-        sources = {"sources": [source]} if source["source"] else {}
+        base = {"extends": name} if name in entries(kind) or name in book[kind] else {}
+        part = row.get("part_number")
+        origin = ", ".join(filter(None, (row.get("source"), part and f"part number {part}")))
+        fields = [key for key in figures if key != "extends"]
+        sources = {"sources": [{"fields": fields, "tag": "S", "source": origin}]} if origin else {}
         yield number, kind, {"name": name, **base, **figures, **sources}
 
 
@@ -366,7 +369,7 @@ def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
     columns, kinds = dict[str, list[str]](), dict[str, list[str]]()
     for row in rows:
         kind = row["kind"] or ""
-        columns[kind] = [*HEAD, "extends", "source", *_figures(KINDS[kind])]
+        columns[kind] = [*APART, "extends", *_figures(KINDS[kind])]
         for key, cell in row.items():
             if cell and key not in columns[kind] and kind not in kinds.setdefault(key, []):
                 kinds[key].append(kind)
@@ -401,6 +404,24 @@ def _closest(name: str, names: Iterable[str]) -> str:
     return (
         f" (closest: {', '.join(by_lower_case[choice] for choice in matches)})" if matches else ""
     )
+
+
+def _amount(place: str, key: str, cell: str) -> str:
+    """Return a cell without the sign of its currency, which has to be that of the key.
+
+    Raises
+    ------
+    InstanceError
+        If the sign is that of another currency, or the key holds no money.
+    """
+    found = CURRENCY.search(cell)
+    amount = CURRENCY.sub("", cell, count=1).strip()
+    if found is None or not amount[:1].isdigit():
+        return cell
+    if found["other"] or not key.startswith("usd"):
+        need = "USD" if found["other"] else "a number without a currency"
+        raise InstanceError(f"{place}: {key} = {cell}: needs {need}")
+    return amount
 
 
 def _value(cell: str) -> int | float | str:

@@ -111,6 +111,12 @@ def _year(row: Mapping[str, Any]) -> str | None:
     return str(year) if isinstance(year, int) else f"{year:g}" if isinstance(year, float) else None
 
 
+def change_text(share: float) -> str:
+    """A relative change: `+12.34%`, from a doubling on how many times as much: `26 times`."""
+    factor = 1.0 + share
+    return f"{share:+.2%}" if factor < 2 else f"{factor:,.{0 if factor >= 10 else 1}f} times"
+
+
 def spoken(number: float) -> str:
     """`15 trillion`, `300 billion`, `20,000`."""
     scales = (

@@ -24,7 +24,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance, text_of, typed, with_part
-from coopt.instance.texts import alternatives, both, counted
+from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.optics import optic_choices
@@ -294,7 +294,7 @@ def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> d
 def _too_small(name: str, cap: float, need: float) -> str:
     """`limits.racks = 2: needs at least 3 (+50.00%)`."""
     share = need / cap - 1 if cap else math.inf
-    return f"limits.{name} = {cap:,.10g}: needs at least {rounded_up(need)} ({share:+.2%})"
+    return f"limits.{name} = {cap:,.10g}: needs at least {rounded_up(need)} ({change_text(share)})"
 
 
 def _workload(
@@ -340,7 +340,7 @@ def _workload(
                 f" {hb}), "
                 f"and the bound is {workload.required_s:.6g} s{margin}: needs a bound of at least"
                 f" {rounded_up(need_s)} s "
-                f"({fastest_s / workload.bound_s - 1:+.2%}){hint}"
+                f"({change_text(fastest_s / workload.bound_s - 1)}){hint}"
                 f"{_defaults(instance, workload, keys)}"
             )
 

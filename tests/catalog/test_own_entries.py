@@ -77,8 +77,9 @@ def test_files_come_before_the_catalog(tmp_path: Path) -> None:
     """A line changes the price of a product of one's own; one name may stand for a NIC and for a switch."""
     texts = {
         "quotes.toml": QUOTES,
-        "quotes.csv": "kind,name,extends,usd,w,source\n"
-        'switch,ours-2,ours,"29,000.5",,June\noptic,400g-199,,150,,\nnic,x,cx7-400g,3,,\nswitch,x,qm9700,4,,\n',
+        "quotes.csv": "kind,name,extends,usd,w,source,part_number\n"
+        'switch,ours-2,ours,"$29,000.5",,June,MQM1\noptic,400g-199,,USD 150,,,\n'
+        "nic,x,cx7-400g,3,,,\nswitch,x,qm9700,4,,,\n",
         "prices.csv": "kind,name,usd\nswitch,ours,27000\n",
     }
     for name, text in texts.items():
@@ -88,6 +89,7 @@ def test_files_come_before_the_catalog(tmp_path: Path) -> None:
     assert [switch.usd for switch in instance.network.switches] == [36_000, 27_000, 29_000.5, 4]
     assert [nic.usd for nic in instance.network.nics] == [1_000, 3]
     assert instance.network.optics[0].usd == 150
+    assert "June, part number MQM1" in {each.source for each in instance.network.switches[2].sources}
     assert instance.network.switches[2].sources[0].source == "June"
     again = coopt.load(json.loads(instance.model_dump_json(by_alias=True)))
     assert (again, again.sha256) == (instance, instance.sha256)
@@ -139,6 +141,8 @@ WRONG = {
         "kind,name,usd,usd\nnic,cx7-400g,1,2": "column 'usd' is there twice, needs each once",
         "kind,name,usd\nnic," + "x" * 140_000: "line 2: field larger than field limit",
         "kind,name,usd\nnic,cx7-400g,cheap": "line 2: usd = 'cheap': needs a number",
+        "kind,name,usd\nnic,cx7-400g,€5": "line 2: usd = €5: needs USD",
+        "kind,name,w\nnic,cx7-400g,$5": "line 2: w = \\$5: needs a number without a currency",
         "kind,name,usd\nnics,x,1": r"line 2: kind = 'nics': needs one of .* \(closest: nic\)",
         "kind,name,price\nnic,cx7-400g,3": "column 'price': no figure of kind nic, needs one of kind, name, .*usd",
         "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': no figure of kind nic, needs one of .* \(closest: usd\)",

@@ -17,6 +17,7 @@ from coopt.explain.limits import NumericLimit
 from coopt.explain.thresholds import first_number
 from coopt.instance.numerics import EQUAL, SEARCHED
 from coopt.instance.schema import Instance, with_part
+from coopt.instance.texts import change_text
 from coopt.instance.variants import with_scaled_bounds, with_value
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver, UnprovenError
@@ -134,7 +135,8 @@ def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told
         else ()
     )
     assert any(
-        f"cluster.gpus = {change.to} (now 16, {change.share:+.2%}, the least):" in said for said in found.sentences
+        f"cluster.gpus = {change.to} (now 16, {change_text(change.share)}, the least):" in said
+        for said in found.sentences
     )
 
 

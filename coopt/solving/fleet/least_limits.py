@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 
 from coopt.instance.schema import Solver
+from coopt.instance.texts import change_text
 from coopt.solving.explain import rounded_up
 from coopt.solving.fleet.arrays import Worth, worth
 from coopt.solving.fleet.search import search_partition
@@ -209,6 +210,6 @@ def _least_choice(run: Run, datas: Sequence[ChoiceData]) -> tuple[int, Ints, Wor
 
 def _sentence(name: str, cap: float, amount: str, min_use: float) -> str:
     return (
-        f"{name} = {cap:,.10g}: needs at least {amount} ({min_use / cap - 1:+.2%}), "
+        f"{name} = {cap:,.10g}: needs at least {amount} ({change_text(min_use / cap - 1)}), "
         "with which every other limit and bound can be met"
     )

@@ -12,7 +12,7 @@ from functools import partial
 from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both
+from coopt.instance.texts import both, change_text
 from coopt.instance.variants import (
     at_min_efficiency,
     phases_of,
@@ -245,7 +245,7 @@ def _longer(instance: Instance, slot: Slot, factor: float) -> str:
     (workload,) = workloads
     bound_s = workload.bound_s * factor
     own = "" if workload.max_iteration_time_s else f", that is {workload.in_own_units(bound_s)}"
-    return f" of {rounded_up(bound_s)} s ({factor - 1:+.2%}){own}"
+    return f" of {rounded_up(bound_s)} s ({change_text(factor - 1)}){own}"
 
 
 def _serves(run: Run, slot: Slot, longest: float) -> Callable[[float], bool]:
