@@ -90,7 +90,7 @@ def test_files_come_before_the_catalog(tmp_path: Path) -> None:
     assert [nic.usd for nic in instance.network.nics] == [1_000, 3]
     assert instance.network.optics[0].usd == 150
     assert "June, part number MQM1" in {each.source for each in instance.network.switches[2].sources}
-    assert instance.network.switches[2].sources[0].source == "June"
+    assert instance.network.switches[2].sources[0].source == "June, part number MQM1"
     again = coopt.load(json.loads(instance.model_dump_json(by_alias=True)))
     assert (again, again.sha256) == (instance, instance.sha256)
     with pytest.raises(InstanceError, match=r"none.toml: no such file"):

@@ -102,7 +102,8 @@ MUTATED: dict[str, tuple[Callable[[], Instance], Callable[[Instance], Plan], int
     **{f"phases, {name}": (case, solve, 10, 0) for name, case in PHASED.items()},
     **{f"fleet, {name}": (case, solve, 22, 0) for name, case in FLEETS.items()},
 }
-"""Questions, who answers them, and which of the mutants a usual run tries: one of so many, from the first on; a campaign tries all."""
+"""Questions, who answers them, and which of the mutants a usual run tries: one of so many, from the first on. A
+campaign tries all."""
 
 
 @pytest.mark.parametrize(("case", "make", "every", "first"), MUTATED.values(), ids=MUTATED)
