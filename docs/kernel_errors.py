@@ -15,7 +15,7 @@ import numpy as np
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.transformer import Software
-from coopt.perf.layer import BLOCK, Blocks, Device, fused_attention
+from coopt.perf.kernels import BLOCK, Blocks, Device, fused_attention
 from coopt.perf.mapping import Floats
 
 MEASURED = Path(__file__).parent.parent / "benchmarks" / "kernels-h200.csv"

@@ -52,6 +52,12 @@ A list of one may stand without brackets. "Name or table" takes the name of a ca
 `{ least = 256, most = 1024, step = 256 }` in place of the list `[256, 512, 768, 1024]`
 ([leave sizes open](../howto/sizes.md)).
 """
+HEADINGS = {
+    "Changed": EXTENDED,
+    "Range": RANGE,
+    "AttentionLayers": 'A table in `mixers` of a model with `kind = "attention"`',
+    "ScanLayers": "A table in `mixers` of a model with a linear mixer",
+}
 
 
 def main() -> None:
@@ -87,7 +93,7 @@ def walk(
                 seen.add(name)
                 inner = f"{path}.{key}".strip(".")
                 waiting.append((inner, named[name]))
-                heading = {"Changed": EXTENDED, "Range": RANGE}.get(name) or title(inner, part)
+                heading = HEADINGS.get(name) or title(inner, part)
                 yield inner.split(".")[0], heading, named[name]
 
 
@@ -151,6 +157,8 @@ def words(one: dict[str, Any]) -> str:
         return "range" if one["$ref"].endswith("/Range") else "table"
     if "anyOf" in one:
         return takes(one)
+    if "oneOf" in one:
+        return "table"
     if "enum" in one or "const" in one:
         return ", ".join(f"`{json.dumps(value)}`" for value in one.get("enum", [one.get("const")]))
     if one["type"] == "array":

@@ -60,7 +60,8 @@ from coopt.perf.collectives import (
     visits_of,
 )
 from coopt.perf.iterations import iteration
-from coopt.perf.layer import device_of, layer_s
+from coopt.perf.kernels import device_of
+from coopt.perf.layer import layer_s
 from coopt.perf.mapping import (
     NONE,
     Bools,

@@ -34,6 +34,7 @@ from coopt.perf.mapping import (
     replicas_together,
     uneven_replicas,
 )
+from coopt.perf.mixers import laws_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,7 +393,7 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
         if not splits_tensors(workload, t):
             continue
         for c in _allowed(divisors(gpus // t), limits.cp):
-            if not splits_sequences(workload, c):
+            if not splits_sequences(workload, t, c):
                 continue
             for p in _allowed(divisors(gpus // (t * c)), limits.pp):
                 d = gpus // (t * c * p)
@@ -419,7 +420,7 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
         [t for t in range(1, model.heads + 1) if splits_tensors(workload, t)], limits.tp
     ):
         for c in (
-            c for c in _allowed(divisors(model.seq), limits.cp) if splits_sequences(workload, c)
+            c for c in _allowed(divisors(model.seq), limits.cp) if splits_sequences(workload, t, c)
         ):
             ranks = t * c * np.array(stage_counts, dtype=np.int64)[:, None] * batches
             p, d = np.nonzero(ranks <= gpus)
@@ -432,24 +433,20 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
     return np.concatenate(tables)
 
 
-def splits_sequences(workload: Workload, c: int) -> bool:
-    """Whether c ranks can share a sequence evenly; Mamba-2 scans are not split."""
-    return workload.model.seq % c == 0 and (c == 1 or not workload.model.mamba_layers)
+def splits_sequences(workload: Workload, t: int, c: int) -> bool:
+    """Whether c ranks can share a sequence evenly where t share the heads."""
+    laws = laws_of(workload.model)
+    return workload.model.seq % c == 0 and all(law.splits_sequences(t, c) for _, law in laws)
 
 
 def splits_tensors(workload: Workload, t: int) -> bool:
-    """Whether t ranks can share the heads and widths of every layer evenly, including the groups of
-    Mamba-2.
-    """
+    """Whether t ranks can share the heads and widths of every layer evenly."""
     model = workload.model
-    if model.mamba_groups % t:
-        return False
     split_ffn = model.ffn if not model.experts or workload.options.expert_tp else 0
-    shares_kv = model.kv_heads % t == 0 or t % model.kv_heads == 0
-    return (
-        not model.heads % t
-        and shares_kv
-        and not any(w % t for w in (split_ffn, model.shared_ffn, model.dense_ffn))
+    widths = [split_ffn, model.shared_ffn, model.dense_ffn]
+    widths += [size for e in model.encoders for size in (e.heads, e.ffn, e.projector, e.hidden)]
+    return not any(width % t for width in widths) and all(
+        law.divides(t) for _, law in laws_of(model)
     )
 
 

@@ -196,7 +196,7 @@ def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
 
 def model_kind(workload: Workload) -> str:
     """Return the kind of model of a workload, as used for model errors."""
-    if workload.model.mamba_layers:
+    if workload.model.scans:
         return HYBRID
     return "mixture of experts" if workload.model.experts else "dense"
 

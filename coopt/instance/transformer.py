@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -19,20 +20,21 @@ from coopt.instance.base import (
     Whole,
     one_or_many,
 )
+from coopt.instance.mixers import Attention, Encoder, Mixer, MixerLayers, OrNone, ScanLayers
 from coopt.instance.texts import broken
 
 MAMBA_SIZES = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 FLOP_PER_PARAMETER = 6.0  # of a token, forward and backward, as the laws count compute
 
 
-class Transformer(Entry):
-    """A decoder-only language model; symbols as in docs/model.md."""
+class Transformer(Attention, Entry):
+    """A decoder-only language model; symbols as in docs/model.md.
+
+    Its own keys of attention describe all layers that `mamba_layers` and `mixers` leave.
+    """
 
     layers: Annotated[Count, Field(description="L: layers")]
     hidden: Annotated[Count, Field(description="h: width of a layer")]
-    heads: Annotated[Count, Field(description="a: attention heads")]
-    kv_heads: Annotated[Count, Field(description="q: key and value heads")]
-    head_dim: Annotated[Count, Field(description="e: size of a head")]
     ffn: Annotated[Count, Field(description="f: width of the feed-forward layer (of one expert)")]
     gated: Annotated[
         bool, Field(description="gated feed-forward layer (SwiGLU): three matrices instead of two")
@@ -42,27 +44,15 @@ class Transformer(Entry):
     tied_embeddings: Annotated[
         bool, Field(description="input and output embedding are one matrix")
     ] = True
-    causal: Annotated[bool, Field(description="a token attends to earlier ones only")] = True
-    experts: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="experts of a layer; 0 for a dense model")
-    ] = 0
-    top_k: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="experts a token visits; 0 for a dense model")
-    ] = 0
+    experts: Annotated[OrNone, Field(description="experts of a layer; 0 for a dense model")] = 0
+    top_k: Annotated[OrNone, Field(description="experts a token visits; 0 for a dense model")] = 0
     expert_groups: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=MAX_COUNT,
-            description="groups that experts are routed by; 0 where a token may visit any",
-        ),
+        OrNone,
+        Field(description="groups that experts are routed by; 0 where a token may visit any"),
     ] = 0
-    top_groups: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="groups whose experts a token may visit")
-    ] = 0
+    top_groups: Annotated[OrNone, Field(description="groups whose experts a token may visit")] = 0
     shared_ffn: Annotated[
-        Whole,
-        Field(ge=0, le=MAX_COUNT, description="width of the experts every token visits, together"),
+        OrNone, Field(description="width of the experts every token visits, together")
     ] = 0
     capacity: Annotated[
         float,
@@ -71,45 +61,11 @@ class Transformer(Entry):
         ),
     ] = 1.0
     dense_layers: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=MAX_COUNT,
-            description="layers of a mixture of experts that have a plain feed-forward layer",
-        ),
+        OrNone,
+        Field(description="layers of a mixture of experts that have a plain feed-forward layer"),
     ] = 0
-    dense_ffn: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="feed-forward width of those layers")
-    ] = 0
-    q_rank: Annotated[
-        Whole,
-        Field(ge=0, le=MAX_COUNT, description="latent attention: rank of the queries; 0 for full"),
-    ] = 0
-    kv_rank: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=MAX_COUNT,
-            description="latent attention: rank of keys and values; 0 for ordinary attention",
-        ),
-    ] = 0
-    rope_dim: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=MAX_COUNT,
-            description="latent attention: part of head_dim that carries positions",
-        ),
-    ] = 0
-    value_dim: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="size of a value head; 0 where it is head_dim")
-    ] = 0
-    window: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="tokens a sliding-window layer looks back")
-    ] = 0
-    window_layers: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="layers with a sliding window")
-    ] = 0
+    dense_ffn: Annotated[OrNone, Field(description="feed-forward width of those layers")] = 0
+    window_layers: Annotated[OrNone, Field(description="layers with a sliding window")] = 0
     extra_predictions: Annotated[
         Whole,
         Field(
@@ -117,29 +73,20 @@ class Transformer(Entry):
         ),
     ] = 0
     expert_latent: Annotated[
-        Whole,
+        OrNone,
         Field(
-            ge=0,
-            le=MAX_COUNT,
-            description=(
-                "width that tokens are projected to for their experts; 0 where it is hidden"
-            ),
+            description="width that tokens are projected to for their experts; 0 where it is hidden"
         ),
     ] = 0
     mamba_layers: Annotated[
-        Whole,
-        Field(
-            ge=0,
-            le=MAX_COUNT,
-            description="layers of a hybrid with a Mamba-2 mixer, which have no attention",
-        ),
+        OrNone,
+        Field(description="layers of a hybrid with a Mamba-2 mixer, which have no attention"),
     ] = 0
     attention_layers: Annotated[
-        Whole | None,
+        OrNone | None,
         Field(
-            ge=0,
-            le=MAX_COUNT,
-            description="layers of a hybrid with attention; all but those with Mamba-2 if left out",
+            description="layers of a hybrid with attention; all but those with another mixer if"
+            " left out"
         ),
     ] = None
     ffn_layers: Annotated[
@@ -150,31 +97,28 @@ class Transformer(Entry):
             description="layers of a hybrid with a feed-forward part; all if left out",
         ),
     ] = None
-    mamba_heads: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="heads of a Mamba-2 mixer")
-    ] = 0
-    mamba_head_dim: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="size of such a head")
-    ] = 0
-    mamba_groups: Annotated[
-        Whole, Field(ge=0, le=MAX_COUNT, description="groups of its heads that share B and C")
-    ] = 0
-    mamba_state: Annotated[Whole, Field(ge=0, le=MAX_COUNT, description="size of its state")] = 0
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        complaints = list(self._complaints())
-        if complaints:
-            raise ValueError("; ".join(complaints))
-        return self
+    mamba_heads: Annotated[OrNone, Field(description="heads of a Mamba-2 mixer")] = 0
+    mamba_head_dim: Annotated[OrNone, Field(description="size of such a head")] = 0
+    mamba_groups: Annotated[OrNone, Field(description="groups of its heads that share B and C")] = 0
+    mamba_state: Annotated[OrNone, Field(description="size of its state")] = 0
+    mixers: Annotated[
+        tuple[MixerLayers, ...],
+        one_or_many,
+        Field(description="layers with a linear mixer or with an attention of their own"),
+    ] = ()
+    streams: Annotated[
+        Count, Field(le=64, description="residual streams (hyper-connections); 1 for plain ones")
+    ] = 1
+    encoders: Annotated[
+        tuple[Encoder, ...],
+        one_or_many,
+        Field(description="encoders in front, such as vision towers"),
+    ] = ()
 
     def _complaints(self) -> Iterator[str]:
+        yield from super()._complaints()
         is_mixed = self.experts > 0
         yield from broken(
-            (
-                self.heads % self.kv_heads,
-                f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}, needs a divisor",
-            ),
             (
                 is_mixed != (self.top_k > 0) or self.top_k > self.experts,
                 f"experts = {self.experts}, top_k = {self.top_k}: needs 1 <= top_k <= experts, or 0"
@@ -199,14 +143,6 @@ class Transformer(Entry):
                 " neither, and fewer dense layers than layers with a feed-forward part",
             ),
             (
-                self.kv_rank == 0 and (self.q_rank or self.rope_dim),
-                "q_rank and rope_dim describe latent attention, needs kv_rank > 0",
-            ),
-            (
-                self.kv_rank and self.rope_dim >= self.head_dim,
-                f"rope_dim = {self.rope_dim}: needs less than head_dim = {self.head_dim}",
-            ),
-            (
                 self.window_layers > self.with_attention
                 or (self.window > 0) != (self.window_layers > 0),
                 f"window = {self.window}, window_layers = {self.window_layers}: needs both or"
@@ -222,30 +158,34 @@ class Transformer(Entry):
 
     def _hybrid_complaints(self) -> Iterator[str]:
         """Yield complaints about layers with different parts."""
-        mixer, counts = MAMBA_SIZES, ("attention_layers", "ffn_layers")
-        missing_names = [name for name in mixer if not getattr(self, name)]
-        names = [name for name in mixer if name not in missing_names]
-        names += [name for name in counts if getattr(self, name) is not None]
-        is_hybrid, mixers = self.mamba_layers > 0, self.mamba_layers + self.with_attention
+        counts = ("attention_layers", "ffn_layers")
+        missing_names = [name for name in MAMBA_SIZES if not getattr(self, name)]
+        of_mamba = [name for name in MAMBA_SIZES if name not in missing_names]
+        of_hybrids = [name for name in counts if getattr(self, name) is not None]
+        has_mamba, is_hybrid = self.mamba_layers > 0, bool(self.mamba_layers or self.mixers)
+        mixers = self.mamba_layers + sum(mixer.layers for mixer in self.mixers)
+        mixers += max(self.with_attention, 0)
         return broken(
             (
-                names and not is_hybrid,
-                f"{', '.join(names)}: describe a hybrid, needs mamba_layers > 0",
+                (of_mamba and not has_mamba) or (of_hybrids and not is_hybrid),
+                f"{', '.join(of_mamba + of_hybrids)}: describe a hybrid, needs mamba_layers > 0 or"
+                " mixers",
             ),
             (
-                is_hybrid and missing_names,
+                has_mamba and missing_names,
                 f"mamba_layers = {self.mamba_layers}: needs {', '.join(missing_names)} as well",
             ),
             (
-                is_hybrid and not missing_names and self.mamba_heads % self.mamba_groups,
+                has_mamba and not missing_names and self.mamba_heads % self.mamba_groups,
                 f"mamba_groups = {self.mamba_groups}: needs a divisor of mamba_heads ="
                 f" {self.mamba_heads}",
             ),
             (
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
-                f"layers = {self.layers}: needs at least mamba_layers + attention_layers = {mixers}"
-                f" and at least ffn_layers = {self.with_ffn}, and no more than all three together",
+                f"layers = {self.layers}: needs at least the {mixers} of mamba_layers, mixers and"
+                f" attention_layers and at least ffn_layers = {self.with_ffn}, and no more than"
+                " all of these together",
             ),
         )
 
@@ -268,55 +208,100 @@ class Transformer(Entry):
 
     @property
     def has_scaling_law(self) -> bool:
-        """Whether scaling laws, which were fitted to dense models, hold."""
-        return not (self.experts or self.kv_rank or self.mamba_layers)
+        """Whether scaling laws, which were fitted to dense models, hold: one kind of ordinary
+        attention in all layers, and a dense feed-forward part.
+        """
+        special = self.experts or self.kv_rank or self.mamba_layers or self.mixers or self.encoders
+        return not (special or self.q_rank or self.output_gate or self.shared_kv)
 
     @property
     def parameters(self) -> int:
         """Parameters of a dense model with standard attention, without norms and biases."""
-        assert not self.experts, "asked for of dense models"
-        assert not self.kv_rank, "asked for of ordinary attention"
-        assert not self.mamba_layers, "asked for of plain transformers"
+        assert self.has_scaling_law, "asked for of plain transformers"
         attention = self.heads * self.head_dim + (self.kv_heads + self.heads) * self.value_size
         attention += self.kv_heads * self.head_dim
         layer = self.hidden * (attention + (3 if self.gated else 2) * self.ffn)
         return self.layers * layer + self.vocab * self.hidden * (1 if self.tied_embeddings else 2)
 
     @property
+    def kinds(self) -> tuple[tuple[int, Mixer], ...]:
+        """Mixers, each with the number of layers that have it."""
+        return _kinds_of(self)
+
+    @property
+    def scans(self) -> tuple[ScanLayers, ...]:
+        """The linear mixers."""
+        return tuple(mixer for _, mixer in self.kinds if isinstance(mixer, ScanLayers))
+
+    @property
+    def towers(self) -> tuple[tuple[Encoder, Transformer], ...]:
+        """Encoders in front, each as a model of one of its inputs."""
+        return tuple((encoder, _tower_of(encoder)) for encoder in self.encoders)
+
+    @property
     def prediction(self) -> Self:
         """The model of a layer that predicts a further token.
 
-        It is a mean layer; in a hybrid model it has attention and a feed-forward part, with experts
-        if the model has any.
+        It is a mean layer; in a model with several kinds of mixers it has the model's own attention
+        and a feed-forward part, with experts if the model has any.
         """
-        if not self.mamba_layers:
+        if not self.mamba_layers and not self.mixers and not self.encoders:
             return self
         neither = {
             "mamba_layers": 0,
             "attention_layers": None,
             "ffn_layers": None,
             "dense_layers": 0,
+            "mixers": (),
+            "encoders": (),
         }
         return self.model_copy(update=neither | {"layers": 1, "window": 0, "window_layers": 0})
 
     @property
-    def value_size(self) -> int:
-        """Size of a value head."""
-        return self.value_dim or self.head_dim
-
-    @property
     def with_attention(self) -> int:
-        """Number of layers with attention."""
-        return (
-            self.layers - self.mamba_layers
-            if self.attention_layers is None
-            else self.attention_layers
-        )
+        """Number of layers with the attention of the model's own keys."""
+        if self.attention_layers is not None:
+            return self.attention_layers
+        return self.layers - self.mamba_layers - sum(mixer.layers for mixer in self.mixers)
 
     @property
     def with_ffn(self) -> int:
         """Number of layers with a feed-forward part."""
         return self.layers if self.ffn_layers is None else self.ffn_layers
+
+
+@lru_cache(maxsize=1 << 10)
+def _tower_of(encoder: Encoder) -> Transformer:
+    """Return an encoder as a model without embeddings that sees all tokens of an input."""
+    sizes = {name: getattr(encoder, name) for name in ("layers", "hidden", "heads", "head_dim")}
+    return Transformer(
+        name="encoder",
+        kv_heads=encoder.heads,
+        ffn=encoder.ffn,
+        gated=encoder.gated,
+        vocab=1,
+        seq=encoder.tokens,
+        causal=False,
+        **sizes,
+    )
+
+
+@lru_cache(maxsize=1 << 10)
+def _kinds_of(model: Transformer) -> tuple[tuple[int, Mixer], ...]:
+    """Expand the keys of a model to a list of mixers."""
+    own_layers = model.with_attention - model.window_layers
+    kinds: list[tuple[int, Mixer]] = []
+    if own_layers:
+        plain = model.model_copy(update={"window": 0}) if model.window else model
+        kinds.append((own_layers, plain))
+    if model.window_layers:
+        kinds.append((model.window_layers, model))
+    if model.mamba_layers:
+        sizes = zip(("heads", "head_dim", "groups", "state"), MAMBA_SIZES, strict=True)
+        of_mamba = {size: getattr(model, name) for size, name in sizes}
+        scan = ScanLayers(kind="mamba-2", layers=model.mamba_layers, **of_mamba)
+        kinds.append((scan.layers, scan))
+    return (*kinds, *((mixer.layers, mixer) for mixer in model.mixers))
 
 
 class ScalingLaw(Entry):

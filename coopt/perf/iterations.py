@@ -25,11 +25,9 @@ from coopt.perf.collectives import (
     kinds_of,
     links_of,
 )
+from coopt.perf.kernels import Device, Passes, device_of
 from coopt.perf.layer import (
-    Device,
-    Passes,
     core_passes_s,
-    device_of,
     kernels_s,
     logits_s,
     predicting_s,
@@ -469,18 +467,18 @@ def iteration(
     work = _Work(
         workload=workload, device=device_of(workload, gpu), mappings=mappings, traffic=traffic
     )
-    counts, ring = work.counts, traffic.ring
+    counts, ring, switch = work.counts, traffic.ring, traffic.switch
     ep, ep_left = traffic.hidden_exchanges(work.apart_s, work.micro_batches)
     return Iteration(
         layer=AffineSeconds(work.layer_s),
         forward=AffineSeconds(work.kernels.forward * (work.layer_s / work.kernels.total)),
         accumulation=work.accumulation * counts.layers,
         tp=traffic.tp,
-        cp=ring * OVERLAP_COST,
+        cp=ring * OVERLAP_COST + switch,
         cp_left=(
             AffineSeconds()
             if ring.is_zero
-            else ring - AffineSeconds(work.core_s + (work.layer_s - work.kernels.total))
+            else ring + switch - AffineSeconds(work.core_s + (work.layer_s - work.kernels.total))
         ),
         ep=ep,
         ep_left=ep_left,

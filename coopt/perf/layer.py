@@ -1,21 +1,18 @@
-"""Compute time of a layer for one micro-batch (attention or Mamba-2, feed-forward, norms), and of
-the logits, from the times of single kernels on one GPU.
+"""Compute time of a layer for one micro-batch (mixer, feed-forward, norms), and of the logits, from
+the times of single kernels on one GPU.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from itertools import chain
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from coopt.instance.hardware import Gpu, Precision
-from coopt.instance.transformer import Software, Transformer
+from coopt.instance.mixers import Encoder
+from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.perf.kernels import BYTES, Device, Passes, pointwise, product, products
 from coopt.perf.mapping import (
     FULL,
     NORM_ACT,
@@ -23,311 +20,26 @@ from coopt.perf.mapping import (
     SELECTIVE,
     Floats,
     Mappings,
-    attention_share,
     block_share,
     expert_layers,
     expert_rows,
     expert_width,
     ffn_share,
-    kv_width,
-    latent_width,
-    mamba_columns,
-    mamba_share,
     prediction_of,
-    query_width,
+    projector_widths,
     rows_to_time,
-    value_width,
     vocab_share,
     wide_share,
-    with_bits,
 )
 from coopt.perf.memory import offloaded_bytes
+from coopt.perf.mixers import Division, laws_of
 
-# rows, columns and relative efficiency of the output tiles a library chooses from
-TILES = ((256, 128, 1.0), (128, 256, 1.0), (128, 128, 0.95), (256, 64, 0.85), (64, 256, 0.85))
-TILE_ROWS, TILE_COLUMNS, TILE_SHARES = np.array(TILES).T
-TILE_COSTS = TILE_ROWS * TILE_COLUMNS / TILE_SHARES
-BYTES = 2  # of a 16-bit number
-GRAPH_PAUSE_S = 1e-6  # between two kernels of a CUDA graph (judgement)
-# fused attention, fitted to the kernels of benchmarks/kernels-h200.csv; docs/model.md, Kernels
-BLOCK = 128  # queries, and keys, that a multiprocessor works on at a time
-HEAD_STEP, REFERENCE_HEAD = (
-    64,
-    128,
-)  # sizes of heads are rounded up to; the size at which `efficiency.attention` holds
-SOFTMAX_FORWARD, SOFTMAX_BACKWARD = 80, 260  # what a pair costs beside its columns, in columns
-START_FORWARD, START_BACKWARD = 160, 300  # keys that a block of queries loses to its start and end
-WIDE_HEAD, WIDE_BACKWARD = (
-    128,
-    1.3,
-)  # columns beyond cost so much more backward, where registers run out
-REFERENCE_SHARE = (
-    2 * REFERENCE_HEAD / (2 * REFERENCE_HEAD + SOFTMAX_FORWARD)
-)  # of the time for columns, forward
-
-
-@dataclass(frozen=True)
-class Rate:
-    """Throughput of matrix products in one precision.
-
-    `flop_s` is the throughput reached (FLOP/s), `k0` the depth lost to start-up, and `input_bytes`
-    the bytes per element of the operands.
-    """
-
-    flop_s: float
-    k0: float
-    input_bytes: int
-
-
-@dataclass(frozen=True)
-class Device:
-    """A GPU training in a given precision with given software."""
-
-    gpu: Gpu
-    precision: Precision
-    software: Software
-    splits_backward: bool = False
-
-    @cached_property
-    def workload_rate(self) -> Rate:
-        """Throughput of matrix products in the precision of the workload."""
-        peak, share = self.gpu.peak_flop_s(self.precision), self.gpu.reached(self.precision).gemm
-        return Rate(
-            share * peak,
-            self.gpu.efficiency.gemm_k0,
-            1 if self.precision in ("fp8", "fp4") else BYTES,
-        )
-
-    def rate_of(self, bits: int) -> Rate:
-        """Return the throughput of products in at least that many bits."""
-        return self.of_bits(bits).workload_rate
-
-    def of_bits(self, bits: int) -> Device:
-        """Return the device for layers that use at least that many bits."""
-        precision = with_bits(self.precision, bits)
-        return self if precision == self.precision else replace(self, precision=precision)
-
-    @cached_property
-    def bf16_rate(self) -> Rate:
-        """Throughput of matrix products that stay in 16 bits, such as the router and the logits."""
-        peak, share = self.gpu.peak_flop_s("bf16"), self.gpu.efficiency.gemm
-        return Rate(share * peak, self.gpu.efficiency.gemm_k0, BYTES)
-
-    @cached_property
-    def byte_s(self) -> float:
-        """HBM bandwidth of streaming kernels (bytes/s)."""
-        return self.gpu.reached(self.precision).hbm * self.gpu.hbm_gbyte_s * 1e9
-
-    @cached_property
-    def host_byte_s(self) -> float:
-        """Bandwidth to and from the host's memory, in each direction (bytes/s)."""
-        return math.inf if self.gpu.host_gbyte_s is None else self.gpu.host_gbyte_s * 1e9
-
-    @cached_property
-    def pause_s(self) -> float:
-        """Time between two kernels (s); shorter in a CUDA graph, which needs no host."""
-        pause_s = self.software.kernel_s
-        pause_s = self.gpu.reached(self.precision).kernel_s if pause_s is None else pause_s
-        return min(pause_s, GRAPH_PAUSE_S) if self.software.graphs == "full" else pause_s
-
-    def inside(self, module: str) -> Device:
-        """Return the device for kernels of a module of a layer, which may be in a CUDA graph."""
-        if self.software.graphs != "scoped" or not self.software.in_graph(module):
-            return self
-        whole = self.software.model_copy(update={"graphs": "full", "graph_modules": ()})
-        return replace(self, software=whole)
-
-    @cached_property
-    def pair_s(self) -> float:
-        """Seconds of a fused attention kernel per query, key and column, for a multiplication and
-        an addition.
-        """
-        share = self.software.attention or self.gpu.efficiency.attention
-        return 2.0 * REFERENCE_SHARE / (share * self.gpu.peak_flop_s("bf16"))
-
-    def stream_s(self, moved_bytes: Any) -> Floats:
-        """Seconds of a kernel that only moves bytes through HBM."""
-        return np.asarray(moved_bytes, dtype=np.float64) / self.byte_s
-
-    def pointwise_s(self, fused_bytes: Any) -> Floats:
-        """Seconds of pointwise kernels; `fused_bytes` is what they would move if all were fused."""
-        return self.stream_s(
-            self.software.kernel_traffic * np.asarray(fused_bytes, dtype=np.float64)
-        )
-
-    def product_s(self, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None) -> Floats:
-        r"""Seconds of `batch` matrix products (m x k)·(k x n), in the workload's precision unless
-        `rate` is given.
-
-        The time is the longer of whole tiles over whole waves of multiprocessors, and of moving the
-        three matrices:
-
-        .. math::
-            \min_{t} \lceil \lceil m/t_m \rceil \lceil n/t_n \rceil B / SM \rceil \cdot SM \cdot
-            \frac{2 t_m t_n}{x_t} \frac{k + k_0}{e_g \hat F}
-            \quad\text{and}\quad \frac{B (w (mk + kn) + 2 mn)}{e_m \hat M}
-
-        Parameters
-        ----------
-        m, n, k, batch
-            Sizes; arrays that broadcast.
-        """
-        rate = rate or self.workload_rate
-        m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
-        sms, shape = self.gpu.sm_count, (-1, *[1] * max(m.ndim, n.ndim, batch.ndim))
-        tiles = np.ceil(m / TILE_ROWS.reshape(shape)) * np.ceil(n / TILE_COLUMNS.reshape(shape))
-        quickest = np.minimum.reduce(np.ceil(tiles * batch / sms) * TILE_COSTS.reshape(shape))
-        tile = 2.0 * sms * quickest * (k + rate.k0) / rate.flop_s
-        traffic = self.stream_s(batch * (rate.input_bytes * (m * k + k * n) + BYTES * m * n))
-        return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
-
-
-def device_of(workload: Workload, gpu: Gpu) -> Device:
-    """Return the GPU as the software of a workload uses it."""
-    splits_backward = workload.options.schedule != "1f1b"
-    return Device(gpu, workload.precision, workload.options.software, splits_backward)
-
-
-@dataclass(frozen=True)
-class Passes:
-    """Forward and backward seconds; arrays that broadcast.
-
-    `weights` is the share of `backward` that computes gradients of parameters, for pipeline
-    schedules that split the backward pass; 0 for others.
-    """
-
-    forward: Any = 0.0
-    backward: Any = 0.0
-    weights: Any = 0.0
-
-    @property
-    def total(self) -> Any:
-        """Seconds forward and backward."""
-        return self.forward + self.backward
-
-    def __add__(self, other: Passes) -> Passes:
-        return Passes(
-            self.forward + other.forward,
-            self.backward + other.backward,
-            self.weights + other.weights,
-        )
-
-    def __mul__(self, factor: Any) -> Passes:
-        return Passes(self.forward * factor, self.backward * factor, self.weights * factor)
-
-
-def product(
-    device: Device, m: Any, n: Any, k: Any, batch: Any = 1, rate: Rate | None = None
-) -> Passes:
-    """Time of a matrix product with its data gradient (m, k, n) and its weight gradient (k, n,
-    m).
-    """
-    return products(device, m, ((n, k),), batch, rate)
-
-
-def products(
-    device: Device,
-    m: Any,
-    widths: Sequence[tuple[Any, Any]],
-    batch: Any = 1,
-    rate: Rate | None = None,
-) -> Passes:
-    """Time of matrix products (m, n, k) with their gradients, summed over the pairs (n, k) in
-    `widths`.
-    """
-    sizes = np.empty((3, len(widths), *np.broadcast(m, batch, *chain.from_iterable(widths)).shape))
-    sizes[0] = m
-    for product_sizes, (n, k) in zip(sizes.swapaxes(0, 1), widths, strict=True):
-        product_sizes[1], product_sizes[2] = n, k
-    forward, inputs, weights = device.product_s(
-        sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate
-    )
-    backward = reduce(np.add, inputs + weights)
-    return Passes(
-        reduce(np.add, forward),
-        backward,
-        reduce(np.add, weights) if device.splits_backward else 0.0,
-    )
-
-
-def pointwise(device: Device, forward_bytes: Any, backward_bytes: Any) -> Passes:
-    """Time of pointwise kernels that would move these bytes if all were fused."""
-    return Passes(device.pointwise_s(forward_bytes), device.pointwise_s(backward_bytes))
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Work of the blocks of queries of a fused attention in `steps` kernels; numbers or arrays that
-    broadcast.
-
-    `keys` and `longest` are the mean and the maximum number of keys that a block processes over all
-    kernels.
-    """
-
-    heads: Any
-    queries: Any
-    keys: Any
-    longest: Any
-    steps: Any
-
-    def pairs(self, sm_count: int, start: int) -> Any:
-        """Return the time of all kernels, measured in pairs of a query and a key.
-
-        It includes idle multiprocessors and `start` keys that each block loses per kernel.
-        """
-        start_keys = self.steps * start
-        # docs/model.md, Kernels: the last wave is half full on average, and a kernel has at least
-        # one wave
-        half_wave = 0.5 * sm_count * BLOCK * (self.longest + start_keys)
-        return (
-            np.maximum(self.heads * self.queries * (self.keys + start_keys), half_wave) + half_wave
-        )
-
-
-def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> Passes:
-    r"""Time of a fused attention core: columns and softmax for every pair of a query and a key.
-
-    Blocks of queries are distributed over the multiprocessors in waves, and the last wave is half
-    full on average:
-
-    .. math:: \max(a \, n_q \, n_k,\ w) + w \quad\text{with}\quad w = \tfrac{1}{2} SM \, B \, k
-
-    Parameters
-    ----------
-    sizes
-        Head size of queries and keys, and of values.
-    """
-    e, e_v = (HEAD_STEP * -(-size // HEAD_STEP) for size in sizes)
-    wide_columns = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))
-    forward = (e + e_v + SOFTMAX_FORWARD) * blocks.pairs(device.gpu.sm_count, START_FORWARD)
-    backward = (3 * e + 2 * e_v + wide_columns + SOFTMAX_BACKWARD) * blocks.pairs(
-        device.gpu.sm_count, START_BACKWARD
-    )
-    return Passes(forward, backward) * device.pair_s
-
-
-SCORES_K0 = 200  # k0 of products as shallow as a head
-SCORES_FORWARD, SCORES_BACKWARD = 9, 11  # bytes moved for each score by mask, softmax and dropout
-# additional bytes where batches times heads of a GPU are not a multiple of four, as the fused
-# softmax requires: PyTorch then casts to fp32, scales, masks, computes the softmax and casts back
-# in separate kernels
-FUSED_HEADS, APART_FORWARD, APART_BACKWARD = 4, 32, 34
-QUERY_FORWARD, QUERY_BACKWARD = 4, 30  # bytes moved for each element of the queries
+STREAM_BYTES = 12  # moved forward for each element of a further residual stream (judgement)
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12  # pointwise kernels of a layer
 NORMS_AGAIN, NORMS = (
     8,
     2,
 )  # bytes read and written for each element of the residual stream by its norms
-# Mamba-2 with the kernels of mamba_ssm (ops/triton/ssd_combined.py): tokens per chunk (as in
-# Megatron-LM) and number of kernels besides products; bytes moved per element by the convolution,
-# by the scan (per element of a chunk's states), by gate and norm, and by the transposition of
-# sequences and batch before and after the scan
-CHUNK, SCAN_KERNELS_FORWARD, SCAN_KERNELS_BACKWARD = 128, 4, 8
-SCAN_SHARE = (
-    2 / 3
-)  # that its kernels in Triton reach of what libraries' products and moved bytes would (judgement)
-CONVOLVED_FORWARD, CONVOLVED_BACKWARD, STATE_FORWARD, STATE_BACKWARD = 4, 10, 8, 24
-MIXED_FORWARD, MIXED_BACKWARD, TURNED = 6, 18, 4
 # bytes moved for each element of the widened activations by the nonlinearity, gated or plain
 GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
@@ -349,135 +61,24 @@ GRAPH_STARTS = 2  # of a module's graph, forward and backward
 OVERLAP_STARTS = 1.5
 
 
-def attention_s(
-    model: Transformer, device: Device, t: Any, rows: Any, norm_split: Any, software: Software
-) -> Passes:
-    """Time of the projections of attention and of the pointwise kernels of a layer, averaged over
-    all layers.
+def norms_s(model: Transformer, device: Device, elements: Any) -> Passes:
+    """Time of the norms and residuals of a layer, averaged over all layers.
 
     Parameters
     ----------
-    rows
-        Tokens per GPU, b·s/c.
-    norm_split
-        z: number of ranks that share the norms.
+    elements
+        Elements of the residual stream on a GPU.
     """
-    share, query = attention_share(model), query_width(model)
-    norm_elements, query_elements = (
-        rows * model.hidden / norm_split * block_share(model),
-        rows * query / t * share,
-    )
+    software, share = device.software, block_share(model)
+    # each further stream is read once more, to be mixed with the others, and written
+    further = STREAM_BYTES * (model.streams - 1)
     stream = pointwise(
         device,
-        software.norm_forward_bytes * norm_elements + QUERY_FORWARD * query_elements,
-        software.norm_backward_bytes * norm_elements + QUERY_BACKWARD * query_elements,
+        (software.norm_forward_bytes + further) * elements * share,
+        (software.norm_backward_bytes + 2 * further) * elements * share,
     )
-    pauses = Passes(
-        KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s
-    ) * block_share(model)
-    widths = *_input_widths(model, t), (model.hidden, value_width(model) / t)
-    return (
-        products(device, rows, widths, 1, device.rate_of(device.software.attention_bits)) * share
-        + stream
-        + pauses
-    )
-
-
-def _input_widths(model: Transformer, t: Any) -> tuple[tuple[Any, Any], ...]:
-    """Columns and depth of each projection to queries, keys and values."""
-    h, query = model.hidden, query_width(model)
-    if not model.kv_rank:
-        return ((query / t + kv_width(model, t), h),)
-    queries = ((model.q_rank, h), (query / t, model.q_rank)) if model.q_rank else ((query / t, h),)
-    return *queries, (model.kv_rank + model.rope_dim, h), (latent_width(model) / t, model.kv_rank)
-
-
-def mamba_s(model: Transformer, device: Device, t: Any, rows: Any, turned_over: Any) -> Passes:
-    """Time of a Mamba-2 mixer: projections, convolution, scan by chunks, gate and norm.
-
-    For chunks of Q tokens, heads of P columns and a state of size N, the scan multiplies :math:`C
-    B^T` once per group; in each head it multiplies the result with X, X with B into the state of
-    the chunk, and C with the state before the chunk. The backward pass repeats the first and the
-    third product, and the data gradient of the second, which the step sizes need too (arXiv
-    2405.21060, section 6). Where activations are stored as tokens by batch, several sequences must
-    be transposed (`turned_over`) before the scan, and its output after it.
-    """
-    heads, groups, p, n = (
-        model.mamba_heads / t,
-        model.mamba_groups / t,
-        model.mamba_head_dim,
-        model.mamba_state,
-    )
-    width, chunks = heads * p, rows / CHUNK
-    output = product(
-        device, rows, model.hidden, width, 1, device.rate_of(device.software.mamba_output_bits)
-    )
-    projections = product(device, rows, mamba_columns(model, t), model.hidden) + output
-    rate = replace(device.bf16_rate, k0=SCORES_K0)
-    scores = product(device, CHUNK, CHUNK, n, chunks * groups, rate)
-    states = product(device, p, n, CHUNK, chunks * heads, rate)
-    seen = product(device, CHUNK, p, CHUNK, chunks * heads, rate) + product(
-        device, CHUNK, p, n, chunks * heads, rate
-    )
-    of_steps = device.product_s(CHUNK, CHUNK, p, chunks * heads, rate)
-    repeats = Passes(0.0, scores.forward + states.forward + of_steps)
-    state_elements = chunks * width * n
-    states_stream = Passes(
-        device.stream_s(STATE_FORWARD * state_elements),
-        device.stream_s(STATE_BACKWARD * state_elements),
-    )
-    # without parameters
-    scan = replace(scores + states + seen + repeats + states_stream, weights=0.0) * (1 / SCAN_SHARE)
-    # elements that the convolution, the gate with its norm, and the turning over work on
-    convolved, gated, projected = (
-        rows * (width + 2 * groups * n),
-        rows * width,
-        rows * mamba_columns(model, t),
-    )
-    turn_bytes = TURNED * turned_over
-    stream = Passes(
-        device.stream_s(
-            CONVOLVED_FORWARD * convolved + MIXED_FORWARD * gated + turn_bytes * (projected + gated)
-        ),
-        device.stream_s(
-            CONVOLVED_BACKWARD * convolved + MIXED_BACKWARD * gated + turn_bytes * projected
-        ),
-    )
-    pauses = Passes(SCAN_KERNELS_FORWARD * device.pause_s, SCAN_KERNELS_BACKWARD * device.pause_s)
-    return projections + scan + stream + pauses
-
-
-def core_s(model: Transformer, device: Device, t: Any, c: Any, b: Any, *, flash: bool) -> Passes:
-    """Time of attention scores, softmax and context."""
-    s, heads = float(model.seq), b * model.heads / t
-    if flash:
-        return _fused_core_s(model, device, heads, c)
-    pairs = heads * s * (s / c)
-    rate = replace(device.bf16_rate, k0=SCORES_K0)
-    scores = product(device, s / c, s, model.head_dim, heads, rate)
-    context = product(device, s / c, model.value_size, s, heads, rate)
-    is_unfused = heads % FUSED_HEADS != 0
-    forward, backward = (
-        SCORES_FORWARD + APART_FORWARD * is_unfused,
-        SCORES_BACKWARD + APART_BACKWARD * is_unfused,
-    )
-    stream = Passes(device.stream_s(forward * pairs), device.stream_s(backward * pairs))
-    return replace(scores + context + stream, weights=0.0)  # neither has parameters
-
-
-def _fused_core_s(model: Transformer, device: Device, heads: Any, c: Any) -> Passes:
-    """Time of fused attention, averaged over layers with and without a window; the keys and values
-    of the c ranks are processed one after the other.
-    """
-    keys, longest = ((model.seq + BLOCK) / 2 if model.causal else model.seq), model.seq
-    sizes, queries = (model.head_dim, model.value_size), model.seq / c
-    core = fused_attention(device, sizes, Blocks(heads, queries, keys, longest, c))
-    if model.window_layers:
-        window_keys = model.window + BLOCK  # by a block of queries
-        window_blocks = Blocks(heads, queries, min(keys, window_keys), min(longest, window_keys), c)
-        share = model.window_layers / model.with_attention
-        core = core * (1 - share) + fused_attention(device, sizes, window_blocks) * share
-    return core + Passes(c * device.pause_s, 2 * c * device.pause_s)
+    pauses = Passes(KERNELS_FORWARD * device.pause_s, KERNELS_BACKWARD * device.pause_s)
+    return stream + pauses * share
 
 
 def nonlinearity_s(model: Transformer, device: Device, elements: Any) -> Passes:
@@ -649,46 +250,70 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
 
 def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) -> Passes:
     """Kernel times of the mean layer on a device, for columns as in `kernels_s`."""
-    (t, c, x, b, recompute, sp), flash = split, workload.options.attention == "flash"
-    model, options, norm_split = workload.model, workload.options, np.where(sp == 1, t, 1)
-    rows = b * float(model.seq) / c
-    attending = device.inside("attn")
-    core = core_s(model, attending, t, c, b, flash=flash) * attention_share(model)
+    (t, c, x, b, recompute, sp), model = split, workload.model
+    norm_split, rows = np.where(sp == 1, t, 1), b * float(model.seq) / c
+    attending, part = device.inside("attn"), _division_of(workload, t, c, b)
+    elements = rows * model.hidden / norm_split
+    core, around, expanded_s = Passes(), norms_s(model, attending, elements), 0.0
+    for share, law in laws_of(model):
+        mixing = device.inside(law.module)
+        core = core + law.core_s(mixing, part) * share
+        around = around + law.around_s(mixing, part) * share
+        expanded_s = expanded_s + law.expanded_s(mixing, part) * share
     feed_forward = _feed_forward_s(workload, device, t, x, rows, norm_split)
-    projections = attention_s(model, attending, t, rows, norm_split, options.software)
-    layer = core + projections + feed_forward
-    if model.mamba_layers:
-        turned_over = (b > 1) & (not options.software.batch_first)
-        mamba = mamba_s(model, device.inside("mamba"), t, rows, turned_over)
-        layer = layer + mamba * mamba_share(model)
-    norms = (
-        device.pointwise_s(NORMS_AGAIN * rows * model.hidden / norm_split)
-        + NORMS * attending.pause_s
-    )
+    layer = core + around + feed_forward
+    norms = device.pointwise_s(NORMS_AGAIN * elements) + NORMS * attending.pause_s
     norms = norms * block_share(model)
     repeats = {
         FULL: layer.forward,
-        SELECTIVE: 0.0 if flash else core.forward,
-        NORM_ACT: norms + _cheap_s(workload, device, t, rows),
+        SELECTIVE: 0.0 if part.flash else core.forward,
+        NORM_ACT: norms + expanded_s + _activations_s(workload, device, t, rows),
         NORM_FFN: norms + feed_forward.forward,
     }
     repeat_s: Any = 0.0
     for kind, seconds in repeats.items():
         repeat_s = np.where(recompute == kind, seconds, repeat_s)
-    return Passes(layer.forward, layer.backward + repeat_s, layer.weights)
+    mean = Passes(layer.forward, layer.backward + repeat_s, layer.weights)
+    for encoder, tower in model.towers:
+        mean = mean + _encoder_s(workload, device, split, encoder, tower) * (1 / model.layers)
+    return mean
+
+
+def _division_of(workload: Workload, t: Any, c: Any, b: Any) -> Division:
+    rows = b * float(workload.model.seq) / c
+    turned_over = (b > 1) & (not workload.options.software.batch_first)
+    return Division(t, c, b, rows, turned_over, workload.options.attention == "flash")
+
+
+def _encoder_s(
+    workload: Workload,
+    device: Device,
+    split: tuple[Any, ...],
+    encoder: Encoder,
+    tower: Transformer,
+) -> Passes:
+    """Kernel times of a whole encoder with its projector; context ranks share its inputs."""
+    t, c, _, b, recompute, sp = split
+    inputs = b * encoder.inputs / c
+    one = np.ones_like(t)
+    of_tower = workload.model_copy(update={"model": tower})
+    layer = _mean_layer_s(of_tower, device, (t, one, one, inputs, recompute, sp))
+    merged = inputs * encoder.tokens / encoder.merge
+    projector = products(device, merged, projector_widths(encoder, workload.model.hidden, t))
+    return layer * tower.layers + projector
 
 
 def core_passes_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:
-    """Time of the attention core of a layer in all passes that need keys and values; shape (n,).
-
-    Models with Mamba-2 layers do not split sequences.
+    """Time of the attention cores of the mean layer in all passes that need keys and values; shape
+    (n,).
     """
     columns = (mappings.tp, mappings.cp, mappings.micro_batch, mappings.recompute)
     rows, position = rows_to_time(*columns)
     t, c, b, recompute = (column[rows] for column in columns)
-    flash = workload.options.attention == "flash"
-    core = core_s(workload.model, device.inside("attn"), t, c, b, flash=flash)
-    passes = core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
+    part, passes = _division_of(workload, t, c, b), np.zeros(len(rows))
+    for share, law in laws_of(workload.model):
+        core = law.core_s(device.inside(law.module), part) * share
+        passes = passes + core.forward * np.where(recompute == FULL, 2.0, 1.0) + core.backward
     return np.asarray(passes[position], dtype=np.float64)
 
 
@@ -710,28 +335,15 @@ def _feed_forward_s(
     return experts * share + dense
 
 
-def _cheap_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
-    """Forward time of what `norm+act` recomputes besides norms: nonlinearities of experts, and the
-    expansion of latent keys and values.
-    """
+def _activations_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
+    """Forward time of the nonlinearities of experts, which `norm+act` recomputes besides norms."""
     model, expert_tp = workload.model, workload.options.expert_tp
-    seconds: Any = 0.0
-    if model.experts:
-        split = t if expert_tp else 1
-        elements = expert_rows(model, rows, t, split) * model.ffn / split
-        once = nonlinearity_s(model, device, elements).forward + device.inside("moe").pause_s
-        seconds = seconds + expert_layers(model) * once
-    share, device = attention_share(model), device.inside("attn")
-    rate = device.rate_of(device.software.attention_bits)
-    if model.kv_rank:
-        seconds = seconds + share * device.product_s(
-            rows, latent_width(model) / t, model.kv_rank, 1, rate
-        )
-    if model.q_rank:
-        seconds = seconds + share * device.product_s(
-            rows, query_width(model) / t, model.q_rank, 1, rate
-        )
-    return seconds
+    if not model.experts:
+        return 0.0
+    split = t if expert_tp else 1
+    elements = expert_rows(model, rows, t, split) * model.ffn / split
+    once = nonlinearity_s(model, device, elements).forward + device.inside("moe").pause_s
+    return expert_layers(model) * once
 
 
 def logits_s(workload: Workload, device: Device, mappings: Mappings) -> Floats:

@@ -5,16 +5,20 @@ mapping leaves of a transformer on one GPU: widths, parameters, FLOPs per token,
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.hardware import Gpu, Precision
+from coopt.instance.hardware import Gpu
+from coopt.instance.mixers import Encoder, Mixer, ScanLayers
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.perf.kernels import with_bits
+from coopt.perf.mixers import laws_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -306,32 +310,6 @@ def rows_to_time(*columns: Ints) -> tuple[Ints, Ints]:
     return np.arange(count), np.arange(count)
 
 
-BITS: dict[Precision, int] = {"fp4": 4, "fp8": 8, "bf16": 16, "fp16": 16}
-SCAN_FLOP = 7.0  # of an element of Mamba-2's width and of its state, forward
-
-
-def query_width(model: Transformer) -> int:
-    """n_q: columns of the query projection over all heads."""
-    return model.heads * model.head_dim
-
-
-def value_width(model: Transformer) -> int:
-    """n_v: columns of the attention output, which enter the output projection, over all heads."""
-    return model.heads * model.value_size
-
-
-def kv_width(model: Transformer, t: Any) -> Any:
-    """n_kv: key and value columns of one TP rank; heads are replicated where t exceeds the KV
-    heads.
-    """
-    return np.maximum(model.kv_heads / t, 1) * (model.head_dim + model.value_size)
-
-
-def latent_width(model: Transformer) -> int:
-    """Columns that latent keys and values expand to, over all heads."""
-    return model.heads * (model.head_dim - model.rope_dim + model.value_size)
-
-
 def vocab_share(model: Transformer, t: Any) -> Any:
     """ceil(V/t): rows of the embedding on one TP rank."""
     return -(-model.vocab // t)
@@ -347,26 +325,9 @@ def expert_layers(model: Transformer) -> float:
     return (model.with_ffn - model.dense_layers) / model.layers if model.experts else 0.0
 
 
-def attention_share(model: Transformer) -> float:
-    """Share of the layers that have attention."""
-    return model.with_attention / model.layers
-
-
-def mamba_share(model: Transformer) -> float:
-    """Share of the layers that have a Mamba-2 mixer."""
-    return model.mamba_layers / model.layers
-
-
 def ffn_share(model: Transformer) -> float:
     """Share of the layers that have a feed-forward part."""
     return model.with_ffn / model.layers
-
-
-def with_bits(precision: Precision, bits: int) -> Precision:
-    """Return the precision if it has at least that many bits, else the one with that many."""
-    if BITS[precision] >= bits:
-        return precision
-    return "fp8" if bits == 8 else "bf16"
 
 
 def wide_share(workload: Workload) -> float:
@@ -406,26 +367,7 @@ def block_share(model: Transformer) -> float:
     """Mixers and feed-forward parts of the mean layer, each with a norm, relative to the two of a
     plain layer.
     """
-    return (model.with_attention + model.mamba_layers + model.with_ffn) / (2 * model.layers)
-
-
-def mamba_width(model: Transformer) -> int:
-    """n_m: columns of a Mamba-2 mixer over all its heads."""
-    return model.mamba_heads * model.mamba_head_dim
-
-
-def mamba_columns(model: Transformer, t: Any) -> Any:
-    """Columns of the input projection of a Mamba-2 mixer on one TP rank: gate, input, B, C, and one
-    step size per head.
-    """
-    return (
-        2 * mamba_width(model) + 2 * model.mamba_groups * model.mamba_state + model.mamba_heads
-    ) / t
-
-
-def mamba_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of a Mamba-2 mixer on one TP rank, without its convolution."""
-    return model.hidden * (mamba_columns(model, t) + mamba_width(model) / t)
+    return (mixer_share(model) + ffn_share(model)) / 2
 
 
 def expert_width(model: Transformer) -> int:
@@ -452,23 +394,48 @@ def expert_rows(model: Transformer, rows: Any, t: Any, expert_split: Any) -> Any
     return model.capacity * (rows * expert_split / t) * model.top_k
 
 
-def attention_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of the attention block of a layer on one TP rank."""
-    h, query, output = model.hidden, query_width(model) / t, model.hidden * value_width(model) / t
-    if not model.kv_rank:
-        return h * (query + kv_width(model, t)) + output
-    queries = h * model.q_rank + model.q_rank * query if model.q_rank else h * query
-    return (
-        queries
-        + h * (model.kv_rank + model.rope_dim)
-        + model.kv_rank * latent_width(model) / t
-        + output
-    )
+def mixer_share(model: Transformer) -> float:
+    """Share of the layers that have a mixer: attention, or a linear one."""
+    return sum(layers for layers, _ in model.kinds) / model.layers
+
+
+def mixer_parameters(model: Transformer, t: Any) -> Any:
+    """Parameters of the mixers of a layer on one TP rank, averaged over all layers."""
+    return sum(share * law.parameters(t) for share, law in laws_of(model))
+
+
+def encoder_parameters(model: Transformer, t: Any) -> Any:
+    """Parameters of encoders with their projectors on one TP rank, spread over all layers."""
+    whole: Any = 0.0
+    for encoder, tower in model.towers:
+        projector = sum(n * k for n, k in projector_widths(encoder, model.hidden, t))
+        whole = whole + tower.layers * layer_parameters(tower, t) + projector
+    return whole / model.layers
+
+
+def projector_widths(encoder: Encoder, hidden: int, t: Any) -> tuple[tuple[Any, Any], ...]:
+    """Columns and depth of the products between an encoder and the model behind it."""
+    merged = encoder.merge * encoder.hidden
+    if not encoder.projector:
+        return ((hidden, merged / t),)
+    return (encoder.projector / t, merged), (hidden, encoder.projector / t)
+
+
+def residual_width(model: Transformer) -> float:
+    """Columns between two layers, those of encoders spread over all layers."""
+    return model.hidden * (model.streams + encoded_rows(model))
+
+
+def encoded_rows(model: Transformer) -> float:
+    """Elements between two layers of all encoders over those of the model's own layers."""
+    own = model.layers * model.seq * model.hidden
+    return sum(e.layers * e.tokens * e.inputs * e.hidden for e in model.encoders) / own
 
 
 def layer_parameters(model: Transformer, t: Any) -> Any:
     """Parameters of a layer on one TP rank, without experts and norms, averaged over all layers."""
-    mixers, per_column = mixer_parameters(model, t), model.hidden * ffn_matrices(model) / t
+    per_column = model.hidden * ffn_matrices(model) / t
+    mixers = mixer_parameters(model, t) + encoder_parameters(model, t)
     if not model.experts:
         return mixers + ffn_share(model) * (per_column * model.ffn)
     share = expert_layers(model)
@@ -476,16 +443,6 @@ def layer_parameters(model: Transformer, t: Any) -> Any:
         per_column * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent)
     )
     return mixers + mixture + (ffn_share(model) - share) * per_column * model.dense_ffn
-
-
-def mixer_parameters(model: Transformer, t: Any) -> Any:
-    """Parameters of attention or Mamba-2 in a layer on one TP rank, averaged over all layers."""
-    attention = attention_share(model) * attention_parameters(model, t)
-    return (
-        attention + mamba_share(model) * mamba_parameters(model, t)
-        if model.mamba_layers
-        else attention
-    )
 
 
 def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
@@ -569,38 +526,101 @@ def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) 
 
 
 def _active_parameters(model: Transformer) -> float:
-    """A: active parameters of a layer per token, averaged over all layers."""
-    if not model.experts:
-        return float(layer_parameters(model, 1))
-    routed_parameters = (
-        expert_layers(model) * ffn_matrices(model) * expert_width(model) * model.top_k * model.ffn
-    )
-    return float(layer_parameters(model, 1) + routed_parameters)
+    """A: parameters of a layer per token, averaged over all layers."""
+    active = float(layer_parameters(model, 1) - encoder_parameters(model, 1))
+    if model.experts:
+        active += (
+            expert_layers(model)
+            * ffn_matrices(model)
+            * expert_width(model)
+            * model.top_k
+            * model.ffn
+        )
+    for encoder, tower in model.towers:  # which have tokens of their own
+        projector = sum(n * k for n, k in projector_widths(encoder, model.hidden, 1))
+        work = tower.layers * _active_parameters(tower) + projector / encoder.merge
+        active += work * encoder.tokens * encoder.inputs / model.seq / model.layers
+    return active
 
 
 def _layer_attention_flop(model: Transformer) -> float:
     """Forward FLOPs per token of attention scores and context in the mean layer."""
-    return attention_share(model) * (
-        2.0 * model.heads * (model.head_dim + model.value_size) * model.seq
-    )
+    flop = sum(share * law.attention_flop() for share, law in laws_of(model))
+    for encoder, tower in model.towers:
+        tokens = encoder.tokens * encoder.inputs / model.seq
+        flop += tower.layers / model.layers * tokens * _layer_attention_flop(tower)
+    return flop
 
 
 def _mixing_flop(model: Transformer) -> float:
-    """Forward FLOPs per token in the mean layer that combine tokens: of attention and of the
-    Mamba-2 scan.
+    """Forward FLOPs per token in the mean layer that combine tokens: of attention and of scans.
 
     The latter are counted as in Megatron Bridge (src/megatron/bridge/training/utils/flop_utils.py).
     """
-    scan_flop = mamba_share(model) * SCAN_FLOP * mamba_width(model) * model.mamba_state
+    scan_flop = sum(share * law.scan_flop() for share, law in laws_of(model))
     return _layer_attention_flop(model) + scan_flop
+
+
+class Component(NamedTuple):
+    """A part of a model: its parameters, and those that a token meets."""
+
+    name: str
+    total: float
+    active: float
+
+
+def components(model: Transformer) -> list[Component]:
+    """Parameters of a whole model by component, without norms, biases and convolutions.
+
+    Layers that predict further tokens come last, and count in no total.
+    """
+    own = [Component("embeddings", *[float(_tables(model))] * 2)]
+    mixers = Counter[str]()
+    for (_, mixer), (share, law) in zip(model.kinds, laws_of(model), strict=True):
+        mixers[mixer_name(mixer)] += share * model.layers * law.parameters(1)
+    own += [Component(name, float(size), float(size)) for name, size in mixers.items()]
+    matrix, mixed = ffn_matrices(model) * model.hidden, expert_layers(model) * model.layers
+    dense = (model.with_ffn - mixed) * matrix * (model.dense_ffn if model.experts else model.ffn)
+    experts = mixed * ffn_matrices(model) * expert_width(model) * model.ffn
+    around = mixed * model.hidden * (model.experts + 2 * model.expert_latent)
+    encoders = float(encoder_parameters(model, 1)) * model.layers
+    sizes = {
+        "dense feed-forward": (dense, dense),
+        "experts": (experts * model.experts, experts * model.top_k),
+        "shared experts": (mixed * matrix * model.shared_ffn,) * 2,
+        "routers and latents": (around, around),
+        "encoders": (encoders, encoders),
+    }
+    return own + [Component(name, *size) for name, size in sizes.items() if size[0]]
+
+
+def mixer_name(mixer: Mixer) -> str:
+    """Return what a kind of mixer is called."""
+    if isinstance(mixer, ScanLayers):
+        return mixer.kind
+    kinds = {
+        "compressed ": mixer.compression > 1,
+        "sparse ": mixer.index_heads > 0,
+        "latent ": mixer.kv_rank > 0,
+        "windowed ": mixer.window > 0 and mixer.compression == 1,
+    }
+    return "".join(name for name, holds in kinds.items() if holds) + "attention"
+
+
+def _tables(model: Transformer) -> int:
+    return model.vocab * model.hidden * (1 if model.tied_embeddings else 2)
+
+
+def further_parameters(model: Transformer) -> float:
+    """Parameters of all layers that predict further tokens."""
+    one = components(model.prediction)[1:]
+    return model.extra_predictions / model.prediction.layers * sum(part.total for part in one)
 
 
 def model_parameters(model: Transformer) -> tuple[float, float]:
     """Total and active parameters of a whole model, without norms and further predictions."""
-    embeddings = model.vocab * model.hidden * (1 if model.tied_embeddings else 2)
-    experts = float(layer_expert_parameters(model, 1, 1, expert_tp=True))
-    total = model.layers * (float(layer_parameters(model, 1)) + experts) + embeddings
-    return total, model.layers * _active_parameters(model) + embeddings
+    parts = components(model)
+    return sum(part.total for part in parts), sum(part.active for part in parts)
 
 
 def utilisation(

@@ -7,7 +7,7 @@ expert layers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,6 @@ from coopt.perf.mapping import (
     Floats,
     Ints,
     Mappings,
-    attention_share,
     block_share,
     chunk_layers,
     distinct_rows,
@@ -30,20 +29,16 @@ from coopt.perf.mapping import (
     expert_rows,
     expert_width,
     ffn_share,
-    kv_width,
     layer_expert_parameters,
     layer_parameters,
-    mamba_columns,
-    mamba_share,
-    mamba_width,
     micro_batches,
-    query_width,
+    residual_width,
     rows_to_time,
     stage_layers,
-    value_width,
     vocab_share,
     wide_share,
 )
+from coopt.perf.mixers import laws_of
 
 GIB = 2.0**30
 # 16 bits, or an 8-bit parameter by rows and by columns, as forward and backward products read it
@@ -297,24 +292,27 @@ class _Kept:
         model, t, width = workload.model, mappings.tp, input_bytes(workload)
         # per element of the residual stream: inputs and outputs of two norms, masks of two dropouts
         norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
-        narrow = 2 - width  # the output projection has its input in 8 bits beside that of the core
-        heads = (
-            2 * (query_width(model) / t + kv_width(model, t))
-            + (2 + narrow) * value_width(model) / t
-        )
-        if model.mamba_layers:
-            # outputs of its input projection and of its scan, and the input of its output
-            # projection
-            mixed = 2 * mamba_columns(model, t) + (2 + width) * mamba_width(model) / t
-            heads = attention_share(model) * heads + mamba_share(model) * mixed
+        # two norms of which each keeps all streams that it mixes
+        norms += 2 * 2 * (model.streams - 1)
+        mixers = sum(share * law.kept_columns(t, width) for share, law in laws_of(model))
         rows = _rows(workload, mappings)
         mixer_bytes = rows * (
-            norms * model.hidden / _norm_split(mappings) * block_share(model) + heads
+            norms * model.hidden / _norm_split(mappings) * block_share(model) + mixers
         )
-        return np.asarray(
-            mixer_bytes + _kept_feed_forward(workload, t, rows, _norm_split(mappings)),
-            dtype=np.float64,
-        )
+        feed_forward = _kept_feed_forward(workload, t, rows, _norm_split(mappings))
+        return np.asarray(mixer_bytes + feed_forward + self._of_encoders("full"), dtype=np.float64)
+
+    def _of_encoders(self, name: str) -> Any:
+        """Bytes of encoders by the name of a property, spread over all layers."""
+        whole: Any = 0.0
+        for encoder, tower in self.workload.model.towers:
+            of_tower = self.workload.model_copy(update={"model": tower})
+            one = np.ones_like(self.mappings.cp)
+            sequences = self.mappings.micro_batch * encoder.inputs / self.mappings.cp
+            part = replace(self.mappings, cp=one, ep=one, micro_batch=sequences)  # type: ignore[arg-type]
+            bytes_of_layer = getattr(_Kept(of_tower, part), name)
+            whole = whole + bytes_of_layer * (tower.layers / self.workload.model.layers)
+        return whole
 
     @cached_property
     def scores(self) -> Floats:
@@ -323,17 +321,12 @@ class _Kept:
         if workload.options.attention == "flash":
             return np.zeros(len(mappings))
         model = workload.model
-        pairs = (
-            mappings.micro_batch
-            * model.heads
-            / mappings.tp
-            * float(model.seq)
-            * (model.seq / mappings.cp)
-        )
+        heads = sum(share * law.scores(mappings.tp) for share, law in laws_of(model))
+        pairs = mappings.micro_batch * heads * float(model.seq) * (model.seq / mappings.cp)
         pair_bytes = (
             2 + 3 * workload.options.software.dropout
         )  # softmax; what dropout leaves of it, and its mask
-        return np.asarray(attention_share(model) * pair_bytes * pairs, dtype=np.float64)
+        return np.asarray(pair_bytes * pairs + self._of_encoders("scores"), dtype=np.float64)
 
     @cached_property
     def repeated(self) -> Floats:
@@ -359,17 +352,14 @@ class _Kept:
                 * model.ffn
                 / split
             )
-        if model.kv_rank:  # latents are kept in place of what they expand to
-            queries = query_width(model) / t - model.q_rank if model.q_rank else 0
-            saved_columns = np.maximum(
-                queries + kv_width(model, t) - model.kv_rank - model.rope_dim, 0
-            )
-            cheap_bytes = cheap_bytes + 2 * rows * saved_columns * attention_share(model)
+        saved_columns = sum(share * law.saved_columns(t) for share, law in laws_of(model))
+        cheap_bytes = cheap_bytes + 2 * rows * saved_columns
         repeated_bytes = norms + np.where(
             kind == NORM_ACT,
             cheap_bytes,
             _kept_feed_forward(workload, t, rows, _norm_split(mappings)),
         )
+        repeated_bytes = repeated_bytes + self._of_encoders("repeated")
         return np.asarray(
             np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64
         )
@@ -379,7 +369,7 @@ class _Kept:
         """Bytes kept for the backward pass."""
         kind, inputs = (
             self.mappings.recompute,
-            2.0 * _rows(self.workload, self.mappings) * self.workload.model.hidden,
+            2.0 * _rows(self.workload, self.mappings) * residual_width(self.workload.model),
         )
         kept = np.where(
             (kind == NORM_ACT) | (kind == NORM_FFN), self.full - self.repeated, self.full

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coopt.perf.collectives import AffineSeconds
-from coopt.perf.layer import Passes
+from coopt.perf.kernels import Passes
 from coopt.perf.mapping import Floats, Ints
 
 

@@ -4,7 +4,7 @@ once per iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from coopt.perf.collectives import (
     send,
     visits_of,
 )
-from coopt.perf.layer import BYTES, Device
+from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import (
     FULL,
     NORM_FFN,
@@ -31,20 +31,21 @@ from coopt.perf.mapping import (
     Mappings,
     Placements,
     block_share,
+    encoded_rows,
     expert_layers,
     expert_ranks,
     expert_width,
     ffn_share,
     held_expert_parameters,
     held_parameters,
-    kv_width,
     vocab_share,
 )
 from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
+from coopt.perf.mixers import RING_PASSES, SWITCH_PASSES, MixerLaw, laws_of
 
 # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 OVERLAP_COST = 0.33
-FULL_REPEATS, FFN_REPEATS, EXCHANGES, RING_PASSES = 4, 2, 4, 3
+FULL_REPEATS, FFN_REPEATS, EXCHANGES = 4, 2, 4
 # HBM traffic per updated parameter: 30 bytes by Adam, as much by norm, clipping and copies
 # (judgement)
 OPTIMIZER_BYTES = 60
@@ -121,8 +122,8 @@ class StageTraffic:
 
     @cached_property
     def tp(self) -> AffineSeconds:
-        """Time of all TP collectives of a layer, forward and backward."""
-        return self.tp_sum * self._tp_passes
+        """Time of all TP collectives of a layer, forward and backward, those of encoders too."""
+        return self.tp_sum * (self._tp_passes * (1 + encoded_rows(self.workload.model)))
 
     @cached_property
     def _tp_passes(self) -> Floats:
@@ -163,19 +164,33 @@ class StageTraffic:
         """Exchange of keys and values round the ring of context ranks, in every pass of the
         attention core.
         """
-        c, inside = self.mappings.cp, self.placements.cp
-        if not (c > 1).any():
-            return AffineSeconds()
         keys = BYTES * self.mappings.micro_batch * float(self.workload.model.seq)
-        ring = gather(
-            self.links,
-            keys * kv_width(self.workload.model, self.mappings.tp),
-            inside,
-            c // inside,
-            "cp",
+        return self._over_cp(keys, lambda law: law.ring_columns(self.mappings.tp), RING_PASSES)
+
+    @property
+    def switch(self) -> AffineSeconds:
+        """All-to-alls between context ranks that give each some heads of whole sequences, in front
+        of scans and behind them.
+        """
+        t, c = self.mappings.tp, self.mappings.cp
+        return self._over_cp(
+            BYTES * self.rows, lambda law: law.switched_columns(t, c), SWITCH_PASSES
         )
-        passes: Floats = (RING_PASSES + self.repeats_forward) * (c > 1)
-        return ring * passes
+
+    def _over_cp(
+        self, of_column: Any, columns: Callable[[MixerLaw], Any], passes: int
+    ) -> AffineSeconds:
+        """Collectives over the context ranks in the mean layer, as gathers of as many bytes."""
+        c, inside, total = self.mappings.cp, self.placements.cp, AffineSeconds()
+        if not (c > 1).any():
+            return total
+        times: Floats = (passes + self.repeats_forward) * (c > 1)
+        for share, law in laws_of(self.workload.model):
+            if np.any(columns(law)):
+                size_bytes = of_column * columns(law)
+                over_cp = gather(self.links, size_bytes, inside, c // inside, "cp")
+                total = total + over_cp * (times * share)
+        return total
 
     @property
     def exchange(self) -> AffineSeconds:
@@ -241,7 +256,8 @@ class StageTraffic:
     def hop(self) -> AffineSeconds:
         """A send to the next stage."""
         m, software = self.mappings, self.workload.options.software
-        message = send(self.links, self.activation / m.tp, m.pp > self.placements.pp)
+        size_bytes = self.activation / m.tp * self.workload.model.streams
+        message = send(self.links, size_bytes, m.pp > self.placements.pp)
         # each TP rank sends its share; without sequence parallelism receivers gather the others
         total = message + self.tp_gather * ((~m.sequence_parallel) & (m.tp > 1))
         in_pairs = self.workload.options.schedule == "dualpipe"

@@ -49,6 +49,11 @@ SWITCHED = frozenset(
     | {"offload_percent"}
 )
 """What of a mapping the arguments say."""
+UNSAID = (
+    *("mixers", "output_gate", "shared_kv", "output_rank", "compression", "index_heads"),
+    *("streams", "encoders"),
+)
+"""Keys of a model that no argument here says, if they are not at their default."""
 KEPT_IN_MORE_BITS = (
     "wide_layers",
     "attention_bits",
@@ -295,7 +300,13 @@ def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
         if name not in SWITCHED and (value := getattr(mapping, name)) != field.default
     }
     parts = model.mamba_layers + model.with_attention + model.with_ffn
+    kinds = [
+        name for name in UNSAID if getattr(model, name) != type(model).model_fields[name].default
+    ]
+    kinds += ["q_rank without kv_rank"] if model.q_rank and not model.kv_rank else []
     reasons = {
+        f"{', '.join(kinds)} of {model.name}: no argument says it, needs ordinary or latent"
+        " attention or Mamba-2 in all layers": bool(kinds),
         f"layers = {model.layers} have {parts} mixers and feed-forward parts, needs one for each in"
         " a hybrid": model.mamba_layers > 0 and parts != model.layers,
         **unswitched,

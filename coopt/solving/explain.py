@@ -360,17 +360,14 @@ def no_split(instance: Instance, workload: Workload) -> str:
     ]
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model
-    groups = f"{model.mamba_groups} groups of Mamba-2, " if model.mamba_layers else ""
-    mamba_text = (
-        "sequences stay whole in layers with Mamba-2 (cp = 1); " if model.mamba_layers else ""
-    )
+    groups = "".join(f"{scan.groups} groups of {scan.kind}, " for scan in model.scans)
     return (
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs"
         f" divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
         f" {workload.global_batch} within workload.mapping"
-        f" ({f'{lists}; ' if lists else ''}{mamba_text}layers may fall short of full stages by"
+        f" ({f'{lists}; ' if lists else ''}layers may fall short of full stages by"
         f" {MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping"
-        f" lists{'' if model.mamba_layers else _defaults(instance, workload, ('cp',))}"
+        f" lists{_defaults(instance, workload, ('cp',))}"
     )
 
 

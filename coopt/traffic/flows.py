@@ -12,7 +12,7 @@ from coopt.instance.workload import Workload
 from coopt.network.schedules.textbook import two_trees
 from coopt.perf.algorithms import HALVING, ONE_RING, RINGS, SWITCHES, TREES
 from coopt.perf.collectives import Flows
-from coopt.perf.layer import BYTES
+from coopt.perf.kernels import BYTES
 from coopt.perf.mapping import (
     Bools,
     Floats,
@@ -388,7 +388,7 @@ def _hops(split: RankGrid) -> Iterator[Stream]:
         return
     times = int(micro_batches(m, split.workload.global_batch)[0])
     rows = int(m.micro_batch[0]) * model.seq / int(m.cp[0])
-    size = BYTES * rows * model.hidden / int(m.tp[0]) * times
+    size = BYTES * rows * model.hidden * model.streams / int(m.tp[0]) * times
     for src, dst, chunks in [*((s, s + 1, v) for s in range(p - 1)), (p - 1, 0, v - 1)]:
         if chunks:
             yield _between("pp", "hop", "forward", order[src], order[dst], size * chunks)

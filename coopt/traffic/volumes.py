@@ -12,8 +12,16 @@ from typing import Literal
 import numpy as np
 
 from coopt.perf.collectives import AffineSeconds, LinkRates
-from coopt.perf.mapping import FULL, block_share, further_exchanges, micro_batches, prediction_of
-from coopt.perf.traffic import EXCHANGES, RING_PASSES, StageTraffic, replicas_of
+from coopt.perf.mapping import (
+    FULL,
+    block_share,
+    encoded_rows,
+    further_exchanges,
+    micro_batches,
+    prediction_of,
+)
+from coopt.perf.mixers import RING_PASSES, SWITCH_PASSES
+from coopt.perf.traffic import EXCHANGES, StageTraffic, replicas_of
 from coopt.traffic.ranks import Group, RankGrid
 
 TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
@@ -87,21 +95,18 @@ def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
     fraction = options.tp_sync_fraction
     backward = options.tp_sync_backward if fraction < 1.0 else 1.0
     repeated_gathers = float(np.ravel(traffic.repeated_gathers)[0])
-    return (
-        fraction * 4.0 * blocks,
-        fraction * (repeated_gathers + 4 * blocks * backward) + 2 * blocks * sequence,
-    )
+    with_encoders = 1 + encoded_rows(traffic.workload.model)
+    behind = fraction * (repeated_gathers + 4 * blocks * backward) + 2 * blocks * sequence
+    return fraction * 4.0 * blocks * with_encoders, behind * with_encoders
 
 
 def _context(traffic: StageTraffic, m: int, repeats: bool) -> Iterator[Volume]:
-    one_pass = traffic.ring * (m / (RING_PASSES + repeats))
     further = traffic.workload.model.extra_predictions
-    for phase, ring in (
-        ("forward", one_pass),
-        ("backward", one_pass * (RING_PASSES - 1 + repeats)),
-    ):
-        yield _volume("cp", phase, "cp", ring, "layers")
-        yield _volume("cp", phase, "cp", ring * further, "last stage")
+    for whole, passes in ((traffic.ring, RING_PASSES), (traffic.switch, SWITCH_PASSES)):
+        one_pass = whole * (m / (passes + repeats))
+        for phase, ring in (("forward", one_pass), ("backward", one_pass * (passes - 1 + repeats))):
+            yield _volume("cp", phase, "cp", ring, "layers")
+            yield _volume("cp", phase, "cp", ring * further, "last stage")
 
 
 def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:

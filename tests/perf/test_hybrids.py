@@ -55,8 +55,8 @@ def test_flops_are_those_that_megatron_bridge_counts() -> None:
         ({"ffn_layers": 4}, "ffn_layers: describe a hybrid"),
         ({"mamba_layers": 2}, "needs mamba_heads, mamba_head_dim, mamba_groups, mamba_state"),
         (HYBRID | {"mamba_groups": 7}, "mamba_groups = 7: "),
-        (HYBRID | {"attention_layers": 6}, "mamba_layers + attention_layers = 9"),
-        (HYBRID | {"attention_layers": 0}, "all three together"),
+        (HYBRID | {"attention_layers": 6}, "the 9 of mamba_layers, mixers"),
+        (HYBRID | {"attention_layers": 0}, "all of these together"),
         (HYBRID | {"window": 512, "window_layers": 2}, "more windowed layers"),
         ({"expert_latent": 64}, "expert_latent = 64: "),
         (HYBRID, "no scaling law"),
@@ -69,20 +69,20 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], complain
     assert complaint in str(error.value)
 
 
-def test_sequences_stay_whole_and_tensors_are_split_by_groups() -> None:
-    here = training(small_model(**HYBRID | {"mamba_groups": 2}))
-    whole, _ = mappings(here, 16)
-    assert set(whole.cp) == {1}
-    assert set(whole.tp) == {1, 2}
+def test_tensors_are_split_by_groups_and_sequences_by_heads() -> None:
+    """As Megatron-LM's context parallelism for Mamba-2: whole groups of heads, or one group on several ranks."""
+    here = training(small_model(**HYBRID | {"mamba_groups": 2, "mamba_heads": 6}))
+    rows, _ = mappings(here, 16)
+    assert set(zip(rows.tp.tolist(), rows.cp.tolist(), strict=True)) == {(1, 1), (1, 2), (2, 1)}
 
 
 def test_what_splits_no_hybrid_is_said() -> None:
     (asked,) = question()["workload"]
-    limits = asked["mapping"] | {"cp": [2]}
+    limits = asked["mapping"] | {"tp": [16]}
     plan = coopt.solve(ask(workload=[asked | {"model": small_model(**HYBRID), "mapping": limits}]))
     assert plan.status == "infeasible"
     (said,) = plan.explanation
-    assert all(words in said for words in ("32 heads", "8 groups", "8 layers", "(cp = 1)"))
+    assert all(words in said for words in ("32 heads", "8 groups of mamba-2", "8 layers", "tp = [16]")), said
 
 
 def test_a_hybrid_is_solved_verified_and_exported_to_megatron() -> None:

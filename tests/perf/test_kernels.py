@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coopt.instance.catalog import find
-from coopt.perf import layer as laws
+from coopt.perf import kernels as laws
 from docs.kernel_errors import Kernel, KernelFits, attention_s, errors, experts_s, fits, of, product_s, read_kernels
 
 KERNELS = read_kernels()

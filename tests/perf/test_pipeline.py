@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coopt.perf.collectives import NO_NETWORK, AffineSeconds, Algorithms
 from coopt.perf.iterations import Iteration
-from coopt.perf.layer import Passes
+from coopt.perf.kernels import Passes
 from coopt.perf.pipelines import PassChain, StageLayers, pipeline_waits, schedule_chains
 from tests.conftest import example_count
 from tests.perf.pipeline_simulation import Pipeline

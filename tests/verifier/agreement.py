@@ -62,7 +62,7 @@ class Question:
 
 
 def question(seed: int, most: int = 120, *, hybrid: bool = False) -> Question:
-    """A question with up to that many rows, about a hybrid with Mamba-2 if asked to."""
+    """A question with up to that many rows, about a model of several kinds of mixers if asked to."""
     draw = Random(seed)
     asked = _workload(draw, _hybrid(Random(seed)) if hybrid else {}, _bits(Random(seed)))
     asked = _made_of(Random(seed), asked)
@@ -192,12 +192,36 @@ def _experts(draw: Random) -> dict[str, Any]:
 
 
 def _hybrid(draw: Random) -> dict[str, Any]:
-    """What differs in a hybrid, whose layers have both parts, or attention, Mamba-2 or a feed-forward part alone."""
+    """What differs in a hybrid, whose layers have both parts, or attention, a linear mixer or a feed-forward part
+    alone; half of them have mixers of every kind.
+    """
     layers, mamba = draw.choice([8, 11, 16]), draw.choice([2, 3])
     sizes = {"mamba_heads": 16, "mamba_head_dim": draw.choice([32, 64]), "mamba_groups": draw.choice([4, 8])}
     apart = {"attention_layers": layers - mamba - 4, "ffn_layers": 4} if draw.random() < 0.5 else {}
     windows = {"window": 0, "window_layers": 0}
-    return {"layers": layers, "mamba_layers": mamba, "mamba_state": draw.choice([16, 128])} | sizes | apart | windows
+    hybrid = {"layers": layers, "mamba_layers": mamba, "mamba_state": draw.choice([16, 128])} | sizes | apart | windows
+    return hybrid | (_kinds(draw, layers) if draw.random() < 0.6 else {})
+
+
+def _kinds(draw: Random, layers: int) -> dict[str, Any]:
+    """Mixers of every kind in place of Mamba-2, residual streams, and an encoder."""
+    scan = {"layers": 1, "heads": 16, "head_dim": draw.choice([32, 64]), "groups": draw.choice([4, 8, 16])}
+    scan |= {"state": draw.choice([16, 64])}
+    kinds: list[dict[str, Any]] = [scan | {"kind": "gated-deltanet"}, scan | {"kind": "lightning"}]
+    kinds += [scan | {"kind": "kda", "gate_rank": draw.choice([0, 32])}]
+    attention = {"kind": "attention", "layers": 1, "heads": 16, "head_dim": 64, "causal": draw.random() < 0.7}
+    index = {"index_heads": 8, "index_dim": 32, "index_tokens": draw.choice([256, 4096])}
+    latent = {"kv_heads": 16, "kv_rank": 256, "rope_dim": 32, "q_rank": draw.choice([0, 512])}
+    pooled = {"kv_heads": 1, "shared_kv": True, "q_rank": 256, "output_rank": 64, "output_groups": 8, "window": 128}
+    kinds += [attention | latent | index, attention | pooled | index | {"compression": 4}]
+    kinds += [attention | pooled | {"compression": 128}, attention | {"kv_heads": 2, "output_gate": True}]
+    mixers = draw.sample(kinds, 4)
+    encoder = {"layers": 3, "hidden": 256, "heads": 8, "head_dim": 32, "ffn": 768, "tokens": 512, "merge": 4}
+    encoder |= {"inputs": draw.choice([1, 4]), "projector": draw.choice([0, 512]), "gated": draw.random() < 0.5}
+    mamba = dict.fromkeys(("mamba_layers", "mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state"), 0)
+    own = {"mixers": mixers, "streams": draw.choice([1, 4]), "encoders": draw.choice([[], [encoder]])}
+    own |= {"attention_layers": None, "ffn_layers": draw.choice([None, layers - 4])}
+    return mamba | own | {"output_gate": draw.random() < 0.3}
 
 
 def _gpu(draw: Random) -> Gpu:

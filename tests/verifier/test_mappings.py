@@ -117,7 +117,7 @@ MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_grou
 @pytest.mark.parametrize(
     ("asked", "changes", "words"),
     [
-        ({"model": {"mamba_layers": 2, **MAMBA}}, {"cp": 2}, "whole"),
+        ({"model": {"mamba_layers": 2, **MAMBA | {"mamba_heads": 12}}}, {"cp": 8}, "linear mixers"),
         ({"options": {"schedule": "zb-h1"}}, {"pp": 2, "interleave": 2}, "no interleaved chunks"),
     ],
 )

@@ -23,7 +23,8 @@ from coopt.instance.schema import Network, SwitchedKind
 from coopt.instance.workload import Workload
 from coopt.network.family import Wiring, common_links
 from coopt.network.space import EndPoints, wirings
-from coopt.perf.layer import device_of, layer_s
+from coopt.perf.kernels import device_of
+from coopt.perf.layer import layer_s
 from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
 
 Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]

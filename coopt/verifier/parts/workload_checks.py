@@ -431,7 +431,7 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     over_cp = Group(place.cp_in, place.cp_across, byte_s, speed.cp_s_byte)
     kinds: dict[str, tuple[Group, list[Repeated], Summed]] = {
         "tp": (over_tp, [Repeated(1, work.traffic.gathered_bytes)], summed_by_tp(work.split)),
-        "cp": (over_cp, [Repeated(1, work.traffic.ring_bytes)], "nothing"),
+        "cp": (over_cp, [Repeated(*sent) for sent in work.traffic.over_cp], "nothing"),
         "dp": (replicas["dp"], exchanges(work, work.parameters.common), data),
     }
     if work.parameters.experts:

@@ -104,13 +104,21 @@ class PassTimes:
         hidden_by = zip(layers.core_pass(split), waits, strict=True)
         behind_s = [sum(parts_s) if split.cp > 1 else 0.0 for parts_s in hidden_by]
         over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
-        ring_s = gather_s(work.traffic.ring_bytes, over_cp, work.links)
-        rings = (1, work.traffic.rings - 1) if work.traffic.rings else (0, 0)
+        traffic, rings = work.traffic, max(work.traffic.rings, 1)
+        ring_s = sum(
+            share * gather_s(size_bytes, over_cp, work.links)
+            for share, size_bytes in traffic.around_cp
+        )
+        switch_s = sum(
+            times * gather_s(size_bytes, over_cp, work.links)
+            for times, size_bytes in traffic.switches
+        )
+        # rings have one round more than exchanges of heads, of which a pass has one as well
+        ahead_s = switch_s / max(rings - 1, 1)
+        on = traffic.rings > 0
         self._ring = Pass(
-            *(
-                _exposed_s(count * ring_s, behind)
-                for count, behind in zip(rings, behind_s, strict=True)
-            )
+            on * (_exposed_s(ring_s, behind_s[0]) + ahead_s),
+            on * (_exposed_s((rings - 1) * ring_s, behind_s[1]) + switch_s - ahead_s),
         )
 
     def layers_of(self, stage: int, chunk: int) -> int:

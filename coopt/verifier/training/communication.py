@@ -9,15 +9,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
+from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.kernels import predicting
 from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.mixers import mixer_shares, sent_keys, switched_columns
 from coopt.verifier.training.placing import (
     chunks_are_whole,
     expert_share,
     layer_shares,
+    passed_columns,
     routed_width,
-    widths_of,
 )
 
 SHARES = {"ipoib": 0.20, "tcp": 0.90}
@@ -193,7 +195,10 @@ class GpuTraffic(NamedTuple):
     """TP all-gathers of the logits and of the further predictions, for a micro-batch"""
     rings: int
     """all-gathers that keys and values going round come to; 0 without context parallelism"""
-    ring_bytes: float
+    around_cp: tuple[tuple[float, float], ...]
+    """share of the layers whose keys and values go round, and bytes of these"""
+    switches: tuple[tuple[float, float], ...]
+    """all-gathers that exchanges of heads in front of scans and behind them come to, and bytes"""
     exchanges: float
     """all-to-alls, mean over the layers; 0 without expert parallelism"""
     exchanged_bytes: float
@@ -236,6 +241,12 @@ class GpuTraffic(NamedTuple):
     none
     """
 
+    @property
+    def over_cp(self) -> tuple[tuple[float, float], ...]:
+        """All-gathers over the context ranks for a pass forward, and bytes of each."""
+        passes = self.rings - 1
+        return *self.around_cp, *((times / passes, size) for times, size in self.switches)
+
 
 def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
     """What is left to send of the copies of a token when it goes once to each domain and GPU that
@@ -273,7 +284,16 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
             2 * (1 + j) + j * _layer_gathers(predicting(workload), split) if split.tp > 1 else 0.0
         ),
         rings=(4 if full_recompute else 3) if split.cp > 1 else 0,
-        ring_bytes=2.0 * split.micro_batch * model.seq * widths_of(model, split.tp).keys_values,
+        around_cp=tuple(
+            (share, 2.0 * split.micro_batch * model.seq * columns)
+            for share, mixer in mixer_shares(model)
+            if (columns := sent_keys(mixer, split.tp))
+        ),
+        switches=tuple(
+            (share * (3 if full_recompute else 2), 2.0 * rows * columns)
+            for share, mixer in mixer_shares(model)
+            if (columns := switched_columns(mixer, split.tp, split.cp))
+        ),
         exchanges=rounds if split.ep > 1 else 0.0,
         exchanged_bytes=routed
         / split.tp
@@ -292,7 +312,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         further_exchanges=(
             j * expert_share(model.prediction) / expert_share(model) if model.experts else 0.0
         ),
-        sent_bytes=2.0 * rows * model.hidden / split.tp if split.pp > 1 else 0.0,
+        sent_bytes=2.0 * rows * model.streams * model.hidden / split.tp if split.pp > 1 else 0.0,
         received_gathers=1 if split.tp > 1 and split.pp > 1 and not split.sequence_parallel else 0,
         hop_cost=OVERLAP_COST if hidden_hop else 1.0,
         waits=pipeline_waits(
@@ -313,6 +333,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
 def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadShares:
     blocks = layer_shares(workload.model).blocks
     forward = 4 * blocks * workload.options.tp_sync_fraction * forward_cost(workload, split)
+    forward *= _with_encoders(workload.model)
     repeated = split.recompute in ("full", "norm+ffn")
     return AheadShares(
         gathers=forward / gathers if gathers else 0.0,
@@ -374,10 +395,13 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     repeats = {"full": 4 * share.blocks, "norm+ffn": 2 * (share.experts + share.plain)}
     forward = forward_cost(workload, split)
     inputs = 2 * share.blocks * forward if split.sequence_parallel else 0.0
-    return (
-        sync_fraction * ((4 * share.blocks + repeats.get(split.recompute, 0)) * forward + backward)
-        + inputs
-    )
+    own = (4 * share.blocks + repeats.get(split.recompute, 0)) * forward + backward
+    return (sync_fraction * own + inputs) * _with_encoders(workload.model)
+
+
+def _with_encoders(model: Transformer) -> float:
+    """Elements of the mean layer and of its part of encoders over those of the layer alone."""
+    return passed_columns(model) / model.hidden - model.streams + 1
 
 
 def forward_cost(workload: Workload, split: ScalarMapping) -> float:

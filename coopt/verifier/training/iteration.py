@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
+from coopt.instance.mixers import ScanLayers
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.communication import (
@@ -25,12 +26,12 @@ from coopt.verifier.training.gathers import (
     summed_by_replicas,
     summed_by_tp,
 )
+from coopt.verifier.training.mixers import mean_mixer_parameters, met_in_core, mixer_shares
 from coopt.verifier.training.placing import (
     Placement,
-    attention_parameters,
     layer_shares,
-    mamba_shard,
     matrices,
+    projector_shapes,
     routed_width,
 )
 from coopt.verifier.training.schedules import SplitStage
@@ -131,15 +132,20 @@ def _other_ways(other_ways: Callable[[str], OtherWays], kind: str, across: int) 
 
 def ring_s(work: Work, place: Placement, inside_byte_s: float, cp_s_byte: float) -> float:
     """CP of a layer and micro-batch: keys and values go round behind the core, and while the host
-    starts kernels.
+    starts kernels; exchanges in front of scans and behind them hide behind nothing.
     """
     traffic = work.traffic
     if not traffic.rings:
         return 0.0
     over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, cp_s_byte)
-    whole_s = traffic.rings * gather_s(traffic.ring_bytes, over_cp, work.links)
+    whole_s = traffic.rings * sum(
+        share * gather_s(size_bytes, over_cp, work.links) for share, size_bytes in traffic.around_cp
+    )
+    switch_s = sum(
+        times * gather_s(size_bytes, over_cp, work.links) for times, size_bytes in traffic.switches
+    )
     # hidden, they still cost a share
-    return max(OVERLAP_COST * whole_s, whole_s - work.core_s - work.idle_s)
+    return max(OVERLAP_COST * whole_s, whole_s - work.core_s - work.idle_s) + switch_s
 
 
 def experts_s(
@@ -440,9 +446,9 @@ def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
     if recompute == "full":
         extra = 2 * model.layers * (met_parameters(model) + _core(model))
     elif recompute == "norm+ffn":
-        extra = 2 * model.layers * (met_parameters(model) - _mixer_parameters(model))
+        extra = 2 * model.layers * (met_parameters(model) - mean_mixer_parameters(model, 1))
     elif recompute == "selective" and workload.options.attention == "unfused":
-        extra = 6 * model.with_attention * _attention_core(model)
+        extra = 6 * model.layers * _core(model, scans=False)
     return model_flop_per_token(model) + extra
 
 
@@ -455,34 +461,30 @@ def utilisation(
 
 
 def met_parameters(model: Transformer) -> float:
-    """A: parameters of a layer that a token meets, mean over the layers."""
+    """A: parameters of a layer that a token meets, mean over the layers; those of encoders as often
+    as these have tokens.
+    """
     share, size = layer_shares(model), matrices(model) * model.hidden
+    met = mean_mixer_parameters(model, 1)
+    for encoder, tower in model.towers:
+        projected = sum(shape.n * shape.k for shape in projector_shapes(model, encoder, 1))
+        whole = encoder.layers * met_parameters(tower) + projected / encoder.merge
+        met += whole * encoder.inputs * encoder.tokens / (model.seq * model.layers)
     if not model.experts:
-        return _mixer_parameters(model) + share.plain * size * model.ffn
+        return met + share.plain * size * model.ffn
     routed = matrices(model) * routed_width(model) * model.top_k * model.ffn
     around = size * model.shared_ffn + model.hidden * (model.experts + 2 * model.expert_latent)
-    return (
-        _mixer_parameters(model)
-        + share.experts * (routed + around)
-        + share.plain * size * model.dense_ffn
+    return met + share.experts * (routed + around) + share.plain * size * model.dense_ffn
+
+
+def _core(model: Transformer, scans: bool = True) -> float:
+    """What a token does in attention cores, and in scans, of the mean layer, over 2 FLOPs."""
+    core = sum(
+        share * met_in_core(mixer, model.seq)
+        for share, mixer in mixer_shares(model)
+        if scans or not isinstance(mixer, ScanLayers)
     )
-
-
-def _mixer_parameters(model: Transformer) -> float:
-    """Parameters of attention and of Mamba-2, mean over the layers."""
-    mixer = mamba_shard(model, 1)
-    of_mamba = model.mamba_layers * model.hidden * (mixer.projected + mixer.head_columns)
-    return (model.with_attention * attention_parameters(model, 1) + of_mamba) / model.layers
-
-
-def _core(model: Transformer) -> float:
-    """What a token does in the attention core, or in the scan of Mamba-2 (7/2·n_m·N), of the mean
-    layer, over 2 FLOPs.
-    """
-    scanned = model.mamba_layers * 3.5 * mamba_shard(model, 1).head_columns * model.mamba_state
-    return (model.with_attention * _attention_core(model) + scanned) / model.layers
-
-
-def _attention_core(model: Transformer) -> int:
-    """a·(e + e_v)·s: what a token does in the attention core of a layer, over 2 FLOPs."""
-    return model.heads * (model.head_dim + model.value_size) * model.seq
+    for encoder, tower in model.towers:
+        tokens = encoder.inputs * encoder.tokens / model.seq
+        core += encoder.layers / model.layers * tokens * _core(tower)
+    return core

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.placing import MambaShard, Shard, latent_width
 
 # rows and columns of the tiles that a library chooses among, and the share x_t of the law that they
 # reach
@@ -234,11 +233,13 @@ class FusedKernel(NamedTuple):
     wide: float = 0.0
     """so much more do columns beyond 128 cost"""
 
-    def columns(self, model: Transformer) -> float:
-        """Columns that a pair of a query and a key takes as long as."""
-        sizes = ((self.of_queries, model.head_dim), (self.of_values, model.value_size))
+    def columns(self, sizes: tuple[int, int]) -> float:
+        """Columns that a pair of a query and a key takes as long as, for heads of keys and values
+        of these sizes.
+        """
+        products = zip((self.of_queries, self.of_values), sizes, strict=True)
         return self.softmax + sum(
-            times * self._charged(_up(size, FUSED_STEP) * FUSED_STEP) for times, size in sizes
+            times * self._charged(_up(size, FUSED_STEP) * FUSED_STEP) for times, size in products
         )
 
     def _charged(self, size: float) -> float:
@@ -259,7 +260,9 @@ class FusedWork(NamedTuple):
     most_keys: float
 
 
-def fused_s(machine: Machine, kernel: FusedKernel, model: Transformer, work: FusedWork) -> float:
+def fused_s(
+    machine: Machine, kernel: FusedKernel, sizes: tuple[int, int], work: FusedWork
+) -> float:
     """Seconds of one fused attention kernel alone: its waves, the last of them half full."""
     longest = work.most_keys + kernel.start
     blocks = (
@@ -275,33 +278,7 @@ def fused_s(machine: Machine, kernel: FusedKernel, model: Transformer, work: Fus
         * (reference + FUSED_FORWARD.softmax)
         / reference
     )
-    return waves * longest * FUSED_BLOCK * 2 * kernel.columns(model) / column_flop_s
-
-
-def projection_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
-    """The products around the attention core."""
-    n, h, columns = part.rows, model.hidden, part.widths
-    tp = model.heads // part.heads
-    shapes = [MatrixProduct(n, h, columns.values)]
-    if not model.kv_rank:
-        return [*shapes, MatrixProduct(n, columns.queries + columns.keys_values, h)]
-    if model.q_rank:
-        shapes += [
-            MatrixProduct(n, model.q_rank, h),
-            MatrixProduct(n, columns.queries, model.q_rank),
-        ]
-    else:
-        shapes.append(MatrixProduct(n, columns.queries, h))
-    shapes.append(MatrixProduct(n, model.kv_rank + model.rope_dim, h))
-    return [*shapes, MatrixProduct(n, latent_width(model, tp), model.kv_rank)]
-
-
-def mamba_shapes(model: Transformer, part: Shard, mixer: MambaShard) -> list[MatrixProduct]:
-    """The projections of a Mamba-2 mixer."""
-    return [
-        MatrixProduct(part.rows, mixer.projected, model.hidden),
-        MatrixProduct(part.rows, model.hidden, mixer.head_columns),
-    ]
+    return waves * longest * FUSED_BLOCK * 2 * kernel.columns(sizes) / column_flop_s
 
 
 def feed_forward_shapes(
@@ -312,14 +289,14 @@ def feed_forward_shapes(
     return [up, MatrixProduct(rows, h, width, batch)]
 
 
-def latent_shapes(model: Transformer, part: Shard) -> list[MatrixProduct]:
+def latent_shapes(model: Transformer, rows: float) -> list[MatrixProduct]:
     """Projections of tokens to the width of their experts and back; none where that is their
     own.
     """
-    rows, h, narrow = part.rows / part.norm_parts, model.hidden, model.expert_latent
+    h, narrow = model.hidden, model.expert_latent
     return [MatrixProduct(rows, narrow, h), MatrixProduct(rows, h, narrow)] if narrow else []
 
 
-def router_shape(model: Transformer, part: Shard) -> MatrixProduct:
+def router_shape(model: Transformer, rows: float) -> MatrixProduct:
     """The product that says where each token goes."""
-    return MatrixProduct(part.rows / part.norm_parts, model.experts, model.hidden)
+    return MatrixProduct(rows, model.experts, model.hidden)

@@ -4,29 +4,22 @@ kernels in them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from coopt.instance.transformer import Transformer
+from coopt.instance.mixers import Encoder
 from coopt.instance.workload import Workload
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.kernels import (
-    FUSED_BACKWARD,
-    FUSED_BLOCK,
-    FUSED_FORWARD,
-    FusedWork,
     Machine,
     MatrixProduct,
     Pass,
     feed_forward_shapes,
-    fused_s,
     graphed,
     latent_shapes,
     layers_in_16_bits,
-    mamba_shapes,
     moved_s,
-    product_s,
     products,
-    projection_shapes,
     router_shape,
     scaled,
     total,
@@ -34,27 +27,31 @@ from coopt.verifier.training.kernels import (
 )
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.memory import kept_bytes
+from coopt.verifier.training.mixers import (
+    Cut,
+    around_core,
+    core_pass,
+    cut_of,
+    mixer_shares,
+    unfolding_s,
+    weight_passes_s,
+)
 from coopt.verifier.training.placing import (
     Shard,
+    encoder_split,
     expert_share,
-    latent_width,
     layer_shares,
-    mamba_shard,
+    projector_shapes,
     routed_width,
     shard,
 )
 
-SCORES_FORWARD, SCORES_BACKWARD = 9, 11
-UNFUSED_SCORES_FORWARD, UNFUSED_SCORES_BACKWARD = 41, 45
 KERNELS_FORWARD, KERNELS_BACKWARD = 6, 12
-QUERY_FORWARD, QUERY_BACKWARD = 4, 30
 GATED_FORWARD, GATED_BACKWARD = 6, 10
 PLAIN_FORWARD, PLAIN_BACKWARD = 4, 6
 PERMUTE_FORWARD, PERMUTE_BACKWARD = 16, 24
 EXPERT_KERNELS_FORWARD, EXPERT_KERNELS_BACKWARD = 10, 15
-SCAN_CHUNK, SCAN_FORWARD, SCAN_BACKWARD, SCAN_STRETCH = 128, 4, 8, 1.5
-CONVOLUTION_FORWARD, CONVOLUTION_BACKWARD, STATES_FORWARD, STATES_BACKWARD = 4, 10, 8, 24
-GATE_FORWARD, GATE_BACKWARD, TRANSPOSED = 6, 18, 4
+STREAM_BYTES = 12
 STARTED_KERNELS, STARTED_FOR_EXPERT, STARTED_IN_PAIRS = 103, 2 + 4, 1.5
 STARTED_AROUND_EXPERTS, STARTED_IN_MODULES = 28, {"moe_router": 3 + 8, "moe_preprocess": 7}
 
@@ -141,6 +138,10 @@ class LayerKernels:
     def __init__(self, workload: Workload, machine: Machine) -> None:
         self._workload, self._machine = workload, machine
         self._attending = graphed(workload, machine, "attn")
+        towers = (tower for _, tower in workload.model.towers)
+        self._towers = [
+            LayerKernels(workload.model_copy(update={"model": tower}), machine) for tower in towers
+        ]
 
     def of(self, split: ScalarMapping) -> Pass:
         """All of them; what is recomputed runs backward."""
@@ -160,38 +161,56 @@ class LayerKernels:
                 workload, machine, split, part
             )
         elif split.recompute == "selective" and workload.options.attention == "unfused":
-            again_s = layer_shares(workload.model).attention * self.core(split).forward_s
-        return Pass(layer.forward_s, layer.backward_s + again_s)
+            again_s = self.core(split).forward_s
+        own = Pass(layer.forward_s, layer.backward_s + again_s)
+        return total([own, *self._encoder_passes(split)])
+
+    def _encoder_passes(self, split: ScalarMapping) -> Iterator[Pass]:
+        """Encoders with their projectors, for each layer of the model."""
+        layers = self._workload.model.layers
+        for (encoder, _), kernels in zip(self._workload.model.towers, self._towers, strict=True):
+            yield scaled(kernels.of(encoder_split(encoder, split)), encoder.layers / layers)
+            yield scaled(
+                products(self._machine.layers, self._projector(encoder, split)), 1 / layers
+            )
+
+    def _projector(self, encoder: Encoder, split: ScalarMapping) -> list[MatrixProduct]:
+        rows = split.micro_batch * encoder.inputs * encoder.tokens / encoder.merge / split.cp
+        return projector_shapes(self._workload.model, encoder, split.tp, rows)
 
     @kept(lambda self, split: (split.tp, split.cp, split.micro_batch))
     def core(self, split: ScalarMapping) -> Pass:
-        """The attention core of a layer that has one."""
-        return _core(self._workload, self._attending, split)
+        """The attention cores of the mean layer."""
+        workload, cut = self._workload, _cut(self._workload, split)
+        return total(
+            scaled(core_pass(workload, self._machine, mixer, cut), share)
+            for share, mixer in mixer_shares(workload.model)
+        )
 
     @kept(lambda self, split: _shape_of(split))
     def weights_s(self, split: ScalarMapping) -> float:
         """Those that give gradients of weights."""
-        return _own_weights_s(self._workload, self._machine, split)
+        own_s, layers = _own_weights_s(self._workload, self._machine, split), 0.0
+        for (encoder, _), kernels in zip(self._workload.model.towers, self._towers, strict=True):
+            layers += encoder.layers * kernels.weights_s(encoder_split(encoder, split))
+            layers += weight_gradients_s(self._machine.layers, self._projector(encoder, split))
+        return own_s + layers / self._workload.model.layers
 
     @kept(lambda self, split: _shape_of(split))
     def _without_repeats(self, split: ScalarMapping) -> OncePasses:
-        workload, machine, model = self._workload, self._machine, self._workload.model
-        part, share = shard(workload, split), layer_shares(model)
-        attending = self._attending
-        projections = products(
-            attending.engine(workload.options.software.attention_bits),
-            projection_shapes(model, part),
-        )
-        passes = [
-            scaled(projections, share.attention),
-            scaled(self.core(split), share.attention),
+        workload, machine = self._workload, self._machine
+        part, cut = shard(workload, split), _cut(workload, split)
+        passes = [self.core(split), _norms(workload, self._attending, part)]
+        passes += [
+            scaled(around_core(workload, machine, mixer, cut), share)
+            for share, mixer in mixer_shares(workload.model)
         ]
-        passes.append(_norms(workload, attending, part))
-        if share.mamba:
-            mixing = graphed(workload, machine, "mamba")
-            passes.append(scaled(_mamba(workload, mixing, part, split), share.mamba))
         feed_forward = _mean_feed_forward(workload, machine, split, part)
         return OncePasses(total([*passes, feed_forward]), feed_forward)
+
+
+def _cut(workload: Workload, split: ScalarMapping) -> Cut:
+    return cut_of(workload.model, split.tp, split.cp, split.micro_batch)
 
 
 def _shape_of(split: ScalarMapping) -> tuple[int, ...]:
@@ -202,20 +221,12 @@ def _shape_of(split: ScalarMapping) -> tuple[int, ...]:
 def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds that gradients of weights take, of the mean layer of one precision."""
     model, part, software = workload.model, shard(workload, split), workload.options.software
-    share, h = layer_shares(model), model.hidden
-    attending, mamba, plain, mixing = (
-        graphed(workload, machine, module) for module in ("attn", "mamba", "mlp", "moe")
+    share, h, cut = layer_shares(model), model.hidden, _cut(workload, split)
+    plain, experts = (graphed(workload, machine, module) for module in ("mlp", "moe"))
+    own_s = sum(
+        part_of * weight_passes_s(workload, machine, mixer, cut)
+        for part_of, mixer in mixer_shares(model)
     )
-    own_s = share.attention * weight_gradients_s(
-        attending.engine(software.attention_bits), projection_shapes(model, part)
-    )
-    if share.mamba:
-        input_projection, output_projection = mamba_shapes(
-            model, part, mamba_shard(model, split.tp)
-        )
-        mixer_s = weight_gradients_s(mamba.layers, [input_projection])
-        mixer_s += weight_gradients_s(mamba.engine(software.mamba_output_bits), [output_projection])
-        own_s += share.mamba * mixer_s
     if not model.experts:
         dense = feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
         own_s += share.plain * weight_gradients_s(plain.layers, dense)
@@ -226,12 +237,15 @@ def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -
         )
         if model.shared_ffn:
             mixed += feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
-        routing = graphed(workload, machine, "moe", "moe_router")
-        router_s = weight_gradients_s(routing.wide, [router_shape(model, part)])
-        router_s += weight_gradients_s(
-            mixing.engine(software.latent_bits), latent_shapes(model, part)
+        routing, shared_rows = (
+            graphed(workload, machine, "moe", "moe_router"),
+            part.rows / part.norm_parts,
         )
-        own_s += share.experts * (weight_gradients_s(mixing.layers, mixed) + router_s)
+        router_s = weight_gradients_s(routing.wide, [router_shape(model, shared_rows)])
+        router_s += weight_gradients_s(
+            experts.engine(software.latent_bits), latent_shapes(model, shared_rows)
+        )
+        own_s += share.experts * (weight_gradients_s(experts.layers, mixed) + router_s)
         if model.dense_layers:
             dense = feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
             own_s += share.plain * weight_gradients_s(plain.layers, dense)
@@ -274,20 +288,14 @@ def _cheap_again_s(
     workload: Workload, machine: Machine, split: ScalarMapping, part: Shard
 ) -> float:
     """Nonlinearities of experts, and latents expanded, once more."""
-    model, total, attention = workload.model, 0.0, layer_shares(workload.model).attention
-    attending = graphed(workload, machine, "attn")
-    engine = attending.engine(workload.options.software.attention_bits)
+    model, cut = workload.model, _cut(workload, split)
+    total = sum(
+        share * unfolding_s(workload, machine, mixer, cut) for share, mixer in mixer_shares(model)
+    )
     if model.experts:
         activating = graphed(workload, machine, "moe").layers
         forward, _ = _activation_bytes(workload, part.routed_rows * model.ffn / part.expert_cut)
         total += expert_share(model) * (moved_s(activating, forward) + activating.kernel_s)
-    if model.kv_rank:
-        unfolded = MatrixProduct(part.rows, latent_width(model, split.tp), model.kv_rank)
-        total += attention * product_s(engine, unfolded)
-    if model.q_rank:
-        total += attention * product_s(
-            engine, MatrixProduct(part.rows, part.widths.queries, model.q_rank)
-        )
     return total
 
 
@@ -306,115 +314,17 @@ def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> P
     return Pass(product.forward_s + moved_s(machine.wide, loss), product.backward_s)
 
 
-def _mamba(workload: Workload, machine: Machine, part: Shard, split: ScalarMapping) -> Pass:
-    """A Mamba-2 mixer: four products for every chunk of tokens, two of them and a gradient again
-    backward, and what moves bytes.
-    """
-    model, engine = workload.model, machine.layers
-    mixer = mamba_shard(model, split.tp)
-    q, p, n, chunks = SCAN_CHUNK, model.mamba_head_dim, model.mamba_state, part.rows / SCAN_CHUNK
-    of_group, of_head = chunks * mixer.groups, chunks * mixer.heads
-    repeated = [MatrixProduct(q, q, n, of_group), MatrixProduct(p, n, q, of_head)]
-    scan = products(
-        machine.scores,
-        [*repeated, MatrixProduct(q, p, q, of_head), MatrixProduct(q, p, n, of_head)],
-    )
-    repeated_backward = [*repeated, MatrixProduct(q, q, p, of_head)]
-    # kernels keep neither scores nor states: both are taken once more backward
-    again_s = sum(product_s(machine.scores, shape) for shape in repeated_backward)
-    states = chunks * mixer.head_columns * n
-    carried = Pass(
-        moved_s(engine, STATES_FORWARD * states),
-        again_s + moved_s(engine, STATES_BACKWARD * states),
-    )
-    convolved, gated = (
-        part.rows * (mixer.head_columns + mixer.group_columns),
-        part.rows * mixer.head_columns,
-    )
-    # the framework has tokens by batch, the scan batch by tokens: of one sequence both are the same
-    copied = (
-        TRANSPOSED if split.micro_batch > 1 and not workload.options.software.batch_first else 0
-    )
-    input_copy, output_copy = copied * part.rows * mixer.projected, copied * gated
-    forward = CONVOLUTION_FORWARD * convolved + GATE_FORWARD * gated + input_copy + output_copy
-    backward = CONVOLUTION_BACKWARD * convolved + GATE_BACKWARD * gated + input_copy
-    around = Pass(
-        moved_s(engine, forward) + SCAN_FORWARD * engine.kernel_s,
-        moved_s(engine, backward) + SCAN_BACKWARD * engine.kernel_s,
-    )
-    scanned = scaled(total([scan, carried]), SCAN_STRETCH)
-    input_projection, output_projection = mamba_shapes(model, part, mixer)
-    output = products(
-        machine.engine(workload.options.software.mamba_output_bits), [output_projection]
-    )
-    return total([products(engine, [input_projection]), output, scanned, around])
-
-
-def _core(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """Scores, softmax and context."""
-    model = workload.model
-    batch, queries = split.micro_batch * model.heads // split.tp, model.seq // split.cp
-    if workload.options.attention == "flash":
-        return _fused_core(model, machine, split)
-    scores = MatrixProduct(queries, model.seq, model.head_dim, batch)
-    context = MatrixProduct(queries, model.value_size, model.seq, batch)
-    w = batch * model.seq * queries
-    # the fused softmax works on batches and heads by four; others are cast, masked and scaled by
-    # kernels of their own
-    fused = batch % 4 == 0
-    forward = SCORES_FORWARD if fused else UNFUSED_SCORES_FORWARD
-    backward = SCORES_BACKWARD if fused else UNFUSED_SCORES_BACKWARD
-    moved = Pass(moved_s(machine.scores, forward * w), moved_s(machine.scores, backward * w))
-    return total([products(machine.scores, [scores, context]), moved])
-
-
-def _fused_core(model: Transformer, machine: Machine, split: ScalarMapping) -> Pass:
-    """A kernel for the keys of every context rank in turn, mean over layers with a window and
-    without.
-    """
-    heads, gap_s = split.micro_batch * model.heads / split.tp, machine.layers.kernel_s
-    passes = [Pass(split.cp * gap_s, split.cp * 2 * gap_s)]
-    mean = (model.seq + FUSED_BLOCK) / 2 if model.causal else model.seq
-    attending = model.with_attention
-    for layers, reach in (
-        (attending - model.window_layers, model.seq),
-        (model.window_layers, model.window),
-    ):
-        work = FusedWork(
-            heads=heads,
-            queries=model.seq / split.cp,
-            # a kernel has the keys of one context rank; all of them together go through those of
-            # the sequence
-            mean_keys=min(mean, reach + FUSED_BLOCK) / split.cp,
-            most_keys=min(model.seq, reach + FUSED_BLOCK) / split.cp,
-        )
-        times = split.cp * layers / max(attending, 1)
-        passes.append(
-            Pass(
-                *(
-                    times * fused_s(machine, kernel, model, work)
-                    for kernel in (FUSED_FORWARD, FUSED_BACKWARD)
-                )
-            )
-        )
-    return total(passes)
-
-
 def _norms(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    """The memory-bound kernels of the mean layer: around attention, and those of norms."""
+    """The memory-bound kernels of norms in the mean layer."""
     software, engine, share = (
         workload.options.software,
         machine.layers,
         layer_shares(workload.model),
     )
     wide = share.blocks * part.rows * workload.model.hidden / part.norm_parts
-    queries = share.attention * part.rows * part.widths.queries
-    forward = software.kernel_traffic * (
-        software.norm_forward_bytes * wide + QUERY_FORWARD * queries
-    )
-    backward = software.kernel_traffic * (
-        software.norm_backward_bytes * wide + QUERY_BACKWARD * queries
-    )
+    mixed = STREAM_BYTES * (workload.model.streams - 1)
+    forward = software.kernel_traffic * (software.norm_forward_bytes + mixed) * wide
+    backward = software.kernel_traffic * (software.norm_backward_bytes + 2 * mixed) * wide
     return Pass(
         moved_s(engine, forward) + share.blocks * KERNELS_FORWARD * engine.kernel_s,
         moved_s(engine, backward) + share.blocks * KERNELS_BACKWARD * engine.kernel_s,
@@ -439,7 +349,8 @@ def _mean_feed_forward(
     if model.shared_ffn:
         kernels.append(_feed_forward(workload, mixing, h, part.rows, model.shared_ffn // split.tp))
     latent = products(
-        mixing.engine(workload.options.software.latent_bits), latent_shapes(model, part)
+        mixing.engine(workload.options.software.latent_bits),
+        latent_shapes(model, part.rows / part.norm_parts),
     )
     layer = scaled(total([*kernels, latent]), share.experts)
     if not model.dense_layers:
@@ -499,4 +410,5 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
 
 
 def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    return products(machine.wide, [router_shape(workload.model, part)])
+    shape = router_shape(workload.model, part.rows / part.norm_parts)
+    return products(machine.wide, [shape])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
+from coopt.verifier.training.mixers import heads_divide, sequences_divide
 
 
 @cache
@@ -124,7 +125,7 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
     them.
     """
     limits, batch = workload.mapping, workload.global_batch
-    for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
+    for t, c in _layer_degrees(workload):
         if gpus % (t * c):
             continue
         for p in divisors(gpus // (t * c)):
@@ -177,7 +178,7 @@ def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
     experts = [
         x for x in divisors(max(workload.model.experts, 1)) if _allows(workload.mapping.ep, x)
     ]
-    for t, c in product(_tensor_degrees(workload), _context_degrees(workload)):
+    for t, c in _layer_degrees(workload):
         # a layer takes as long whatever the ranks that share its parameters
         recompute, sequence, *_ = _styles(workload, t, 1)
         for x, b, kind, on in product(
@@ -189,7 +190,7 @@ def layer_mappings(workload: Workload) -> Iterator[ScalarMapping]:
 def mapping_sizes(workload: Workload, limit: int) -> list[int]:
     """How many GPUs some mapping takes, up to `limit` and the largest first."""
     limits, layers = workload.mapping, workload.model.layers
-    ranks = {t * c for t, c in product(_tensor_degrees(workload), _context_degrees(workload))}
+    ranks = {t * c for t, c in _layer_degrees(workload)}
     stages = [p for p in range(1, layers + 1) if _allows(limits.pp, p)]
     copies = [d for d in divisors(workload.global_batch) if _allows(limits.dp, d)]
     sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= limit}
@@ -202,24 +203,26 @@ def _tensor_degrees(workload: Workload) -> list[int]:
 
 
 def tensor_divides(workload: Workload, t: int) -> bool:
-    """Whether heads, groups of Mamba-2 and all widths that TP splits divide by t."""
+    """Whether heads of all mixers and all widths that TP splits divide by t."""
     model = workload.model
-    # ranks divide the KV heads among them, or several hold each
-    if model.heads % t or (model.kv_heads % t and t % model.kv_heads) or model.mamba_groups % t:
+    if not all(heads_divide(mixer, t) for _, mixer in model.kinds):
         return False
     widths = [model.shared_ffn, model.dense_ffn]
+    for encoder in model.encoders:
+        widths += [encoder.heads, encoder.ffn, encoder.projector, encoder.hidden]
     if not model.experts or workload.options.expert_tp:
         widths.append(model.ffn)
     return all(width % t == 0 for width in widths)
 
 
-def _context_degrees(workload: Workload) -> list[int]:
-    has_scan = workload.model.mamba_layers > 0  # a scan goes through all tokens of a sequence
-    return sorted(
-        c
-        for c in set(workload.mapping.cp)
-        if workload.model.seq % c == 0 and not (has_scan and c > 1)
-    )
+def _layer_degrees(workload: Workload) -> list[tuple[int, int]]:
+    """Tensor and context parallel degrees that share a layer evenly."""
+    context_degrees = sorted(set(workload.mapping.cp))
+    return [
+        (t, c)
+        for t, c in product(_tensor_degrees(workload), context_degrees)
+        if sequences_divide(workload, t, c)
+    ]
 
 
 def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
@@ -341,13 +344,13 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
     if not tensor_divides(workload, t):
         return (
-            f"tp = {t} does not divide the heads, KV heads, Mamba-2 groups or FFN widths of"
-            f" {model.name!r}."
+            f"tp = {t} does not divide the heads, KV heads, groups of linear mixers or FFN widths"
+            f" of {model.name!r}."
         )
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."
-    if model.mamba_layers and c > 1:
-        return f"cp = {c} cuts sequences that the Mamba-2 layers of {model.name!r} have whole."
+    if not sequences_divide(workload, t, c):
+        return f"cp = {c} does not divide the heads of linear mixers that tp = {t} leaves a GPU."
     if expert_room(workload, t * c * mapping.dp, t) % x:
         return (
             f"ep = {x} does not divide the experts of {model.name!r} and the ranks that may hold"

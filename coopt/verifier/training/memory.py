@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.kernels import layers_in_16_bits
 from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.mixers import dropped_of_row, kept_of_row, mixer_shares, score_heads
 from coopt.verifier.training.placing import (
     HeldParameters,
     Shard,
     chunks_are_whole,
+    encoder_split,
     expert_share,
     held_parameters,
     layer_shares,
-    mamba_shard,
+    passed_columns,
     routed_width,
     shard,
     sharded_parameters,
@@ -276,7 +279,7 @@ def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMa
 def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """Activations of one layer and micro-batch kept for the backward pass."""
     if split.recompute == "full":
-        return 2.0 * part.rows * workload.model.hidden / part.norm_parts
+        return 2.0 * part.rows * passed_columns(workload.model) / part.norm_parts
     layer_bytes = whole_layer_bytes(workload, split, part, scores=split.recompute != "selective")
     return layer_bytes - dropped_bytes(workload, split, part)
 
@@ -295,30 +298,31 @@ def whole_layer_bytes(
     workload: Workload, split: ScalarMapping, part: Shard, scores: bool = True
 ) -> float:
     """Activations of one layer without recomputation; `scores` with those of unfused attention."""
-    model, columns, w = workload.model, part.widths, product_input_bytes(workload)
-    share = layer_shares(model)
-    masks = workload.options.software.dropout
-    # queries, keys, values and what the core hands on in 16 bits, and the input of the output
-    # projection
-    attention = 2 * (columns.queries + columns.keys_values) + (4 - w) * columns.values
-    square = 0.0
+    model, w = workload.model, product_input_bytes(workload)
+    masks, square = workload.options.software.dropout, 0.0
     if scores and workload.options.attention == "unfused":
-        score_bytes = 5 if masks else 2
-        square = score_bytes * (split.micro_batch * part.heads) * model.seq * (model.seq / split.cp)
-    # of two norms the input, 2 bytes each, and the output, an input of products; of dropout a mask
-    # of a byte each
-    norms = (
-        share.blocks * part.rows * model.hidden * ((6 if masks else 4) + 2 * w) / part.norm_parts
-    )
-    mixers = share.attention * (attention * part.rows + square)
-    if share.mamba:
-        mixer = mamba_shard(model, split.tp)
-        mixers += (
-            share.mamba
-            * part.rows
-            * (2 * mixer.projected + 2 * mixer.head_columns + w * mixer.head_columns)
-        )
-    return norms + mixers + _feed_forward_bytes(workload, split, part)
+        heads = split.micro_batch * score_heads(model, split.tp)
+        square = (5 if masks else 2) * heads * model.seq * (model.seq / split.cp)
+    # of two norms the input, 2 bytes each and stream, and the output, an input of products; of
+    # dropout a mask of a byte each
+    element_bytes = 4 * model.streams + (2 if masks else 0) + 2 * w
+    norms = layer_shares(model).blocks * model.hidden * element_bytes / part.norm_parts
+    row_bytes = sum(share * kept_of_row(mixer, split.tp, w) for share, mixer in mixer_shares(model))
+    layer_bytes = (norms + row_bytes) * part.rows + square
+    layer_bytes += _feed_forward_bytes(workload, split, part)
+    for of_tower, of_input, layers in _encoders(workload, split):
+        tower_part = shard(of_tower, of_input)
+        layer_bytes += layers * whole_layer_bytes(of_tower, of_input, tower_part, scores)
+    return layer_bytes
+
+
+def _encoders(
+    workload: Workload, split: ScalarMapping
+) -> Iterator[tuple[Workload, ScalarMapping, float]]:
+    """Encoders as workloads, their mappings, and their layers for each layer of the model."""
+    for encoder, tower in workload.model.towers:
+        of_tower = workload.model_copy(update={"model": tower})
+        yield of_tower, encoder_split(encoder, split), encoder.layers / workload.model.layers
 
 
 def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
@@ -343,18 +347,16 @@ def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -
 def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What recomputation by module does not keep of a layer."""
     model, w = workload.model, product_input_bytes(workload)
-    norms = layer_shares(model).blocks * 2 * w * part.rows * model.hidden / part.norm_parts
-    if split.recompute == "norm+ffn":
-        return norms + _feed_forward_bytes(workload, split, part)
-    if split.recompute != "norm+act":
+    if split.recompute not in ("norm+ffn", "norm+act"):
         return 0.0
+    dropped = layer_shares(model).blocks * 2 * w * part.rows * model.hidden / part.norm_parts
+    for of_tower, of_input, layers in _encoders(workload, split):
+        dropped += layers * dropped_bytes(of_tower, of_input, shard(of_tower, of_input))
+    if split.recompute == "norm+ffn":
+        return dropped + _feed_forward_bytes(workload, split, part)
     activations = expert_share(model) * part.routed_rows * w * model.ffn / part.expert_cut
-    latents = 0.0
-    if model.kv_rank:
-        saved = part.widths.keys_values - model.kv_rank - model.rope_dim
-        saved += part.widths.queries - model.q_rank if model.q_rank else 0
-        latents = layer_shares(model).attention * 2 * part.rows * max(saved, 0)
-    return norms + activations + latents
+    saved = sum(share * dropped_of_row(mixer, split.tp) for share, mixer in mixer_shares(model))
+    return dropped + activations + 2 * part.rows * saved
 
 
 def working_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:

@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from coopt.instance.mixers import Encoder
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
+from coopt.verifier.training.kernels import MatrixProduct
 from coopt.verifier.training.mappings import ScalarMapping, divisors
+from coopt.verifier.training.mixers import mean_mixer_parameters
 
 
 class Placement(NamedTuple):
@@ -238,24 +241,13 @@ def _placement(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
     return place._replace(two_way=degrees.two_way)
 
 
-class Widths(NamedTuple):
-    """Columns of attention on one of t GPUs: n_q/t, n_v/t, n_kv."""
-
-    queries: int
-    values: int
-    keys_values: int
-
-
 class Shard(NamedTuple):
     """One GPU's part of a layer and micro-batch; `expert_*` are 0 (and `expert_cut` 1) for a dense
     model.
     """
 
-    rows: int
+    rows: float
     """n"""
-    widths: Widths
-    heads: int
-    """a/t"""
     vocab: int
     """ceil(V/t)"""
     norm_parts: int
@@ -273,26 +265,14 @@ class Shard(NamedTuple):
         return self.experts * self.expert_rows
 
 
-def widths_of(model: Transformer, tp: int) -> Widths:
-    """Columns of attention on one of `tp` GPUs; a KV head stands on every rank that needs it."""
-    pair = model.head_dim + model.value_size
-    return Widths(
-        model.heads * model.head_dim // tp,
-        model.heads * model.value_size // tp,
-        max(model.kv_heads // tp, 1) * pair,
-    )
-
-
 def shard(workload: Workload, split: ScalarMapping) -> Shard:
     """What one GPU works on."""
     model, tp = workload.model, split.tp
-    rows = split.micro_batch * model.seq // split.cp
+    rows = split.micro_batch * model.seq / split.cp
     cut = tp if workload.options.expert_tp and model.experts else 1
     experts = model.experts // split.ep
     return Shard(
         rows=rows,
-        widths=widths_of(model, tp),
-        heads=model.heads // tp,
         vocab=-(-model.vocab // tp),
         norm_parts=tp if split.sequence_parallel else 1,
         expert_cut=cut,
@@ -308,12 +288,9 @@ def expert_copies(workload: Workload, split: ScalarMapping) -> int:
 
 
 class LayerShares(NamedTuple):
-    """Parts of the layers of a model that have attention, Mamba-2, experts and a plain feed-forward
-    part.
-    """
+    """Parts of the layers of a model that have a mixer, experts and a plain feed-forward part."""
 
-    attention: float
-    mamba: float
+    mixers: float
     experts: float
     plain: float
 
@@ -327,39 +304,16 @@ class LayerShares(NamedTuple):
 
 @lru_cache(maxsize=1 << 10)
 def layer_shares(model: Transformer) -> LayerShares:
-    """What parts of the layers of a model have; all have both parts but for those of a hybrid."""
+    """What parts of the layers of a model have; all have both but for those of a hybrid."""
     mixed = model.with_ffn - model.dense_layers if model.experts else 0
-    counts = (model.with_attention, model.mamba_layers, mixed, model.with_ffn - mixed)
+    mixing = sum(layers for layers, _ in model.kinds)
+    counts = (mixing, mixed, model.with_ffn - mixed)
     return LayerShares(*(number / model.layers for number in counts))
 
 
 def expert_share(model: Transformer) -> float:
     """Part of the layers that have experts: (L_f - L_d)/L, 0 for a dense model."""
     return layer_shares(model).experts
-
-
-class MambaShard(NamedTuple):
-    """One GPU's part of a Mamba-2 mixer."""
-
-    head_columns: int
-    """n_m/t: columns of its heads"""
-    group_columns: int
-    """2·G·N/t: columns of B and C"""
-    heads: int
-    groups: int
-
-    @property
-    def projected(self) -> int:
-        """Columns of its input projection: those of its heads twice, as one half is a gate, B, C
-        and a step a head.
-        """
-        return 2 * self.head_columns + self.group_columns + self.heads
-
-
-def mamba_shard(model: Transformer, tp: int) -> MambaShard:
-    """The part of a Mamba-2 mixer on one of `tp` GPUs."""
-    heads, groups = model.mamba_heads // tp, model.mamba_groups // tp
-    return MambaShard(heads * model.mamba_head_dim, 2 * groups * model.mamba_state, heads, groups)
 
 
 def routed_width(model: Transformer) -> int:
@@ -392,26 +346,6 @@ def matrices(model: Transformer) -> int:
     return 3 if model.gated else 2
 
 
-def attention_parameters(model: Transformer, tp: int) -> int:
-    """Parameters of attention on one of `tp` GPUs."""
-    part, h = widths_of(model, tp), model.hidden
-    output = h * part.values
-    if not model.kv_rank:
-        return h * (part.queries + part.keys_values) + output
-    queries = model.q_rank * (h + part.queries) if model.q_rank else h * part.queries
-    return (
-        queries
-        + h * (model.kv_rank + model.rope_dim)
-        + model.kv_rank * latent_width(model, tp)
-        + output
-    )
-
-
-def latent_width(model: Transformer, tp: int) -> int:
-    """Columns that latent attention unfolds keys and values to: a·(e - e_r + e_v)/t."""
-    return model.heads * (model.head_dim - model.rope_dim + model.value_size) // tp
-
-
 def held_layers(model: Transformer, split: ScalarMapping) -> int:
     """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
     full_layers, further = split.stage_layers(model.layers), model.extra_predictions
@@ -426,10 +360,8 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
         matrices(model) * model.hidden,
         layer_shares(model),
     )
-    common, experts = share.attention * attention_parameters(model, tp), 0.0
-    if share.mamba:
-        mixer = mamba_shard(model, tp)
-        common += share.mamba * model.hidden * (mixer.projected + mixer.head_columns)
+    common = mean_mixer_parameters(model, tp) + encoder_parameters(workload, tp)
+    experts = 0.0
     if model.experts:
         around = model.hidden * model.experts + 2 * model.hidden * model.expert_latent
         common += share.experts * (matrix_size * model.shared_ffn / tp + around)
@@ -444,6 +376,43 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     tables = 2 if split.pp == 1 and not model.tied_embeddings else 1
     embedding = -(-model.vocab // tp) * model.hidden * tables
     return HeldParameters(common, experts, layers * common + embedding, layers * experts)
+
+
+def encoder_parameters(workload: Workload, tp: int) -> float:
+    """Parameters of encoders and their projectors on one of `tp` GPUs, for each layer of the
+    model.
+    """
+    size = 0.0
+    for encoder, tower in workload.model.towers:
+        matrix_size = mean_mixer_parameters(tower, tp)
+        matrix_size += matrices(tower) * tower.hidden * tower.ffn / tp
+        size += encoder.layers * matrix_size
+        size += sum(shape.n * shape.k for shape in projector_shapes(workload.model, encoder, tp))
+    return size / workload.model.layers
+
+
+def projector_shapes(
+    model: Transformer, encoder: Encoder, tp: int, rows: float = 1.0
+) -> list[MatrixProduct]:
+    """The products that lead from an encoder into the model."""
+    merged, inner = encoder.hidden * encoder.merge, encoder.projector // tp
+    if not inner:
+        return [MatrixProduct(rows, model.hidden, merged // tp)]
+    return [MatrixProduct(rows, inner, merged), MatrixProduct(rows, model.hidden, inner)]
+
+
+def encoder_split(encoder: Encoder, split: ScalarMapping) -> ScalarMapping:
+    """The mapping of an encoder: context ranks share its inputs, each of which stays whole."""
+    inputs = split.micro_batch * encoder.inputs / split.cp  # a rank may have a part of one
+    return split._replace(cp=1, ep=1, micro_batch=inputs)  # type: ignore[arg-type]
+
+
+def passed_columns(model: Transformer) -> float:
+    """Columns of a token between two layers; those of encoders, whose tokens are others, beside
+    them.
+    """
+    of_encoders = sum(e.layers * e.inputs * e.tokens * e.hidden for e in model.encoders)
+    return model.streams * model.hidden + of_encoders / (model.layers * model.seq)
 
 
 def stage_copies(workload: Workload, split: ScalarMapping) -> int:

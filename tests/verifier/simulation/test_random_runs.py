@@ -72,6 +72,11 @@ def has_short_hops(run: RandomRun, simulation: IterationSimulation) -> bool:
     return longest_s < 0.05 * simulation.pass_s(0, StagePass(0, 0, False))
 
 
+def waits_for_host(run: RandomRun) -> bool:
+    """Whether passes wait for their activations on a very slow way to the host."""
+    return run.split.offload_percent > 0 and run.gpu.host_gbyte_s == 1
+
+
 def test_without_a_pipeline_both_say_the_same() -> None:
     found = [run for run in runs(range(60), dp_mode="sync") if run.split.pp == 1 and run.split.cp == 1]
     assert len(found) >= 20
@@ -83,7 +88,7 @@ def test_hybrids_take_as_long_as_the_closed_form_says() -> None:
     """Under 1F1B, with stages of as many layers and hops that are short beside passes."""
     ratios = []
     for run in runs(range(60), hybrid=True, dp_mode="sync", schedule="1f1b"):
-        if has_full_stages(run):
+        if has_full_stages(run) and not waits_for_host(run):
             simulation = run.simulated()
             if has_short_hops(run, simulation):
                 ratios.append(simulation.run().whole_s / run.closed_form_s() - 1)
@@ -102,8 +107,7 @@ def test_200_random_small_runs_are_within_a_hundredth() -> None:
     for run in runs(range(500), dp_mode="sync"):
         simulation = run.simulated() if has_full_stages(run) else None
         if simulation is not None and has_short_hops(run, simulation):
-            waits = run.split.offload_percent > 0 and run.gpu.host_gbyte_s == 1
-            kept = waiting if waits else apart[run.split.cp > 1]
+            kept = waiting if waits_for_host(run) else apart[run.split.cp > 1]
             kept.append(simulation.run().whole_s / run.closed_form_s() - 1)
         if sum(map(len, apart.values())) == 200:
             break
