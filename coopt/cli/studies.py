@@ -219,10 +219,10 @@ def calibrate(
     Prints fitted values with their error on rows that were used and on rows that were not, and
     lines to paste into the catalog or into an instance; the catalog itself stays as it is.
 
-    FILE is a CSV as for `coopt validate`, a log of Megatron-LM, Megatron Bridge or NeMo, a trace of
-    PyTorch's profiler (.json, .json.gz), or `nsys stats --report nvtx_sum --format csv`. With a log
-    or a trace, values are held to the catalog's, and intervals and the mapping to run next are
-    printed.
+    FILE is a CSV as for `coopt validate`, a log of training software (docs/measurements.md lists
+    which), a trace of PyTorch's profiler (.json, .json.gz), or `nsys stats --report nvtx_sum`. With
+    a log or a trace, values are held to the catalog's, and intervals and the mapping to run next
+    are printed.
     """
     from coopt.validation.own_runs import measurements_of, table_of
     from coopt.validation.settings import check_globs, sets_selected

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.texts import both
 from coopt.plan.parts import beside_ordinary
 from coopt.report import words
 from coopt.report.validation import TO_PASTE, hardware_lines, value
@@ -42,8 +43,10 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         )
         for posterior in posteriors
     ]
+    offered = [posterior for posterior in posteriors if not posterior.unphysical]
     return pieces(
         Text(f"{runs} of your own; the catalog is as it was.", style="bold"),
+        *_predictions(calibration),
         figures(
             "Values, and where nine of ten lie",
             ("of", "parameter"),
@@ -54,8 +57,32 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         *map(_doubts, posteriors),
         [f"Left out: {name}, {reason}." for name, reason in calibration.skipped.items()],
         *map(_next_run, calibration.next_runs),
-        Text(f"{TO_PASTE}\n", style="bold"),
+        Text(f"{TO_PASTE}\n", style="bold") if offered else "Nothing is offered to paste.\n",
     )
+
+
+def _predictions(calibration: OwnCalibration) -> list[RenderableType]:
+    """Measured beside predicted times and memory, and what was read and assumed of each run."""
+    evaluated = [result for result in calibration.rows if result.status == "evaluated"]
+    rows = [
+        (
+            result.id,
+            words.seconds(result.measured_s or 0.0),
+            words.seconds(result.predicted_s or 0.0),
+            f"{result.memory_gib:,.0f} of {result.memory_limit_gib:,.0f}",
+        )
+        for result in evaluated
+    ]
+    title = "Runs, predicted with the catalog's values"
+    return [
+        figures(title, ("run",), ("measured", "predicted", "memory, GiB"), rows),
+        *(f"{name}: {columns}." for name, columns in calibration.read.items()),
+        *(
+            f"{result.id}, assumed: {'; '.join(result.assumptions)}."
+            for result in evaluated
+            if result.assumptions
+        ),
+    ]
 
 
 def _doubts(posterior: Posterior) -> list[RenderableType]:
@@ -65,6 +92,10 @@ def _doubts(posterior: Posterior) -> list[RenderableType]:
         f" {words.percent(posterior.common_error)} on all runs together, and by"
         f" {words.percent(posterior.own_error)} on each mapping (standard errors of published runs"
         " whose source was left out).",
+        f"{posterior.name}: {both(posterior.unphysical)} would be at the end of what is physical;"
+        " model, GPU or mapping of these runs are other than stated."
+        if posterior.unphysical
+        else None,
         f"{posterior.name}: these runs are further off than nine of ten published ones: check"
         " the columns that logs leave out: GPUs in a domain"
         " (gpus_per_node), network, recomputation."
@@ -78,6 +109,7 @@ def posterior_lines(posteriors: Sequence[Posterior]) -> str:
     return "\n".join(
         line
         for posterior in posteriors
+        if not posterior.unphysical
         for line in hardware_lines(
             posterior.generation,
             posterior.precision,

@@ -13,6 +13,7 @@ Policy for Correlated Normal Beliefs, INFORMS Journal on Computing 21, 2009).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -27,10 +28,11 @@ from coopt.instance.texts import InstanceError
 from coopt.perf.mapping import Floats, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.validation.batches import Batch, unchanged_s
+from coopt.validation.comparison import RowResult, comparison_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import Report, runs_used, set_name
 from coopt.validation.posterior import NINETY, Belief, Posterior, posterior_of
-from coopt.validation.published import Measurement
+from coopt.validation.published import COLUMNS, MEASURED, Measurement
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.splits import mappings_of, ranks_inside
 
@@ -74,6 +76,11 @@ class NextRun(Table):
 class OwnCalibration(Table):
     """Result of own runs: parameters with intervals, and what to run next for each posterior."""
 
+    rows: Annotated[
+        tuple[RowResult, ...],
+        Field(description="the runs with the catalog's values, as `coopt validate` has them"),
+    ]
+    read: Annotated[dict[str, str], Field(description="columns of each run, as they were read")]
     posteriors: tuple[Posterior, ...]
     next_runs: tuple[NextRun, ...]
     skipped: Annotated[dict[str, str], Field(description="rows that cannot be predicted, and why")]
@@ -107,14 +114,24 @@ def own_calibration_of(
         If no row of any set can be predicted, with the reasons.
     """
     outcomes = [outcome_of(row) for row in rows]
+    results = comparison_of(rows).rows
     skipped = {outcome.id: outcome.why for outcome in outcomes if isinstance(outcome, SkippedRow)}
-    runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
+    runs = []
+    for outcome, result in zip(outcomes, results, strict=True):
+        if isinstance(outcome, MeasuredRun):
+            if fits_memory(result):
+                runs.append(outcome)
+            else:
+                skipped[outcome.id] = (
+                    f"it would need {result.memory_gib:,.0f} GiB of {result.memory_limit_gib:,.0f},"
+                    " but it ran: no value is fitted to it"
+                )
     members = [
         (fit_set, set_runs)
         for fit_set in sets
         if not fit_set.software and (set_runs := runs_used(fit_set, runs))
     ]
-    if not members:
+    if not members and not any(result.status == "evaluated" for result in results):
         places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
         reasons = "; ".join([*(f"{name}: {reason}" for name, reason in skipped.items()), *places])
         raise InstanceError(
@@ -127,10 +144,32 @@ def own_calibration_of(
         )
         posterior, belief = posterior_of(set_runs, fit_set)
         posteriors.append(posterior)
+        if posterior.unphysical:
+            continue
         largest_run = max(set_runs, key=lambda run: (run.gpus, run.measured_s))
         report(f"looking for the mapping to run next of {largest_run.id}")
         following.append(next_run(largest_run, set_runs, belief))
-    return OwnCalibration(posteriors=tuple(posteriors), next_runs=tuple(following), skipped=skipped)
+    return OwnCalibration(
+        rows=results,
+        read={row.id: _columns_read(row) for row in rows},
+        posteriors=tuple(posteriors),
+        next_runs=tuple(following),
+        skipped=skipped,
+    )
+
+
+def _columns_read(row: Measurement) -> str:
+    """Return the columns of a row but its name, its address and what was measured."""
+    names = [name for name in COLUMNS if name not in ("id", "source_url", *MEASURED)]
+    stated = {name: value for name in names if (value := getattr(row, name)) not in (None, "")}
+    return ", ".join(f"{name} {value}" for name, value in stated.items() if name != "notes") + (
+        f"; {row.notes}" if row.notes else ""
+    )
+
+
+def fits_memory(result: RowResult) -> bool:
+    """Whether a run that was made is predicted to fit into memory."""
+    return (result.memory_gib or 0.0) <= (result.memory_limit_gib or math.inf)
 
 
 def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) -> NextRun:

@@ -1,5 +1,5 @@
-"""Measurements from files of own runs: tables, logs, Kineto traces, and summaries of Nsight
-Systems.
+"""Measurements from files of own runs: tables, logs of training software, Kineto traces, and
+summaries of Nsight Systems.
 
 docs/measurements.md lists what each of them provides (Runs of your own).
 """
@@ -12,7 +12,7 @@ import io
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
@@ -20,89 +20,31 @@ from statistics import median
 from typing import Any, TypeGuard
 
 from coopt.instance.texts import InstanceError, read_text
-from coopt.validation.published import COLUMNS, Measurement, measurement_of, read_measurements
+from coopt.perf.mapping import layer_expert_parameters, layer_parameters, model_flop_per_token
+from coopt.validation.log_columns import cells_of
+from coopt.validation.logs import log_formats, log_of
+from coopt.validation.published import (
+    COLUMNS,
+    Measurement,
+    UnusableError,
+    measurement_of,
+    read_measurements,
+)
+from coopt.validation.shapes import transformer_of
 
 Cells = dict[str, str]
 
 STEP = re.compile(r"ProfilerStep#(\d{1,9})$")
 GPU_NAME = re.compile(r"\b(GB300|GB200|B300|B200|H200|H100|H800|A100|MI300X)\b")
-SUMMARY = ("Med (ns)", "Range")  # columns of `nsys stats --report nvtx_sum --format csv`
+# head of `nsys stats --report nvtx_sum`, as a table or as CSV, in any unit of time
+SUMMARY = re.compile(r"\bMed \((ns|us|ms|s|nsec|usec|msec|sec)\).*\bRange\b")
+OTHER_REPORT = re.compile(r"Total Time \(\w+\).*\b(?:Instances|Num Calls|Count)\b")
+PARAMETERS_OFF = 0.02  # norms and biases are not counted here
+RATE_OFF = 1.4  # software counts attention to all tokens or to earlier ones, and heads or not
+SECONDS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
 LATEST = 1e18  # microseconds or nanoseconds; larger values are not times
 KIND = "a text file: a table, a log, a trace or a summary"
 REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or a trace of a run"
-
-MEGATRON = re.compile(
-    r"iteration +\d+/ *\d+ \|.*elapsed time per iteration \(ms\): *(\d+(?:\.\d+)?)"
-)
-NEMO = re.compile(r"train_step_timing in s[:=] ?(\d+(?:\.\d+)?)")
-BATCH = re.compile(r"global.batch.size: *(\d+)")
-DOTTED = re.compile(r"(\w+) \.{2,} (.*?)\s*$")  # the block of arguments that Megatron-LM prints
-LISTED = re.compile(
-    r"^(?:\[?\w+\]?:)?\s*(\w+): ([^\s#]+)\s*$"
-)  # the configuration that NeMo prints, as YAML
-PADDED = re.compile(r"padded vocab \(size: \d+\).*\(new size: (\d+)\)")
-SHARE = re.compile(r"\d(?:\.\d+)?")
-WORLD = re.compile(r"using world size: (\d+)")
-
-WARM_UP = 2  # iterations that load, compile and fill caches; judgement
-
-COUNTS = {
-    "num_layers": "layers",
-    "hidden_size": "hidden",
-    "ffn_hidden_size": "ffn",
-    "num_attention_heads": "heads",
-    "num_query_groups": "kv_heads",
-    "kv_channels": "head_dim",
-    "padded_vocab_size": "vocab",
-    "seq_length": "seq",
-    "encoder_seq_length": "seq",
-    "num_experts": "experts",
-    "num_moe_experts": "experts",
-    "moe_router_topk": "topk",
-    "world_size": "gpus",
-    "tensor_model_parallel_size": "tp",
-    "pipeline_model_parallel_size": "pp",
-    "context_parallel_size": "cp",
-    "expert_model_parallel_size": "ep",
-    "virtual_pipeline_model_parallel_size": "interleave",
-    "micro_batch_size": "micro_batch",
-    "global_batch_size": "global_batch",
-}
-"""Arguments whose value a column takes as it is."""
-
-OTHERS = (
-    "group_query_attention",
-    "moe_ffn_hidden_size",
-    "fp4",
-    "fp8",
-    "bf16",
-    "fp16",
-    "precision",
-    "recompute_granularity",
-    "activations_checkpoint_granularity",
-    "recompute_modules",
-    "sequence_parallel",
-    "fine_grained_activation_offloading",
-    "activation_offload_fraction",
-    "use_distributed_optimizer",
-    "use_torch_fsdp2",
-    "use_megatron_fsdp",
-    "use_custom_fsdp",
-    "data_parallel_sharding_strategy",
-    "overlap_moe_expert_parallel_comm",
-    "expert_tensor_parallel_size",
-    "devices",
-    "num_nodes",
-    "swiglu",
-)
-KNOWN = frozenset((*COUNTS, *OTHERS))
-NOTHING = ("None", "null", "False", "false", "~", "")
-SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_params": "3"}
-BESIDE_NORMS = {
-    "norm+act": frozenset({"moe_act", "mla_up_proj"}),
-    "norm+ffn": frozenset({"moe", "mlp"}),
-}
-"""Modules that are recomputed beside norms, by kind; which of them a model has differs."""
 
 
 def measurements_of(
@@ -131,15 +73,18 @@ def measurements_of(
     log_rows: list[Measurement] = []
     for path in paths:
         file = Path(path)
-        cells = _cells(_text(file), file.name, nvtx_range)
+        cells = _cells(_text(file), file.name, nvtx_range, stated)
         if cells is None:
             table_rows += read_measurements(path)
             continue
         complaints: list[str] = []
         row = {"id": file.name.split(".")[0], **stated, **cells}
-        log_rows.append(measurement_of(row, 1, complaints))
+        measurement = measurement_of(row, 1, complaints)
+        if not complaints:
+            complaints += _contradictions(measurement, cells)
         if complaints:
             raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
+        log_rows.append(measurement)
     if stated and not log_rows:
         raise InstanceError(
             "--set: says what logs leave out, needs a log or a trace among the files"
@@ -147,16 +92,52 @@ def measurements_of(
     return table_rows + log_rows, log_rows
 
 
-def _cells(text: str, name: str, nvtx_range: str | None) -> Cells | None:
+def _cells(text: str, name: str, nvtx_range: str | None, stated: Mapping[str, str]) -> Cells | None:
     """Return the columns of a file that is not a table, or None."""
     lines = text.splitlines()
     if text.lstrip()[:1] == "{":
         return _cells_of_trace(text, name)
-    if any(all(column in line for column in SUMMARY) for line in lines[:200]):
+    if any(map(SUMMARY.search, lines)):
         return _cells_of_summary(lines, name, nvtx_range)
-    # iteration lines of a training framework
-    is_log = any(MEGATRON.search(line) or NEMO.search(line) for line in lines)
-    return _cells_of_log(text, name) if is_log else None
+    if (log := log_of(text, name)) is not None:
+        return cells_of(log, stated, name)
+    head = next((line for line in lines if line.strip()), "")
+    if name.endswith(".csv") or {word.strip() for word in head.split(",")} & COLUMNS.keys():
+        return None
+    report = " a report of nsys stats without ranges;" if OTHER_REPORT.search(text) else ""
+    formats = ", ".join(form.name for form in log_formats().format)
+    raise InstanceError(
+        f"{name}:{report} no form that is known, needs a log of {formats}, the output of"
+        " nccl-tests, a trace of PyTorch's profiler, `nsys stats --report nvtx_sum`, or a CSV file"
+        " of measurements (benchmarks/published.csv is one)"
+    )
+
+
+def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
+    """Yield how figures that software counts from its model contradict the model of a row."""
+    try:
+        model = transformer_of(row, [])
+    except UnusableError:
+        return
+    printed = float(cells.get("parameters", "0").replace(",", ""))
+    tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
+    layer = layer_parameters(model, 1) + layer_expert_parameters(model, 1, 1, expert_tp=False)
+    parameters = model.layers * float(layer) + tables
+    if printed and abs(printed / parameters - 1.0) > PARAMETERS_OFF:
+        yield (
+            f"{printed:,.0f} parameters, but {model.name} has {parameters:,.0f}: needs the model"
+            " that was run"
+        )
+    reported, seconds = float(cells.get("reported", "0")), row.iter_time_s
+    if row.gpus and row.global_batch:
+        tokens = row.global_batch * model.seq / row.gpus
+        rate = row.tokens_per_s_per_gpu or (tokens / seconds if seconds else 0.0)
+        flop = rate * model_flop_per_token(model) / 1e12
+        if reported and flop and not 1 / RATE_OFF < flop / reported < RATE_OFF:
+            yield (
+                f"it reports {reported:,.0f} TFLOP/s of a GPU, but {row.gpus} GPUs, the model and"
+                f" the batch make {flop:,.0f}: one of them is other than was run"
+            )
 
 
 def table_of(rows: Sequence[Measurement]) -> str:
@@ -236,17 +217,18 @@ def _word(trace: Mapping[str, Any], table: str, key: str) -> str:
 
 
 def _cells_of_summary(lines: Sequence[str], name: str, nvtx_range: str | None) -> Cells:
-    """Read the iteration time from `nsys stats --report nvtx_sum --format csv`."""
-    head = next(i for i, line in enumerate(lines) if all(column in line for column in SUMMARY))
-    rows = [row for row in csv.DictReader(lines[head:]) if row.get("Range")]
+    """Read the iteration time from `nsys stats --report nvtx_sum`, as a table or as CSV."""
+    place = next(i for i, line in enumerate(lines) if SUMMARY.search(line))
+    rows = _summary_rows(lines[place:])
     names = [row["Range"].lstrip(":") for row in rows]
     some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
     if nvtx_range is None:
         raise InstanceError(
             f"{name}: needs --range with the range that is an iteration, one of {some}"
         )
+    column = next(column for column in rows[0] if column.startswith("Med ")) if rows else ""
     medians = sorted(
-        (_number(row["Med (ns)"], name), _number(row.get("Instances") or "1", name))
+        (_number(row[column], name), _number(row.get("Instances") or "1", name))
         for row, label in zip(rows, names, strict=True)
         if fnmatchcase(label, nvtx_range)
     )
@@ -256,8 +238,20 @@ def _cells_of_summary(lines: Sequence[str], name: str, nvtx_range: str | None) -
         )
     # of each range a summary has the median and the count: their median, each as often as it ran
     upto = list(accumulate(count for _, count in medians))
-    median_ns, _ = medians[bisect_left(upto, upto[-1] / 2)]
-    return {"iter_time_s": f"{median_ns * 1e-9:.6g}", "notes": "read from a summary of NVTX ranges"}
+    ticks, _ = medians[bisect_left(upto, upto[-1] / 2)]
+    seconds = ticks * SECONDS[column[len("Med (")]]
+    return {"iter_time_s": f"{seconds:.6g}", "notes": "read from a summary of NVTX ranges"}
+
+
+def _summary_rows(lines: Sequence[str]) -> list[Cells]:
+    """Return the rows of a report by column; columns of text are two blanks apart."""
+    if "," in lines[0]:
+        return [row for row in csv.DictReader(lines) if row.get("Range")]
+    names = re.split(r"\s{2,}", lines[0].strip())
+    table = takewhile(str.strip, lines[1:])
+    cells = [re.split(r"\s{2,}", line.strip(), maxsplit=len(names) - 1) for line in table]
+    whole = [row for row in cells if len(row) == len(names) and not row[0].startswith("--")]
+    return [dict(zip(names, row, strict=True)) for row in whole]
 
 
 def _number(cell: str | None, name: str) -> float:
@@ -268,154 +262,3 @@ def _number(cell: str | None, name: str) -> float:
     if not 0.0 <= number <= LATEST:
         raise InstanceError(f"{name}: {cell!r} in a column of times, needs a number")
     return number
-
-
-def _cells_of_log(text: str, name: str) -> Cells:
-    """Read the columns available in a log of Megatron-LM, Megatron Bridge or NeMo.
-
-    The time is the median over the iterations with the last batch size, without the first ones
-    (warm-up).
-
-    Parameters
-    ----------
-    name
-        Name of the file, for complaints.
-
-    Raises
-    ------
-    InstanceError
-        If the log contains what a table cannot express.
-    """
-    lines = text.splitlines()
-    arguments = _arguments(lines)
-    # what Megatron-LM prints in sentences before the first iteration
-    printed = {"vocab": PADDED.search(text), "gpus": WORLD.search(text)}
-    cells = {column: match[1] for column, match in printed.items() if match} | {
-        **_shape_cells(arguments),
-        **_split_cells(arguments),
-        **_precision_cells(arguments),
-        **_recompute_cells(arguments),
-    }
-    seconds, batch = _iterations(lines)
-    if batch:
-        cells["global_batch"] = batch
-    _check_gating(arguments, cells, name)
-    notes = ["read from a log"]
-    if "experts" in cells and "expert_tensor_parallel_size" in arguments:
-        notes.append(f"ETP={arguments['expert_tensor_parallel_size']}")
-    return cells | {"iter_time_s": f"{seconds:.6g}", "notes": "; ".join(notes)}
-
-
-def _iterations(lines: list[str]) -> tuple[float, str]:
-    """Return the iteration time (s), and the batch if it is logged."""
-    iterations = []
-    for line in lines:
-        milliseconds, seconds, batch = MEGATRON.search(line), NEMO.search(line), BATCH.search(line)
-        if match := milliseconds or seconds:
-            scale = 1000.0 if milliseconds else 1.0
-            iterations.append((float(match[1]) / scale, batch[1] if batch else ""))
-    last_batch = iterations[-1][1]
-    last_first = takewhile(lambda iteration: iteration[1] == last_batch, reversed(iterations))
-    steady = [seconds for seconds, _ in last_first][::-1]
-    # where the batch grew before, those that warm up came with a smaller one
-    warm_up = 0 if len(steady) < len(iterations) else min(WARM_UP, len(steady) - 1)
-    return median(steady[warm_up:]), last_batch
-
-
-def _arguments(lines: list[str]) -> dict[str, str]:
-    """Return the first value of every argument that columns depend on, without disabled options."""
-    arguments: dict[str, str] = {}
-    for line in lines:
-        match = DOTTED.search(line) or LISTED.match(line)
-        if match and match[1] in KNOWN:
-            arguments.setdefault(match[1], match[2].strip("'\""))
-    return {
-        key: value
-        for key, value in arguments.items()
-        if value not in NOTHING or key == "group_query_attention"
-    }
-
-
-def _shape_cells(arguments: Mapping[str, str]) -> Cells:
-    """Return the columns of shape and batch."""
-    cells = {column: arguments[key] for key, column in COUNTS.items() if key in arguments}
-    if (
-        arguments.get("group_query_attention") in NOTHING
-    ):  # then num_query_groups is a default that nothing reads
-        cells.pop("kv_heads", None)
-    if "experts" not in cells:
-        cells.pop("topk", None)
-    elif "moe_ffn_hidden_size" in arguments:
-        cells["ffn"] = arguments["moe_ffn_hidden_size"]
-    return cells
-
-
-def _split_cells(arguments: Mapping[str, str]) -> Cells:
-    """Return the columns of parallelism and sharding."""
-    cells: Cells = {}
-    devices, nodes = arguments.get("devices", ""), arguments.get("num_nodes", "")
-    if devices.isdecimal() and nodes.isdecimal():
-        cells |= {"gpus": str(int(devices) * int(nodes)), "gpus_per_node": devices}
-    if "use_torch_fsdp2" in arguments:
-        cells["zero"] = "3"
-    elif {"use_megatron_fsdp", "use_custom_fsdp"} & arguments.keys():
-        cells["zero"] = SHARDED.get(
-            arguments.get("data_parallel_sharding_strategy", "no_shard"), ""
-        )
-    elif (
-        "world_size" in arguments
-    ):  # the block of Megatron-LM lists every switch, so that silence means off
-        cells["zero"] = "1" if "use_distributed_optimizer" in arguments else "0"
-    if "overlap_moe_expert_parallel_comm" in arguments:
-        cells["ep_overlap"] = "1"
-    if "world_size" in arguments:
-        offloads = "fine_grained_activation_offloading" in arguments
-        share = arguments.get("activation_offload_fraction", "1") if offloads else "0"
-        cells["sequence_parallel"] = "1" if "sequence_parallel" in arguments else "0"
-        cells["offload_percent"] = f"{100.0 * float(share):g}" if SHARE.fullmatch(share) else share
-    return cells
-
-
-def _precision_cells(arguments: Mapping[str, str]) -> Cells:
-    """Return the column of the format of matrix products."""
-    word = arguments.get("precision", "")
-    named = "bf16" if word.startswith("bf16") else "fp16" if "16" in word else ""
-    precision = next((name for name in ("fp4", "fp8", "bf16", "fp16") if name in arguments), named)
-    return {"precision": precision} if precision else {}
-
-
-def _recompute_cells(arguments: Mapping[str, str]) -> Cells:
-    """Return the column of recomputation; an unknown list of modules is kept, and its row refused
-    later.
-    """
-    word = arguments.get("recompute_granularity") or arguments.get(
-        "activations_checkpoint_granularity"
-    )
-    if word != "selective":
-        return {"recompute": word or "none"}
-    names = re.findall(r"\w+", arguments.get("recompute_modules", "core_attn"))
-    if names == ["core_attn"]:
-        return {"recompute": "selective"}
-    others = {*names} - {"layernorm"}
-    kinds = [kind for kind, modules in BESIDE_NORMS.items() if others <= modules]
-    return {"recompute": kinds[0] if kinds and "layernorm" in names else "+".join(names)}
-
-
-def _check_gating(arguments: Mapping[str, str], cells: Cells, name: str) -> None:
-    """Refuse a log whose gating contradicts the width, by which tables tell gated from plain
-    layers.
-    """
-    ffn, hidden = cells.get("ffn", ""), cells.get("hidden", "")
-    if (
-        "world_size" not in arguments
-        or "experts" in cells
-        or not (ffn.isdecimal() and hidden.isdecimal())
-    ):
-        return
-    gated = "swiglu" in arguments
-    if gated != (int(ffn) != 4 * int(hidden)):
-        raise InstanceError(
-            f"{name}: swiglu = {gated} with ffn_hidden_size = {ffn} and hidden_size = {hidden}: a"
-            " table takes layers for gated where ffn is not 4 x hidden, needs a run of such a"
-            " shape"
-        )

@@ -74,6 +74,15 @@ class Posterior(Table):
     own_error: Annotated[
         float, Field(description="standard error of each mapping that they do not explain, a share")
     ]
+    unphysical: Annotated[
+        tuple[str, ...],
+        Field(
+            description=(
+                "parameters that the runs push to the end of what is physical; such values are not"
+                " offered"
+            )
+        ),
+    ] = ()
     surprising: Annotated[
         bool,
         Field(description="the catalog is further off on these runs than on nine of ten published"),
@@ -142,6 +151,7 @@ def posterior_of(runs: Sequence[MeasuredRun], fit_set: FitSet) -> tuple[Posterio
         fitted=scores[1],
         common_error=math.sqrt(float(np.mean(_variances(slopes, prior.covariance)))),
         own_error=belief.own_error,
+        unphysical=_at_an_end(prior, belief),
         surprising=bool(surprising),
     )
     return posterior, belief
@@ -191,11 +201,7 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
     probability.
     """
     weight, own_variance = np.linalg.inv(prior.covariance), prior.own_error**2
-    ranges = [RANGES[name] for name in prior.fit_set.parameters]
-    lowest = np.minimum(
-        prior.mean, np.log([max(parameter_range.low, 1e-12) for parameter_range in ranges])
-    )
-    highest = np.maximum(prior.mean, np.log([parameter_range.high for parameter_range in ranges]))
+    lowest, highest = _ends(prior)
 
     def doubt(theta: Floats) -> float:
         off, residuals = theta - prior.mean, measured - prior.log_times(batches, theta)
@@ -216,6 +222,21 @@ def _updated(prior: Belief, batches: Sequence[Batch], measured: Floats) -> Belie
             break
         theta, value = np.asarray(better[0]), better[1]
     return replace(prior, mean=theta, covariance=covariance)
+
+
+def _ends(prior: Belief) -> tuple[Floats, Floats]:
+    """Return the logarithms of the ends of the physical range of every parameter."""
+    ranges = [RANGES[name] for name in prior.fit_set.parameters]
+    low, high = ([getattr(one, end) for one in ranges] for end in ("low", "high"))
+    lowest = np.minimum(prior.mean, np.log(np.maximum(low, 1e-12)))
+    return lowest, np.maximum(prior.mean, np.log(high))
+
+
+def _at_an_end(prior: Belief, belief: Belief) -> tuple[str, ...]:
+    """Return the parameters that a fit moved to an end of their range."""
+    ends = [np.isclose(belief.mean, end) & ~np.isclose(prior.mean, end) for end in _ends(prior)]
+    names = prior.fit_set.parameters
+    return tuple(name for name, is_there in zip(names, ends[0] | ends[1], strict=True) if is_there)
 
 
 def _variances(slopes: Floats, covariance: Floats) -> Floats:

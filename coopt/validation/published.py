@@ -66,6 +66,28 @@ class Measurement:
     mfu: float | None = None
     iter_time_s: float | None = None
     tokens_per_s_per_gpu: float | None = None
+    gated: int | None = None
+    tied_embeddings: int | None = None
+    q_rank: int | None = None
+    kv_rank: int | None = None
+    rope_dim: int | None = None
+    value_dim: int | None = None
+    shared_ffn: int | None = None
+    dense_layers: int | None = None
+    dense_ffn: int | None = None
+    expert_groups: int | None = None
+    top_groups: int | None = None
+    expert_latent: int | None = None
+    window: int | None = None
+    window_layers: int | None = None
+    extra_predictions: int | None = None
+    mamba_layers: int | None = None
+    attention_layers: int | None = None
+    ffn_layers: int | None = None
+    mamba_heads: int | None = None
+    mamba_head_dim: int | None = None
+    mamba_groups: int | None = None
+    mamba_state: int | None = None
 
     @property
     def group(self) -> str:
@@ -101,6 +123,8 @@ def corrected(row: Measurement) -> Measurement:
 COLUMNS = {field.name: str(field.type) for field in fields(Measurement)}
 NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
+# columns of what a shape has beside that, named as the keys of a model
+SHAPE_DETAILS = tuple(COLUMNS)[tuple(COLUMNS).index("gated") :]
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
 MAY_BE_ZERO = (
     "zero",
@@ -110,6 +134,7 @@ MAY_BE_ZERO = (
     "sequence_parallel",
     "offload_percent",
     "ep_overlap",
+    *SHAPE_DETAILS,
 )
 SMALLEST, LARGEST = 1e-12, 1e15
 UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")

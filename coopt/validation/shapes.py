@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from coopt.instance.catalog import entries, sentences
 from coopt.instance.transformer import Transformer
 from coopt.validation.facts import published_facts
-from coopt.validation.published import SHAPE, Measurement, UnusableError
+from coopt.validation.published import SHAPE, SHAPE_DETAILS, Measurement, UnusableError
 
 ALIKE = {
     name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")
@@ -101,7 +101,9 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     model = shape_by_name(row, assumptions)
     if model is not None:
         return model
-    if NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model):
+    stated = {name: x for name in SHAPE_DETAILS if (x := getattr(row, name)) is not None}
+    named = NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model)
+    if named and "mamba_layers" not in stated:
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
         raise UnusableError(
@@ -111,6 +113,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     # properties that no column states and only the name of the model implies
     if phrases := [words for name, words in BY_NAME.items() if special.get(name)]:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
+    special |= stated
     if LATENT.search(row.notes) and not special.get("kv_rank"):
         raise UnusableError("latent attention whose ranks are not known")
     assert row.hidden is not None
@@ -124,6 +127,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
         "top_k": row.topk or 0,
         **special,
     }
+    table |= {name: bool(table[name]) for name in ("gated", "tied_embeddings") if name in table}
     table.setdefault("tied_embeddings", not table["gated"])
     table["vocab"] = row.vocab or USUAL_VOCAB["gated" if table["gated"] else "plain"]
     if row.vocab is None:  # that of the most common family of such models

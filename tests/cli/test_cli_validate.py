@@ -139,7 +139,7 @@ def test_a_fit_without_rows_is_refused(coopt, some, rows, words, says):
 
 def test_a_log_of_ones_own_moves_values_and_names_the_run_to_make_next(coopt, tmp_path):
     log, table = tmp_path / "mine-64.log", tmp_path / "rows.csv"
-    log.write_text(megatron(), "utf-8")
+    log.write_text(megatron(recompute_granularity="full", sequence_parallel=True), "utf-8")
     done = coopt("calibrate", log, "--set", "gpu=H100", "--table", table)
     assert done.exit_code == 0
     assert "1 run of " in done.stdout
@@ -150,6 +150,17 @@ def test_a_log_of_ones_own_moves_values_and_names_the_run_to_make_next(coopt, tm
     assert posterior["rows"] == ["mine-64"]
     assert all(one["low"] < one["after"] < one["high"] for one in posterior["parameters"])
     assert coopt("validate", table).exit_code == 0
+
+
+def test_nothing_is_offered_that_cannot_have_run_so(coopt, tmp_path):
+    log = tmp_path / "mine.log"
+    unlike = megatron((8.6,) * 5, recompute_granularity="full", sequence_parallel=True)
+    for text, says in ((megatron(), "122 GiB of 80"), (unlike, "at the end of what is physical")):
+        log.write_text(text, "utf-8")
+        done = coopt("calibrate", log, "--set", "gpu=H100")
+        assert (done.exit_code, says in " ".join(done.stdout.split())) == (0, True)
+        assert "Nothing is offered" in done.stdout
+        assert "[[gpu]]" not in done.stdout
 
 
 def test_a_log_that_leaves_the_gpu_out_says_how_to_add_it(coopt, tmp_path):

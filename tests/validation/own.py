@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 
 ARGUMENTS = {
-    "bf16": True, "context_parallel_size": 1, "data_parallel_size": 4, "expert_model_parallel_size": 1,
-    "ffn_hidden_size": 28672, "fp16": False, "fp8": None, "global_batch_size": 128, "group_query_attention": True,
+    "bf16": True, "context_parallel_size": 1, "expert_model_parallel_size": 1, "ffn_hidden_size": 28672, "fp16":
+    False, "fp8": None, "fp8_recipe": "delayed", "global_batch_size": 128, "group_query_attention": True,
     "hidden_size": 8192, "kv_channels": 128, "micro_batch_size": 1, "moe_router_topk": 2, "num_attention_heads": 64,
     "num_experts": None, "num_layers": 80, "num_query_groups": 8, "padded_vocab_size": 128256,
-    "pipeline_model_parallel_size": 4, "recompute_granularity": None, "seq_length": 8192, "swiglu": True,
-    "tensor_model_parallel_size": 4, "use_distributed_optimizer": True, "virtual_pipeline_model_parallel_size": 5,
-    "world_size": 64,
+    "pipeline_model_parallel_size": 4, "recompute_granularity": None, "seq_length": 8192, "sequence_parallel":
+    False, "swiglu": True, "tensor_model_parallel_size": 4, "use_distributed_optimizer": True,
+    "virtual_pipeline_model_parallel_size": 5, "world_size": 64,
 }  # fmt: skip
+DEGREES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
 
 
 def megatron(seconds=(60.0, 25.0, 20.0, 20.2, 19.8), batches=None, rank="", **changes):
     """A log as Megatron-LM prints it; `rank` stands before every line, as torchrun does it."""
     arguments = ARGUMENTS | changes
+    rate = 0.0 if "hybrid_layer_pattern" in changes else 62.5  # Megatron-LM counts none of hybrids
     batches = batches or [arguments["global_batch_size"]] * len(seconds)
-    lines = ["using world size: 64, data-parallel size: 4, context-parallel size: 1"]
+    arguments["data_parallel_size"] = 64 // math.prod(map(arguments.get, DEGREES))
+    lines = [f"using world size: 64, data-parallel size: {arguments['data_parallel_size']}, context-parallel size: 1"]
     lines += ["------------------------ arguments ------------------------"]
     lines += [f"  {name} {'.' * (48 - len(name))} {value}" for name, value in sorted(arguments.items())]
     lines += ["-------------------- end of arguments ---------------------"]
     lines += [" > padded vocab (size: 128000) with 256 dummy tokens (new size: 128256)"]
     lines += [
         f" [2026-01-05 03:00:{i:02d}] iteration {i:8d}/{100:8d} | consumed samples: {i * size:12d} | "
-        f"elapsed time per iteration (ms): {1000 * s:.1f} | throughput per GPU (TFLOP/s/GPU): 400.0 | "
+        f"elapsed time per iteration (ms): {1000 * s:.1f} | throughput per GPU (TFLOP/s/GPU): {rate * size / s:.1f} | "
         f"learning rate: 1.500000E-06 | global batch size: {size:5d} | lm loss: 9.763827E+00 | loss scale: 1.0 |"
         for i, (s, size) in enumerate(zip(seconds, batches, strict=True), 1)
     ]

@@ -1,0 +1,432 @@
+"""What a log says about a run, as columns of a table of measurements."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coopt.instance.texts import InstanceError
+from coopt.validation.logs import Log, log_formats
+from coopt.validation.published import COLUMNS, SHAPE_DETAILS
+from coopt.validation.shapes import ALIKE, catalog_model
+
+Cells = dict[str, str]
+
+SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_params": "3"}
+STRATEGIES = {"fsdp2": "3", "megatron_fsdp": "3", "fsdp": "3", "ddp": "0"}
+WORDS = {"bfloat16": "bf16", "bf16-mixed": "bf16", "float16": "fp16", "16-mixed": "fp16"}
+RECIPES = {"tensorwise": "fp8-cs", "rowwise": "fp8-cs", "delayed": "fp8-ds"}
+BESIDE_NORMS = {
+    "norm+act": frozenset({"moe_act", "mla_up_proj"}),
+    "norm+ffn": frozenset({"moe", "mlp"}),
+}
+"""Modules that are recomputed beside norms, by kind; which of them a model has differs."""
+PATTERN = {
+    "M": "Mamba-2",
+    "*": "attention",
+    "-": "feed-forward",
+    "E": "experts",
+    "G": "gated DeltaNet",
+    "D": "sparse attention with an indexer",
+    "+": "latent attention",
+}
+"""Layers of a hybrid by the letters of Megatron-Core's pattern; the first four have columns."""
+EXPERT_COLUMNS = (
+    "topk",
+    "expert_groups",
+    "top_groups",
+    "shared_ffn",
+    "dense_layers",
+    "dense_ffn",
+    "expert_latent",
+)
+LATENT_COLUMNS = ("q_rank", "kv_rank", "rope_dim", "value_dim")
+MAMBA_COLUMNS = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
+SHOWN = {"distributed_optimizer": "zero", "fp8_recipe": "precision"}
+"""Columns that follow from settings of other names."""
+SIDES = ("tp", "pp", "cp", "ep")  # degrees inside and across slices, whose product counts
+
+
+def cells_of(log: Log, stated: Mapping[str, str], name: str) -> Cells:
+    """Return the columns of a log, and `parameters` and `reported` TFLOP/s of a GPU to check.
+
+    Parameters
+    ----------
+    stated
+        Columns that logs leave out; those of the log take precedence.
+    name
+        Name of the file, for complaints.
+
+    Raises
+    ------
+    InstanceError
+        If the log contradicts itself, or a model that is stated, or has layers without columns.
+    """
+    return _Reading(log=log, stated=dict(stated), name=name).cells()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    log: Log
+    stated: Cells
+    name: str
+
+    def cells(self) -> Cells:
+        log = self.log
+        cells = {column: log.get(column) for column in log.printed if column in COLUMNS}
+        notes = [f"read from a log of {log.format.name}"]
+        cells |= self._shape(notes)
+        cells |= self._split(cells, notes)
+        cells |= {"precision": self._precision(), "recompute": self._recompute()}
+        cells |= self._time(cells)
+        defaults = [name for name, entry in log.printed.items() if not entry.line]
+        silent = {SHOWN.get(name, name): name for name in (*defaults, *log.assumed)}
+        silent = {
+            column: cells[column]
+            for column, name in silent.items()
+            if cells.get(column)
+            and (name in defaults or not log.get(name))
+            and (name != "fp8_recipe" or log.get("fp8"))
+        }
+        if silent:
+            stated = ", ".join(f"{column} {value}" for column, value in silent.items())
+            notes.append(f"not printed: {stated}")
+        repository = log.format.source.partition(",")[0]
+        cells |= {"source_url": f"https://github.com/{repository}", "notes": "; ".join(notes)}
+        cells |= {"parameters": log.get("parameters"), "reported": f"{log.tflops or 0.0:g}"}
+        return {column: value for column, value in cells.items() if value}
+
+    def _fault(self, text: str) -> InstanceError:
+        return InstanceError(f"{self.name}: {text}")
+
+    def _number(self, name: str) -> int:
+        """Return a whole number above 0, or 0 where it is not printed."""
+        text = self.log.get(name).replace(",", "")
+        if text and not text.isdecimal():
+            entry = self.log.printed[name]
+            raise self._fault(
+                f"line {entry.line}: {entry.key} = {entry.value!r}, needs a whole number"
+            )
+        return int(text or 0)
+
+    def _flag(self, name: str) -> str:
+        """Return `1` or `0` for a switch that is printed; empty for one that is not."""
+        entry = self.log.printed.get(name)
+        return "" if entry is None else str(int(entry.is_set))
+
+    def _model_name(self) -> str:
+        text = self.log.get("model").rstrip("/").rpartition("/")[2].replace(" ", "-")
+        text = log_formats().models.get(text, text)
+        own = "" if text == "default" else text
+        return own or self.stated.get("model", "")
+
+    def _shape(self, notes: list[str]) -> Cells:
+        log, experts = self.log, self._number("experts")
+        dense_width = log.get("dense_width")
+        cells = {
+            "model": self._model_name(),
+            "ffn": dense_width,
+            "gated": self._flag("gated") or self._gated_by_activations(),
+            "tied_embeddings": {"1": "0", "0": "1"}.get(self._flag("untied"), "")
+            or self._flag("tied_embeddings"),
+            "vocab": log.get("padded_vocab") or log.get("vocab"),
+            "layers": log.get("layers"),
+            "window": "",
+            "extra_predictions": log.get("extra_predictions"),
+        }
+        if self._flag("grouped") == "0":  # then num_query_groups is a default that nothing reads
+            cells["kv_heads"] = ""
+        cells |= self._expert_cells(dense_width) if experts > 1 else self._dense_cells()
+        cells |= self._attention_cells()
+        cells |= self._window_cells()
+        cells |= self._hybrid_cells(cells, dense_width)
+        self._check_layout(notes)
+        self._check_model(cells)
+        return cells
+
+    def _gated_by_activations(self) -> str:
+        activations = self.log.get("activations")
+        return str(int("," in activations)) if activations else ""
+
+    def _dense_cells(self) -> Cells:
+        return dict.fromkeys(("experts", *EXPERT_COLUMNS), "")
+
+    def _expert_cells(self, dense_width: str) -> Cells:
+        log = self.log
+        width = log.get("expert_width") or dense_width
+        dense_layers = self._dense_layers()
+        shared = self._number("shared_experts")
+        return {
+            "ffn": width,
+            "dense_layers": str(dense_layers or ""),
+            "dense_ffn": dense_width if dense_layers else "",
+            "shared_ffn": log.get("shared_ffn")
+            or (str(shared * int(width)) if shared and width.isdecimal() else ""),
+        }
+
+    def _dense_layers(self) -> int:
+        """Return the layers without experts, by their number or a list with a 0 for each."""
+        text, layers = self.log.get("expert_layers"), self._number("layers")
+        if not text:
+            return self._number("first_dense_layers")
+        if text.isdecimal() and int(text):
+            return layers - math.ceil(layers / int(text))  # every n-th has experts, from the first
+        runs = re.findall(r"\[?([01](?:, ?[01])*)\]?(?: ?\* ?(\d+))?", text)
+        kinds = [kind for kinds, times in runs for kind in kinds.split(",") * int(times or 1)]
+        if not kinds or len(kinds) > max(layers, 1):
+            raise self._fault(
+                f"moe_layer_freq has {len(kinds)} entries, but num_layers = {layers}: needs one a"
+                " layer"
+            )
+        # the rest of a list that was cut is as its last entry
+        kinds += kinds[-1:] * (layers - len(kinds))
+        if "1" not in map(str.strip, kinds):
+            raise self._fault(f"moe_layer_freq = {text}: no layer has experts, needs some that do")
+        return [kind.strip() for kind in kinds].count("0")
+
+    def _attention_cells(self) -> Cells:
+        log = self.log
+        kind = log.get("attention_type")
+        if variant := log.get("attention_variant"):
+            raise self._fault(
+                f"{log.printed['attention_variant'].key} = {variant}: such layers have no columns,"
+                " needs ordinary or latent attention, or Mamba-2"
+            )
+        if not (log.get("latent") or kind == "mla"):
+            return dict.fromkeys(LATENT_COLUMNS, "")
+        head_dim = self._number("nope_dim") + self._number("rope_dim")
+        return {"head_dim": str(head_dim), "kv_heads": log.get("heads")}
+
+    def _window_cells(self) -> Cells:
+        window = re.search(r"\d+", self.log.get("window_size"))
+        if window is None:
+            return {}
+        layers, skip = self._number("layers"), self.log.get("window_skip")
+        if skip.isdecimal():
+            windowed = layers - layers // int(skip)  # every n-th attends to all tokens
+        else:
+            windowed = skip.count("1") if skip else layers
+        return {"window": window[0], "window_layers": str(windowed)}
+
+    def _hybrid_cells(self, cells: Cells, dense_width: str) -> Cells:
+        """Return the counts of layers by kind of a hybrid's pattern."""
+        main, *further = self.log.get("pattern").split("/")
+        if not main:
+            return dict.fromkeys(MAMBA_COLUMNS, "")
+        letters = main.replace("|", "")
+        for letter in dict.fromkeys(letters):
+            if letter not in "M*-E":
+                kind = PATTERN.get(letter, "no kind that is known")
+                raise self._fault(
+                    f"hybrid_layer_pattern has {letter} ({kind}): such layers have no columns,"
+                    " needs M, *, - and E"
+                )
+        layers = self._number("layers")
+        if layers and layers != len(letters):
+            raise self._fault(
+                f"hybrid_layer_pattern has {len(letters)} layers, but num_layers = {layers}"
+            )
+        has_experts, plain = bool(cells.get("experts", self.log.get("experts"))), letters.count("-")
+        return {
+            "layers": str(len(letters)),
+            "mamba_layers": str(letters.count("M")),
+            "attention_layers": str(letters.count("*")),
+            "ffn_layers": str(letters.count("E") + plain),
+            "dense_layers": str(plain) if has_experts and plain else "",
+            "dense_ffn": dense_width if has_experts and plain else "",
+            **({"extra_predictions": str(len(further))} if further else {}),
+        }
+
+    def _check_layout(self, notes: list[str]) -> None:
+        """Refuse a layout of the pipeline with other layers or stages than the rest of the log."""
+        layout = self.log.get("layout")
+        if not layout or "[" in layout:
+            return
+        text = layout.replace("'", "")
+        for pattern in (r"\(([^()]*)\)\*(\d+)", r"(\w)\*(\d+)"):
+            text = re.sub(pattern, lambda match: match[1] * int(match[2]), text)
+        layers, stages = text.count("t"), text.count("|") + 1
+        of_log = self._number("layers"), self._number("pp") * max(1, self._number("interleave"))
+        if (layers, stages) != of_log:
+            raise self._fault(
+                f"pipeline_model_parallel_layout = {layout} has {layers} layers in {stages} stages,"
+                f" but the log has {of_log[0]} in {of_log[1]}"
+            )
+        notes.append(f"stages of {layout} as even ones")
+
+    def _check_model(self, cells: Cells) -> None:
+        """Refuse a model of the catalog whose shape is other than that of the log."""
+        names = [self.stated.get("model", ""), cells["model"]]
+        known = {one.name: one for one in map(catalog_model, filter(None, names)) if one}
+        if len(known) > 1:
+            raise self._fault(f"model = {names[0]}, but the log is of {names[1]}")
+        pairs = ALIKE | {column: column for column in SHAPE_DETAILS}
+        for model in known.values():
+            for column, field in pairs.items():
+                value = cells[column] if column in cells else self.log.get(column)
+                of_model = getattr(model, field)
+                if value and value.isdecimal() and int(value) != int(of_model or 0):
+                    raise self._fault(
+                        f"{column} = {value}, but model = {names[0] or names[1]} has {field} ="
+                        f" {int(of_model or 0)}: needs the model that was run"
+                    )
+
+    def _split(self, cells: Cells, notes: list[str]) -> Cells:
+        log = self.log
+        degrees = {name: self._degree(name) for name in SIDES}
+        split = {name: str(degree) for name, degree in degrees.items() if degree}
+        t, p, c, _ = (max(1, degree) for degree in degrees.values())
+        gpus = self._gpus(t * p * c) or (cells.get("gpus") or self.stated.get("gpus", ""))
+        replicas = int(gpus) // (t * p * c) if gpus.isdecimal() else 0
+        dp = self._number("dp")
+        if dp and gpus.isdecimal() and t * p * c * dp != int(gpus):
+            raise self._fault(
+                f"data-parallel size {dp} x TP {t} x PP {p} x CP {c} = {dp * t * p * c}, but there"
+                f" are {gpus} GPUs: needs one run"
+            )
+        if self._number("interleave") > 1 and degrees["pp"] == 1:
+            raise self._fault(f"{self._number('interleave')} chunks a GPU without a pipeline")
+        if log.get("sequence_parallel") and degrees["tp"] == 1 and log.lists_all:
+            raise self._fault("sequence_parallel with TP 1, needs TP above 1")
+        if cells.get("experts") and log.get("etp"):
+            notes.append(f"ETP={log.get('etp')}")
+        if self._number("dp_replicate") > 1 and (shard := self._number("dp_shard")):
+            notes.append(f"FSDP shard={shard * c}")
+        return {
+            **split,
+            "gpus": gpus,
+            "dp": "",
+            "zero": self._zero(),
+            "sequence_parallel": self._flag("sequence_parallel"),
+            "offload_percent": self._offload_percent(),
+            "ep_overlap": "1" if log.get("ep_overlap") else "",
+            "interleave": self._chunks(p) if p > 1 else "",
+            **self._batches(p, replicas, gpus),
+        }
+
+    def _degree(self, name: str) -> int:
+        """Return a degree; of two for inside and across slices, their product."""
+        sides = [self.log.printed.get(f"{name}_{side}") for side in ("inside", "across")]
+        for entry in filter(None, sides):
+            if not entry.value.isdecimal():
+                raise self._fault(f"line {entry.line}: {entry.key} = {entry.value}, needs a number")
+        printed = [int(entry.value) for entry in sides if entry is not None]
+        return math.prod(printed) if printed else self._number(name)
+
+    def _gpus(self, ranks: int) -> str:
+        """Return the number of GPUs where nodes, degrees or batches say it."""
+        nodes, each = self._number("nodes"), self._number("gpus_per_node")
+        if nodes and each:
+            return str(nodes * each)
+        if shard := self._number("dp_shard"):
+            return str(shard * max(1, self._number("dp_replicate")) * ranks)
+        names = ("global_batch", "micro_batch", "accumulation")
+        batch, micro, rounds = map(self._number, names)
+        if batch and micro and rounds and not self.log.get("gpus") and "gpus" not in self.stated:
+            return str(batch // (micro * rounds) * ranks)
+        return ""
+
+    def _chunks(self, stages: int) -> str:
+        """Return the model chunks of a GPU."""
+        if total := self._number("stages"):
+            return str(total // stages)
+        if each := self._number("layers_per_stage"):
+            model = catalog_model(self._model_name())
+            return str(max(1, math.ceil(model.layers / each) // stages)) if model else ""
+        return self.log.get("interleave")
+
+    def _batches(self, stages: int, replicas: int, gpus: str) -> Cells:
+        """Return global batch and micro-batch, whatever they are counted in."""
+        log, seq = self.log, self._number("seq")
+        batch, local = self._number("global_batch"), self._number("local_batch")
+        if seq:
+            batch = batch or self._number("tokens_per_step") // seq
+            local = local or self._number("tokens_per_rank") // seq
+        device_batch = log.get("device_batch")
+        if device_batch and not batch and gpus.isdecimal():
+            batch = round(float(device_batch) * int(gpus))
+        batch = int(log.batch or batch)
+        rounds = max(1, self._number("accumulation"))
+        parts = self._number("micro_batches") if stages > 1 else 1
+        if device_batch and replicas:
+            local = batch // (replicas * rounds)
+        micro = self._number("micro_batch") or (self._number("pp_micro_batch") * (stages > 1))
+        return {
+            "global_batch": str(batch or ""),
+            "micro_batch": str(micro or (local // parts if parts else "") or ""),
+        }
+
+    def _zero(self) -> str:
+        log = self.log
+        if log.get("torch_fsdp"):
+            return "3"
+        if log.get("megatron_fsdp"):
+            return SHARDED.get(log.get("sharded") or "no_shard", "")
+        if strategy := log.get("strategy"):
+            return STRATEGIES.get(strategy, "")
+        fsdp = [log.printed.get(f"fsdp_{side}") for side in ("inside", "across")]
+        if any(entry and entry.value != "1" for entry in fsdp):
+            return "3"
+        stage = log.printed.get("zero")
+        printed = stage.value if stage else self._flag("distributed_optimizer")
+        return printed or log.assumed.get("zero", "")
+
+    def _offload_percent(self) -> str:
+        log, share = self.log, self.log.get("offload_share") or "1"
+        if not log.lists_all:
+            return ""
+        if not log.get("offloads"):
+            return "0"
+        is_share = re.fullmatch(r"\d(?:\.\d+)?", share)
+        return f"{100.0 * float(share):g}" if is_share else share
+
+    def _precision(self) -> str:
+        """Return the format of matrix products: the narrowest that is switched on."""
+        log = self.log
+        quantization, fp8 = log.get("quantization"), log.get("fp8")
+        if log.get("fp4") or "fp4" in quantization:
+            return "nvfp4"
+        if fp8 or "fp8" in quantization:
+            recipe = log.get("fp8_recipe") or fp8.lower() or quantization
+            return "mxfp8" if "mx" in recipe + quantization else RECIPES.get(recipe, "fp8")
+        if quantization:
+            return quantization
+        word = log.get("precision").lower()
+        switched = next((name for name in ("bf16", "fp16") if log.get(name)), "")
+        return switched or WORDS.get(word, word) or log.assumed.get("precision", "")
+
+    def _recompute(self) -> str:
+        """Return the kind of recomputation; an unknown one is kept, and its row refused later."""
+        log, kinds = self.log, log_formats().recompute
+        if "recomputed" in log.printed:
+            entry = log.printed["recomputed"]
+            return ("selective" if entry.value == "selective" else "full") * entry.is_set or "none"
+        if "recompute" not in log.printed:
+            return ""
+        word = log.get("recompute").lower() or "none"
+        names = re.findall(r"\w+", log.get("recompute_modules"))
+        if word != "selective" or not names or names == ["core_attn"]:
+            return kinds.get(word, word)
+        others = {*names} - {"layernorm"}
+        norms = [kind for kind, modules in BESIDE_NORMS.items() if others <= modules]
+        return norms[0] if norms and "layernorm" in names else "+".join(names)
+
+    def _time(self, cells: Cells) -> Cells:
+        """Return the measured column, from seconds or from a rate."""
+        log = self.log
+        if log.unit == "gpu_tokens_per_s":
+            return {"tokens_per_s_per_gpu": f"{log.measured:.6g}"}
+        if log.unit in ("ms", "seconds"):
+            scale = 1000.0 if log.unit == "ms" else 1.0
+            return {"iter_time_s": f"{log.measured / scale:.6g}"}
+        columns = ("global_batch",) + ("seq",) * (log.unit == "tokens_per_s")
+        values = {name: cells.get(name) or self.stated.get(name, "") for name in columns}
+        if missing := [name for name, value in values.items() if not value.isdecimal()]:
+            raise self._fault(
+                f"its rate is in {log.unit.partition('_')[0]} a second, which needs"
+                f" {' and '.join(missing)}: --set {missing[0]}=..."
+            )
+        count = math.prod(map(int, values.values()))
+        return {"iter_time_s": f"{count / log.measured:.6g}" if log.measured else "0"}

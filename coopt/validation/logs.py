@@ -1,0 +1,483 @@
+"""Logs of training software: which software wrote a log, what it says about the run, and how long
+its iterations took.
+
+The printed forms are data (`log_formats.toml`); a new one needs no code unless its keys mean
+something that no other software prints.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise, takewhile
+from statistics import median
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from coopt.instance.base import Table, one_or_many
+from coopt.instance.texts import InstanceError, both
+
+WARM_UP = 2  # iterations that load, compile and fill caches; judgement
+ON = ("True", "true", "1", "MLA")
+OFF = ("None", "none", "null", "False", "false", "0", "~", "", "-1", "[]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|#.*)?$")  # what may stand behind a value
+ENABLED = re.compile(r"enabled=(\w+)")  # a table of settings with a switch
+ITEM = re.compile(r"(?:^|[\s\]>|])- (\S+)\s*$")  # of a list in YAML
+# the rank that a launcher puts before a line: `0: `, `[rank0]:`, `[default63]:`, `[1,3]<stdout>:`
+RANK = re.compile(r"^\s*(?:\[?(?:rank|default|worker|node)?-?\d+(?:[,/]\d+)*\]?(?:<\w+>)?:)(?!\d)")
+UNPRINTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
+HEADER = re.compile(r"\[\w+\](?::\s*$| \w)")  # of a section of settings
+CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]{2,})$")  # a word that ends a line
+MLLOG = ":::MLLOG "
+# what cannot differ within one run
+OF_ONE_RUN = (
+    *("gpu", "gpus", "tp", "pp", "cp", "ep", "dp", "dp_shard", "parameters"),
+    *("layers", "hidden", "heads", "seq", "experts"),
+    *("micro_batch", "global_batch", "accumulation"),
+)
+SWITCHES = (
+    *("grouped", "latent", "gated", "untied", "tied_embeddings", "bf16", "fp16"),
+    *("sequence_parallel", "distributed_optimizer", "torch_fsdp", "megatron_fsdp"),
+    *("offloads", "ep_overlap"),
+)
+UNITS = ("ms", "seconds", "samples_per_s", "tokens_per_s", "gpu_tokens_per_s")
+
+
+class LogFormat(Table):
+    """The printed form of the logs of one software."""
+
+    name: str
+    source: str
+    mark: Annotated[str, Field(description="pattern that tells its logs from others")]
+    like: Annotated[tuple[str, ...], one_or_many] = ()
+    beside: Annotated[
+        tuple[str, ...], Field(description="software whose lines its logs hold as well")
+    ] = ()
+    step: str | None = None
+    other_steps: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    keys: Annotated[dict[str, str], Field(default_factory=dict)]
+    needed: Annotated[
+        tuple[str, ...] | None, Field(description="keys, or columns, that every log lists")
+    ] = None
+    needs: Annotated[
+        dict[str, tuple[str, ...]] | None, Field(description="keys that go with one that is set")
+    ] = None
+    section: str = ""
+    ending: Annotated[str, Field(description="how lines below a header `section` end")] = ""
+    empty: Annotated[bool, Field(description="a value may be nothing at all")] = False
+    defaults: Annotated[
+        dict[str, str], Field(default_factory=dict, description="of keys that are left out")
+    ]
+    assumed: Annotated[
+        dict[str, str], Field(default_factory=dict, description="of what is printed nowhere")
+    ]
+
+
+class FormatFile(Table):
+    """All tables of `log_formats.toml`."""
+
+    common: tuple[str, ...]
+    fields: dict[str, str]
+    models: dict[str, str]
+    recompute: dict[str, str]
+    format: tuple[LogFormat, ...]
+
+
+@cache
+def log_formats() -> FormatFile:
+    """Return the formats included in coopt, each with what it has of others; cached."""
+    text = files("coopt").joinpath("validation", "log_formats.toml").read_text("utf-8")
+    table = tomllib.loads(text)
+    named = {row["name"]: row for row in table["format"]}
+    for row in table["format"]:
+        for other in map(named.__getitem__, row.get("like", ())):
+            for name in ("step", "needed", "needs", "other_steps"):
+                row.setdefault(name, other.get(name))
+            row["keys"] = other["keys"] | row.get("keys", {})
+            row["sentences"] = [*row.get("sentences", ()), *other.get("sentences", ())]
+    return FormatFile.model_validate(_immutable(table))
+
+
+def _immutable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _immutable(entry) for key, entry in value.items() if entry is not None}
+    return tuple(map(_immutable, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """A value, and where it is printed."""
+
+    value: str
+    line: int
+    key: str
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the value is other than none, null or false."""
+        return self.value not in OFF
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedStep:
+    """A printed iteration, or the mean of those since the last one."""
+
+    line: int
+    iteration: int | None
+    measured: float
+    unit: str
+    batch: str
+    samples: int | None
+    tflops: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    """What a log says: properties of the run by name, and the median of its steady iterations."""
+
+    format: LogFormat
+    printed: Mapping[str, Printed]
+    measured: float
+    unit: str
+    batch: str
+    tflops: float | None
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether every setting is printed, or differs from a default that is known."""
+        keys = self.format.keys
+        return any(keys.get(key, key) in self.printed for key in self.format.needed or ())
+
+    @property
+    def assumed(self) -> Mapping[str, str]:
+        """What its software prints nowhere, where anything of a run is printed."""
+        return self.format.assumed if _settings(self.printed) else {}
+
+    def get(self, name: str) -> str:
+        """Return the value of a property; empty where it is not printed, or set to none."""
+        entry = self.printed.get(name)
+        return entry.value if entry is not None and entry.is_set else ""
+
+
+def log_of(text: str, name: str) -> Log | None:
+    """Read a log; None where no software that is known wrote it.
+
+    Raises
+    ------
+    InstanceError
+        If it holds no iteration, more than one run, or less than its software prints.
+    """
+    text = COLOUR.sub("", text)
+    marked = [form for form in log_formats().format if re.search(form.mark, text)]
+    if not marked:
+        return None
+    form = marked[0]
+    known = {form.name, *form.like, *form.beside, "MLPerf"}
+    if others := [other.name for other in marked if other.name not in known]:
+        raise InstanceError(
+            f"{name}: has lines of {both([form.name, *others])}: more than one run, needs a file"
+            " for each"
+        )
+    lines = text.splitlines()
+    if damaged := next((n for n, line in enumerate(lines, 1) if UNPRINTED.search(line)), 0):
+        raise InstanceError(
+            f"{name}: line {damaged} has a character that no text has, needs the log as it was"
+            " printed"
+        )
+    events = _events(lines, name)
+    printed: dict[str, Printed] = {}
+    _check_whole(form, lines, name)
+    for entry, column in _all_printed(form, lines, events):
+        _add(printed, column, entry, name)
+    _check_listed(form, printed, text, name)
+    steps = _steps(form, lines, name) or _steps_of_events(events, printed)
+    if not steps:
+        raise InstanceError(
+            f"{name}: {form.name}: no line with the time of an iteration, needs a log that goes on"
+            " beyond the first ones"
+        )
+    for column, value in form.defaults.items() if _settings(printed) else ():
+        printed.setdefault(column, Printed(value=value, line=0, key="by default"))
+    return _steady(form, printed, steps, name)
+
+
+def _settings(printed: Mapping[str, Printed]) -> set[str]:
+    """Return the properties that are printed beside GPU and GPU count."""
+    return printed.keys() - {"gpu", "gpus"}
+
+
+def _keys(form: LogFormat) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<![\w.-])[\"']?({'|'.join(form.keys)})[\"']?(?: \.{{2,}}(?: |$)|: ?)(.*)$"
+    )
+
+
+def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
+    """Refuse lines of settings that end early: within a key, before the value or behind it."""
+    pattern = _keys(form)
+    in_section, was_key = False, False
+    for number, line in enumerate(lines, 1):
+        if form.section and HEADER.search(line):
+            in_section = re.search(form.section, line) is not None
+        match = pattern.search(line) if " | " not in line and MLLOG not in line else None
+        word = CUT.search(line) if match is None else None
+        is_cut = word is not None and (was_key or "_" in word[1])
+        ends_early = (
+            is_cut and word is not None and any(key.startswith(word[1]) for key in form.keys)
+        )
+        if match is not None:
+            no_value = not match[2].strip() and not _value("", lines[number:])
+            ends_early = (no_value and not form.empty) or (
+                in_section and not re.search(form.ending, line)
+            )
+        if ends_early:
+            raise InstanceError(
+                f"{name}: line {number}: {line.strip()!r} ends early, needs key and value"
+            )
+        was_key = match is not None
+
+
+def _all_printed(
+    form: LogFormat, lines: Sequence[str], events: Sequence[tuple[int, dict[str, Any]]]
+) -> Iterator[tuple[Printed, str]]:
+    """Yield values with their names, in the order of keys, events and sentences."""
+    if form.keys:
+        pattern = _keys(form)
+        for number, line in enumerate(lines, 1):
+            # lines with bars are those of iterations
+            if MLLOG not in line and " | " not in line and (match := pattern.search(line)):
+                entry = Printed(value=_value(match[2], lines[number:]), line=number, key=match[1])
+                yield entry, form.keys[match[1]]
+    for number, event in events:
+        if (key := event.get("key")) in form.keys:
+            yield Printed(value=str(event.get("value")), line=number, key=key), form.keys[key]
+    patterns = [re.compile(text) for text in (*form.sentences, *log_formats().common)]
+    for number, line in enumerate(lines, 1):
+        for match in filter(None, (pattern.search(line) for pattern in patterns)):
+            for column, value in match.groupdict().items():
+                if value is not None:
+                    yield Printed(value=value, line=number, key=column), column
+
+
+def _value(text: str, following: Sequence[str]) -> str:
+    """Return a value without what stands behind it; items on the lines that follow are joined."""
+    if enabled := ENABLED.match(text):
+        return enabled[1]
+    value = DEFAULT.sub("", text).strip().rstrip(",").strip().strip("'\"")
+    if value:
+        return value
+    items = takewhile(bool, (ITEM.search(line) for line in following))
+    return ", ".join(item[1].strip("'\"") for item in items if item)
+
+
+def _add(printed: dict[str, Printed], column: str, entry: Printed, name: str) -> None:
+    """Add a value; what is printed again has to be the same where one run has one value."""
+    known = printed.get(column)
+    if column in SWITCHES and entry.value not in (*OFF, *ON):
+        raise InstanceError(
+            f"{name}: line {entry.line}: {entry.key} = {entry.value!r}, needs true or false"
+        )
+    if known is None or (not known.is_set and entry.is_set):
+        printed[column] = entry
+    elif column in OF_ONE_RUN and entry.is_set and _plain(known.value) != _plain(entry.value):
+        raise InstanceError(
+            f"{name}: line {entry.line}: {entry.key} = {entry.value}, but line {known.line} has"
+            f" {known.key} = {known.value}: more than one run, needs a file for each"
+        )
+
+
+def _plain(value: str) -> str:
+    return value.replace(",", "").strip()
+
+
+def _check_listed(form: LogFormat, printed: Mapping[str, Printed], text: str, name: str) -> None:
+    """Refuse a block of settings that lacks keys that its software always prints."""
+    keys = {entry.key for entry in printed.values()}
+    columns = {form.keys.get(key, key) for key in keys}
+    needed = form.needed or ()
+    is_block = (
+        bool(columns & {form.keys.get(key, key) for key in needed}) or " arguments -----" in text
+    )
+    wanted = dict.fromkeys(needed if is_block else ())
+    for key, others in (form.needs or {}).items():
+        entry = printed.get(form.keys[key])
+        if entry is not None and entry.is_set:
+            wanted |= dict.fromkeys(others)
+    # another key may say the same, as `num_moe_experts` for `num_experts`
+    if missing := [key for key in wanted if form.keys.get(key, key) not in printed]:
+        raise InstanceError(
+            f"{name}: {form.name}: its settings lack {', '.join(missing)}, needs them all"
+        )
+
+
+def _steps(form: LogFormat, lines: Sequence[str], name: str) -> list[LoggedStep]:
+    """Return the iterations that one rank printed."""
+    for text in filter(None, (form.step, *form.other_steps)):
+        found = [
+            (rank[0] if (rank := RANK.search(line)) else "", _step(match, line, number))
+            for number, line in enumerate(lines, 1)
+            if (match := re.search(text, line))
+        ]
+        if found:
+            ((usual, _),) = Counter(rank for rank, _ in found).most_common(1)
+            return _in_order([step for rank, step in found if rank == usual], name)
+    return []
+
+
+def _step(match: re.Match[str], line: str, number: int) -> LoggedStep:
+    groups, fields = match.groupdict(), log_formats().fields
+    unit = next(unit for unit in UNITS if groups.get(unit))
+    beside = {name: re.search(pattern, line) for name, pattern in fields.items()}
+    batch, samples, tflops = (beside[name] for name in ("batch", "samples", "tflops"))
+    return LoggedStep(
+        line=number,
+        iteration=int(groups["iteration"]) if groups.get("iteration") else None,
+        measured=_float(groups[unit]),
+        unit=unit,
+        batch=batch[1] if batch else "",
+        samples=int(samples[1]) if samples else None,
+        tflops=_float(tflops[1]) if tflops else None,
+    )
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return 0.0
+
+
+def _in_order(steps: list[LoggedStep], name: str) -> list[LoggedStep]:
+    """Return the steps without repetitions; they have to count upwards, as do their samples."""
+    kept = steps[:1]
+    for step in steps[1:]:
+        before = kept[-1]
+        if step.iteration is not None and before.iteration is not None:
+            if step.iteration == before.iteration:
+                continue
+            if step.iteration < before.iteration:
+                raise InstanceError(
+                    f"{name}: line {step.line}: iteration {step.iteration} after"
+                    f" {before.iteration}: more than one run, needs a file for each"
+                )
+            _check_samples(before, step, name)
+        kept.append(step)
+    return kept
+
+
+def _check_samples(before: LoggedStep, step: LoggedStep, name: str) -> None:
+    if None in (before.samples, step.samples) or not step.batch or step.batch != before.batch:
+        return
+    assert before.samples is not None
+    assert step.samples is not None
+    assert before.iteration is not None
+    assert step.iteration is not None
+    iterations = step.iteration - before.iteration
+    if step.samples - before.samples != iterations * int(step.batch):
+        raise InstanceError(
+            f"{name}: line {step.line}: {step.samples - before.samples:,} samples in"
+            f" {iterations:,} iterations of {step.batch}, needs lines of one run"
+        )
+
+
+def _steady(
+    form: LogFormat, printed: dict[str, Printed], steps: list[LoggedStep], name: str
+) -> Log:
+    """Return the median over the iterations of the last batch size, without those that warm up."""
+    last_batch = steps[-1].batch
+    steady = [*takewhile(lambda step: step.batch == last_batch, reversed(steps))][::-1]
+    # where the batch grew before, those that warm up came with a smaller one
+    warm_up = 0 if len(steady) < len(steps) else min(WARM_UP, len(steady) - 1)
+    steady = steady[warm_up:]
+    stated, rampup = printed.get("global_batch"), printed.get("rampup")
+    is_constant = stated and stated.is_set and not (rampup and rampup.is_set)
+    if last_batch and stated and is_constant and stated.value != last_batch:
+        raise InstanceError(
+            f"{name}: line {steps[-1].line}: global batch size {last_batch}, but line"
+            f" {stated.line} has {stated.key} = {stated.value}: needs one run"
+        )
+    rates = [step.tflops for step in steady if step.tflops]
+    return Log(
+        format=form,
+        printed=printed,
+        measured=median(step.measured for step in steady),
+        unit=steady[-1].unit,
+        batch=last_batch,
+        tflops=median(rates) if rates else None,
+    )
+
+
+def _events(lines: Sequence[str], name: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return the events of MLPerf's logger with their lines."""
+    events = []
+    for number, line in enumerate(lines, 1):
+        if MLLOG in line:
+            try:
+                event = json.loads(line.partition(MLLOG)[2])
+            except (ValueError, RecursionError):
+                event = None
+            if not isinstance(event, dict):
+                raise InstanceError(
+                    f"{name}: line {number}: no JSON behind {MLLOG.strip()}, needs whole lines"
+                )
+            events.append((number, event))
+    return events
+
+
+def _steps_of_events(
+    events: Sequence[tuple[int, dict[str, Any]]], printed: Mapping[str, Printed]
+) -> list[LoggedStep]:
+    """Return iterations of MLPerf's events: step times, throughput, or blocks between evaluations.
+
+    NVIDIA's `tracked_stats` have the first two.
+    """
+
+    def step(line: int, measured: float, unit: str) -> LoggedStep:
+        return LoggedStep(
+            line=line,
+            iteration=None,
+            measured=measured,
+            unit=unit,
+            batch="",
+            samples=None,
+            tflops=None,
+        )
+
+    for key, unit in (("train_step_time", "seconds"), ("throughput", "samples_per_s")):
+        values = [
+            step(line, float(event["value"][key]), unit)
+            for line, event in events
+            if isinstance(event.get("value"), dict)
+            and isinstance(event["value"].get(key), int | float)
+        ]
+        if values:
+            return values
+    batch = printed.get("global_batch")
+    if batch is None or not batch.value.isdecimal():
+        return []
+    starts = {line: event for line, event in events if event.get("key") == "block_start"}
+    stops: list[tuple[int, dict[str, Any]]] = [(0, {})]
+    stops += [(line, event) for line, event in events if event.get("key") == "block_stop"]
+    found = []
+    for (_, before), (line, stop) in pairwise(stops):
+        started = [event for number, event in starts.items() if number < line]
+        samples = _count(stop, "samples_count") - _count(before, "samples_count")
+        if started and samples > 0:
+            seconds = (stop.get("time_ms", 0) - started[-1].get("time_ms", 0)) / 1000.0
+            found.append(step(line, seconds * int(batch.value) / samples, "seconds"))
+    return found
+
+
+def _count(event: Mapping[str, Any], key: str) -> int:
+    metadata = event.get("metadata")
+    value = metadata.get(key) if isinstance(metadata, dict) else None
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,426 @@
+"""Logs of each software say what was run; what contradicts itself is no run."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+
+from coopt.instance.texts import InstanceError
+from coopt.validation.own_runs import measurements_of
+from tests.validation.own import megatron
+
+STEP = " iteration {i}/ 50 | consumed samples: {n} | elapsed time per iteration (ms): {ms} | global batch size: {b} |"
+LATENT = {
+    "multi_latent_attention": True, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_head_dim": 128,
+    "qk_pos_emb_head_dim": 64, "v_head_dim": 128, "num_attention_heads": 128, "num_layers": 61, "hidden_size": 7168,
+    "ffn_hidden_size": 18432, "num_experts": 256, "moe_router_topk": 8, "moe_ffn_hidden_size": 2048,
+    "moe_layer_freq": "([0]*3+[1]*58)", "moe_shared_expert_intermediate_size": 2048, "mtp_num_layers": 1,
+    "moe_router_num_groups": 8, "moe_router_group_topk": 4, "pipeline_model_parallel_layout": "Et*4|(t*4|)*14tmL",
+    "pipeline_model_parallel_size": 4, "virtual_pipeline_model_parallel_size": 4, "padded_vocab_size": 129280,
+}  # fmt: skip
+HYBRID = {
+    "hybrid_layer_pattern": "ME*-" * 3, "num_layers": 12, "num_experts": 8, "moe_router_topk": 2,
+    "moe_ffn_hidden_size": 2688, "mamba_num_heads": 128, "mamba_head_dim": 64, "mamba_num_groups": 8,
+    "mamba_state_dim": 128, "swiglu": False, "pipeline_model_parallel_size": 1,
+    "virtual_pipeline_model_parallel_size": None,
+}  # fmt: skip
+
+
+def lines(*parts, prefix=""):
+    return "".join(f"{prefix}{line}\n" for part in parts for line in part.splitlines())
+
+
+def steps(ms=(90000.0, 52000.0, 51000.0, 51000.0), b=1536, form=STEP):
+    return "\n".join(form.format(i=i, n=i * b, b=b, ms=one) for i, one in enumerate(ms, 1))
+
+
+BRIDGE = """\
+[model] Non-default values (vs Mcore TransformerConfig):
+  bf16: True  (Mcore default: False)
+  context_parallel_size: 2  (Mcore default: 1)
+  ffn_hidden_size: 53248  (Mcore default: None)
+  fp8: 'e4m3'  (Mcore default: None)
+  fp8_recipe: 'mxfp8'  (Mcore default: 'delayed')
+  gated_linear_unit: True  (Mcore default: False)
+  hidden_size: 16384  (Mcore default: 0)
+  num_attention_heads: 128  (Mcore default: 0)
+  num_layers: 126  (Mcore default: 0)
+  num_query_groups: 8  (Mcore default: None)
+  pipeline_model_parallel_size: 8  (Mcore default: 1)
+  recompute_granularity: 'selective'  (Mcore default: None)
+  recompute_modules: ['core_attn']  (Mcore default: None)
+  sequence_parallel: True  (Mcore default: False)
+  tensor_model_parallel_size: 2  (Mcore default: 1)
+  virtual_pipeline_model_parallel_size: 4  (Mcore default: None)
+  vocab_size: 128256  (Mcore default: None)
+[ddp] Non-default values (vs Mcore DistributedDataParallelConfig):
+  use_distributed_optimizer: True  (Mcore default: False)
+[train]:
+  global_batch_size: 1536
+  micro_batch_size: 1
+[dataset]:
+  seq_length: 8192
+"""
+BRIDGE_YAML = """\
+model:
+  _target_: megatron.bridge.models.mla_provider.MLAModelProvider
+  expert_model_parallel_size: 64
+  ffn_hidden_size: 18432
+  fp8: null
+  gated_linear_unit: true
+  hidden_size: 7168
+  kv_lora_rank: 512
+  moe_ffn_hidden_size: 2048
+  moe_layer_freq:
+  - 0
+  - 1
+  moe_router_topk: 8
+  multi_latent_attention: true
+  num_attention_heads: 128
+  num_layers: 2
+  num_moe_experts: 256
+  q_lora_rank: 1536
+  recompute_granularity: selective
+  recompute_modules:
+  - moe_act
+  - mla_up_proj
+  seq_length: 4096
+train:
+  global_batch_size: 1536
+  micro_batch_size: 1
+"""
+TITAN = """\
+[titan] - root - INFO - Building device mesh with parallelism: pp=2, dp_replicate=2, dp_shard=8, cp=1, tp=4, ep=1{etp}
+[titan] - root - INFO - CUDA capacity: NVIDIA H100 80GB HBM3 with 79.10GiB memory
+[titan] - root - INFO - Model llama3 70B size: 70,553,706,496 total parameters
+[titan] - root - INFO - Applied {kind} activation checkpointing to the model
+[titan] - root - INFO - Using pipeline schedule Interleaved1F1B with 8 microbatches and 8 stages.
+[titan] - root - INFO - Swapped to Float8Linear layers
+[titan] - root - INFO - Trainer is initialized with {batch}, total steps 100 (warmup 20)
+"""
+TITAN_STEP = "[titan] - INFO - step: {i}  loss:  7.6  grad_norm: 2.6  memory: 66.9GiB(84.6%)  tps: {ms}  mfu: N/A"
+OLD_BATCH = "local batch size 8, global batch size 128, gradient accumulation steps 1, sequence length 8192"
+NEW_BATCH = (
+    "65536 tokens per DP rank, 1048576 tokens per train step, gradient accumulation steps 1,"
+    " maximum context length 8192"
+)
+AUTOMODEL = """\
+INFO:root:Recipe: BenchmarkingRecipeForNextTokenPrediction
+INFO:root:World size: 256
+step_scheduler:
+  global_batch_size: 512
+  local_batch_size: 4
+distributed:
+  strategy: fsdp2
+  tp_size: 1
+  pp_size: 4
+  ep_size: 64
+  activation_checkpointing: true
+  pipeline:
+    pp_microbatch_size: 1
+    layers_per_stage: 8
+model:
+    pretrained_model_name_or_path: deepseek-ai/DeepSeek-V3
+dataset:
+  seq_len: 4096
+"""
+AUTOMODEL_STEP = "INFO:root:step {i} | epoch 0 | loss 1.2 | mem 60.1 GiB | tps {ms}(1.00/gpu) | num_label_tokens 9"
+SPEED = """\
+[2026-08-22 15:01:11,001] [INFO] [config.py:1013:print]   train_batch_size ............. 256
+[2026-08-22 15:01:11,001] [INFO] [config.py:1013:print]   train_micro_batch_size_per_gpu  4
+[2026-08-22 15:01:11,001] [INFO] [config.py:1013:print]   train_micro_batch_size_per_gpu .. 4
+[2026-08-22 15:01:11,001] [INFO] [config.py:1013:print]   bfloat16_config .............. enabled=True check=True
+[2026-08-22 15:01:11,001] [INFO] [config.py:1013:print]   world_size ................... 64
+[2026-08-22 15:01:11,001] [INFO] [config.py:1013:print]   zero_optimization_stage ...... 3
+"""
+SPEED_STEP = (
+    "[INFO] epoch=0/micro_step={i}/global_step={i}, RunningAvgSamplesPerSec=9.0, CurrSamplesPerSec={ms}, Mem=1GB"
+)
+MAXTEXT = """\
+Config param base_emb_dim: 8192
+Config param base_mlp_dim: 28672
+Config param base_num_decoder_layers: 80
+Config param base_num_kv_heads: 8
+Config param base_num_query_heads: 64
+Config param dcn_tensor_parallelism: 1
+Config param dtype: bfloat16
+Config param head_dim: 128
+Config param ici_fsdp_parallelism: -1
+Config param ici_tensor_parallelism: 4
+Config param kv_lora_rank: 512
+Config param max_target_length: 8192
+Config param mlp_activations: ['silu', 'linear']
+Config param model_name: llama3.1-70b
+Config param num_experts: 1
+Config param per_device_batch_size: 2.0
+Config param quantization: fp8
+Config param remat_policy: full
+Config param vocab_size: 128256
+Num_devices: 64, shape OrderedDict()
+"""
+MAXTEXT_STEP = (
+    "completed step: {i}, seconds: {ms}, TFLOP/s/device: 446.0, Tokens/s/device: 1.0, total_weights: 1, loss: 1.0"
+)
+
+
+def mllog(key, value=None, **more):
+    return f":::MLLOG {json.dumps({'key': key, 'value': value, 'metadata': {}} | more)}"
+
+
+MLPERF = "\n".join(
+    mllog(key, value)
+    for key, value in {
+        "submission_benchmark": "llama31_405b", "submission_platform": "DGX NVIDIA GB200", "global_batch_size": 1152,
+        "micro_batch_size": 1, "gradient_accumulation_steps": 144, "max_sequence_length": 8192, "tensor_parallelism": 4,
+        "pipeline_parallelism": 8, "context_parallelism": 2, "lowest_numerical_precision_in_linear": "NVFP4",
+    }.items()
+)  # fmt: skip
+BLOCKS = "\n".join(
+    mllog(f"block_{end}", time_ms=1000 * (n * 100 + 50 * (end == "stop")), metadata={"samples_count": n * 1152 * 10})
+    for n in (1, 2, 3)
+    for end in ("start", "stop")
+)
+
+EXPECTED = {
+    "latent": (
+        lines(megatron(**LATENT)),
+        {
+            "head_dim": 192,
+            "kv_heads": 128,
+            "value_dim": 128,
+            "kv_rank": 512,
+            "ffn": 2048,
+            "dense_layers": 3,
+            "dense_ffn": 18432,
+            "shared_ffn": 2048,
+            "extra_predictions": 1,
+            "top_groups": 4,
+            "interleave": 4,
+            "gated": 1,
+        },
+    ),
+    "hybrid": (
+        megatron(**HYBRID),
+        {
+            "layers": 12,
+            "mamba_layers": 3,
+            "attention_layers": 3,
+            "ffn_layers": 6,
+            "dense_layers": 3,
+            "mamba_state": 128,
+            "gated": 0,
+        },
+    ),
+    "bridge": (
+        lines(BRIDGE, steps(), "Step Time : 51.00s GPU utilization: 900.0MODEL_TFLOP/s/GPU", prefix="0: "),
+        {
+            "layers": 126,
+            "ffn": 53248,
+            "kv_heads": 8,
+            "vocab": 128256,
+            "tp": 2,
+            "pp": 8,
+            "cp": 2,
+            "interleave": 4,
+            "zero": 1,
+            "global_batch": 1536,
+            "precision": "mxfp8",
+            "recompute": "selective",
+            "sequence_parallel": 1,
+            "iter_time_s": 51.0,
+        },
+    ),
+    "bridge-yaml": (
+        lines(BRIDGE_YAML, steps(), prefix="[pod/train-0/main] 2026-08-22T15:01:11.123Z "),
+        {
+            "head_dim": 192,
+            "kv_rank": 512,
+            "dense_layers": 1,
+            "ep": 64,
+            "recompute": "moe_act+mla_up_proj",
+            "zero": 0,
+            "tp": 1,
+        },
+    ),
+    "titan": (
+        lines(
+            TITAN.format(etp=", etp=1", kind="full", batch=OLD_BATCH),
+            steps((1, 700, 829), form=TITAN_STEP),
+            prefix="[rank0]:",
+        )
+        + lines(steps((1, 700, 829), form=TITAN_STEP), prefix="[rank1]:"),
+        {
+            "gpus": 128,
+            "gpu": "H100",
+            "tp": 4,
+            "pp": 2,
+            "micro_batch": 1,
+            "interleave": 4,
+            "global_batch": 128,
+            "zero": 3,
+            "precision": "fp8",
+            "recompute": "full",
+            "tokens_per_s_per_gpu": 829,
+            "model": "llama3-70B",
+        },
+    ),
+    "titan-tokens": (
+        lines(TITAN.format(etp="", kind="SelectiveAC", batch=NEW_BATCH), steps((1, 700, 829), form=TITAN_STEP)),
+        {"gpus": 128, "micro_batch": 1, "global_batch": 128, "seq": 8192, "recompute": "selective"},
+    ),
+    "automodel": (
+        lines(AUTOMODEL, steps((1e5, 2e5, 262144.0), form=AUTOMODEL_STEP)),
+        {
+            "gpus": 256,
+            "model": "DeepSeek-V3",
+            "pp": 4,
+            "ep": 64,
+            "micro_batch": 1,
+            "interleave": 2,
+            "recompute": "full",
+            "zero": 3,
+            "precision": "bf16",
+            "iter_time_s": 8.0,
+        },
+    ),
+    "deepspeed": (
+        lines(SPEED, steps((1.0, 30.0, 32.0), form=SPEED_STEP)),
+        {"global_batch": 256, "micro_batch": 4, "zero": 3, "gpus": 64, "precision": "bf16", "iter_time_s": 8.0},
+    ),
+    "maxtext": (
+        lines(
+            MAXTEXT, steps((60.0, 25.0, 20.0), form=MAXTEXT_STEP), prefix="I0822 15:01:11.123 1234 max_logging.py:30] "
+        ),
+        {
+            "layers": 80,
+            "ffn": 28672,
+            "experts": None,
+            "kv_rank": None,
+            "gpus": 64,
+            "tp": 4,
+            "zero": 3,
+            "global_batch": 128,
+            "micro_batch": 8,
+            "precision": "fp8",
+            "recompute": "full",
+            "gated": 1,
+            "iter_time_s": 20.0,
+        },
+    ),
+    "mlperf": (
+        lines(MLPERF, BLOCKS, prefix="0: "),
+        {
+            "model": "llama3-405b",
+            "gpu": "GB200",
+            "gpus": 512,
+            "tp": 4,
+            "pp": 8,
+            "cp": 2,
+            "precision": "nvfp4",
+            "iter_time_s": 5.0,
+        },
+    ),
+    "primus": (
+        lines(
+            megatron().replace(".0 | throughput", ".0/19999.9 | hip mem usage: 1GiB | compute"),
+            prefix="[20260822 15:01:11][rank-0/64][INFO ] : ",
+        ),
+        {"gpus": 64, "tp": 4, "iter_time_s": 20.0},
+    ),
+}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The only row of a log with this text."""
+
+    def of(text, **stated):
+        file = tmp_path / "mine.log"
+        file.write_text(text, "utf-8")
+        return measurements_of([str(file)], stated)[1][0]
+
+    return of
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_software_tells_what_was_run(read, name):
+    text, expected = EXPECTED[name]
+    row = read(text)
+    assert {column: getattr(row, column) for column in expected} == expected
+
+
+def test_any_launcher_may_stand_before_lines(read):
+    wanted = read(EXPECTED["bridge"][0])
+    for prefix in ("", "[rank0]:", "[1,0]<stdout>:", "worker-0: ", "2026-08-22 15:01:11,123 - INFO - ", "\x1b[32m"):
+        assert read(lines(BRIDGE, steps(), prefix=prefix)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "complaint"),
+    [
+        ("hello\nworld\n", {}, "no form that is known, needs a log of .*Megatron Bridge.*MaxText"),
+        (lines(BRIDGE), {}, "no line with the time of an iteration"),
+        (megatron() + megatron(), {}, r"line \d+: iteration 1 after 5: more than one run"),
+        (megatron() + megatron(tensor_model_parallel_size=8), {}, r"parallel_size = [28], but line \d+ has .* = 4"),
+        (megatron().replace("using world size: 64", "using world size: 32"), {}, "gpus = 32|world_size = 64"),
+        (megatron().replace("data-parallel size: 4", "data-parallel size: 2"), {}, "data_parallel_size = 4|dp = 2"),
+        (
+            re.sub(r"([^_]tensor_model_parallel_size \.+) 4", r"\1 8", megatron()),
+            {},
+            "data-parallel size 4 x TP 8 x PP 4",
+        ),
+        (megatron().replace("  swiglu", "  swig"), {}, "lack swiglu, needs them all"),
+        (megatron(num_layers=40), {}, "it reports 400 TFLOP/s of a GPU, .* make 2"),
+        (megatron(num_layers="8O"), {}, "num_layers = '8O', needs a whole number|layers = '8O'"),
+        (megatron(), {"model": "llama3-405b"}, "layers = 80, but model = llama3-405b has layers = 126"),
+        (megatron(**HYBRID | {"num_layers": 88}), {}, "pattern has 12 layers, but num_layers = 88"),
+        (
+            megatron(**HYBRID | {"hybrid_layer_pattern": "MG*E" * 3}),
+            {},
+            r"has G \(gated DeltaNet\): such layers have no columns",
+        ),
+        (
+            megatron(**LATENT | {"num_layers": 60}),
+            {},
+            "layout = .* has 61 layers in 16 stages, but the log has 60 in 16|entries",
+        ),
+        (megatron(experimental_attention_variant="dsa"), {}, "experimental_attention_variant = dsa"),
+        (
+            EXPECTED["titan"][0].replace("llama3 70B", "llama3 8B"),
+            {},
+            "70,553,706,496 parameters, but llama3-8b has 8,0",
+        ),
+        (EXPECTED["mlperf"][0].replace('"value": 144', '"value": '), {}, r"line 5: no JSON behind :::MLLOG"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_with_both(read, text, stated, complaint):
+    with pytest.raises(InstanceError, match=complaint):
+        read(text, **stated)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_damaged_log_is_refused_or_read_as_it_was(read, name):
+    """Cut, with lines left out, or with a byte changed outside numbers: never other columns in silence."""
+    text, draw = EXPECTED[name][0], random.Random(name)
+    wanted, whole = vars(read(text)), text.splitlines(keepends=True)
+    for i in range(27):
+        damaged = list(whole)
+        place = draw.randrange(len(whole))
+        if i % 3 == 0:
+            damaged = damaged[:place]
+        elif i % 3 == 1:
+            damaged[place] = damaged[place][: draw.randrange(1, len(damaged[place]))] + "\n"
+        else:
+            at = draw.choice([n for n, letter in enumerate(whole[place]) if not letter.isdigit()])
+            damaged[place] = whole[place][:at] + "\x00" + whole[place][at + 1 :]
+        try:
+            row = vars(read("".join(damaged)))
+        except InstanceError as refused:
+            assert "mine" in str(refused)  # noqa: PT017
+        else:
+            said = ("notes", "iter_time_s", "tokens_per_s_per_gpu", *row["notes"].partition("not printed: ")[2].split())
+            others = {k for k in row if row[k] not in (None, "") and k not in said and row[k] != wanted[k]}
+            assert not others, (i, place, damaged[place : place + 1], others)
