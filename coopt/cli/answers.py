@@ -114,13 +114,15 @@ def solve(
     from coopt.report.plan import plan_report, plan_screen
     from coopt.report.words import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
+    from coopt.solving.divisibility import with_better_numbers
 
     values = dict(settings)
     question = load(instance, values)
     if output is not None:
         check_place(output, instance)
     with progress_shown(note) as on_progress:
-        plan = with_replaced(solve(question, on_progress=on_progress, **options), values)
+        found = solve(question, on_progress=on_progress, **options)
+        plan = with_replaced(with_better_numbers(question, found), values)
     decided_question, decided_plan = (
         (question, plan) if plan.cost is None else decided(question, plan)
     )

@@ -165,6 +165,22 @@ class Alternative(Record):
     workloads: tuple[WorkloadPlan, ...]
 
 
+class BetterNumber(Record):
+    """A number near one that was typed with which a workload trains clearly faster on the same
+    network: the `value` of its batch where `key` is its tolerance, else the GPUs that train.
+
+    `now` is the number of the plan, `iteration_time_s` what an iteration would take, `saved` the
+    share of the time of the same training.
+    """
+
+    key: str
+    workload: str
+    value: int
+    now: int
+    iteration_time_s: float
+    saved: float
+
+
 AlternativesStop = Literal[
     "all found", "no other design", "time limit", "interrupted", "not proven"
 ]
@@ -187,6 +203,7 @@ class Answer(Record):
     rivals: Rivals | None = None
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
+    better_numbers: tuple[BetterNumber, ...] = ()
     solver: SolverReport
     timing_s: Timing
 

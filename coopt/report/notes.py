@@ -38,6 +38,7 @@ from coopt.plan.parts import Design, NicChoice, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.store import LimitCheck
 from coopt.report import words
+from coopt.report.suggestions import suggestions
 from coopt.report.words import FigureTable, figures, verdict_word
 
 
@@ -261,7 +262,7 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
         *idle_note(instance, plan),
         *accuracy(instance, plan.runs),
         *memory_note(instance, plan.runs),
-        *tp_across(plan.runs, none_inside=plan.tp_across),
+        *tp_across(instance, plan.runs, none_inside=plan.tp_across),
         *margin_note(instance, plan, without_margin),
         *leaf_notes(designs),
         *plan_order_notes(instance, plan),
@@ -299,7 +300,7 @@ def reading_notes(
         *(f"Knob of {', '.join(names)}: {knob}." for knob, names in knobs.items()),
         *([turns_text(instance)] if len(instance.workload) > 1 else []),
         *accuracy(instance, runs),
-        *tp_across(runs, none_inside=none_inside),
+        *tp_across(instance, runs, none_inside=none_inside),
         *([links] if passed_on else []),
         *notes_by_part(building),
     ]
@@ -419,15 +420,18 @@ def _skips_numbers(instance: Instance, design: Design) -> bool:
     return min(further, default=math.inf) < design.hb_domain.count
 
 
-def tp_across(workloads: Sequence[WorkloadPlan], *, none_inside: bool) -> Iterator[str]:
+def tp_across(
+    instance: Instance, workloads: Sequence[WorkloadPlan], *, none_inside: bool
+) -> Iterator[str]:
     """Which TP groups leave their HB domain, and the key that keeps them inside, or that nothing
     inside will do.
     """
     names = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
     of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
-    bounds = "the bound" if len(workloads) == 1 else "the bounds"
-    met = any(run.bounded for run in workloads)
-    does = f"meets {bounds}" if met else "divides GPUs and batch and fits into memory"
+    several = "s" * (len(workloads) > 1)
+    kept = [f"meets the bound{several}"] * any(run.bounded for run in workloads)
+    kept += ["keeps the limits"] * bool(instance.limits.given or instance.power_caps_mw)
+    does = words.both(kept) or "divides GPUs and batch and fits into memory"
     reason = f" because no mapping that {does} keeps them inside one."
     if names:
         free = "; workload.allow_tp_across = false keeps them inside one."
@@ -515,6 +519,7 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     return [
         *([replaced] if plan.overrides.values else []),
+        *suggestions(plan),
         *study_notes(instance, plan.parts),
         *mating_notes(instance, designs),
         *far_figures(instance),

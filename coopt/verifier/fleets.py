@@ -17,6 +17,7 @@ from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Plan
 from coopt.verifier.bounds.designs import check_beside, check_order
+from coopt.verifier.bounds.divisibility import check_better_numbers
 from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap, grows_alone, island_places
 from coopt.verifier.checks.verdict import Ledger, UnsoundError
@@ -86,6 +87,8 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         check_myopic(ledger, instance, plan)
     if instance.beyond_one_network:
         return
+    for part in last_parts:
+        check_better_numbers(ledger, instance, plan, part)
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
     for rank, alternative in enumerate(plan.alternatives, start=1):

@@ -591,6 +591,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("rival-value", "some feasible cluster with switches costs exactly what the plan says"),
     (
+        "better-number",
+        "a number near one that was typed saves as much time as the plan says",
+    ),
+    (
         "runner-up-place",
         "runners-up stand beside an optimal plan, with a word on why there are no more",
     ),

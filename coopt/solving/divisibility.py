@@ -1,0 +1,218 @@
+"""Batches and numbers of GPUs near those that were typed with which a workload trains clearly
+faster, since more divides them.
+
+What was typed is kept by the search. Beside its answer this looks on the network of the answer,
+with the model alone: at batches within two percent, and at fewer GPUs, the others idle. Of the
+batches only those can help that have a factor which a split can use and the typed one has not; of
+each such set of factors the largest batch stands for all. Bounds on compute come first: mappings
+are timed from the ideal time on, in steps, until one is found or the typed numbers are no worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coopt.columns.feasible import least_time_s, possibly_in_time
+from coopt.columns.grid import (
+    Context,
+    context_of,
+    degrees,
+    degrees_up_to,
+    domains_filled,
+    layout_of,
+)
+from coopt.columns.islands.shapes import least_compute_s
+from coopt.columns.pools import in_orders, place
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import Cluster, Instance
+from coopt.instance.variants import within
+from coopt.instance.workload import Workload, batches_within
+from coopt.network.family import Family
+from coopt.network.plan_networks import family_of_plan
+from coopt.perf.mapping import Floats, Ints, Mappings
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import BetterNumber, Plan
+from coopt.plan.store import decided, placed_as
+from coopt.solving.arrays import fastest_row
+
+SAVED = 0.05
+"""Share of the time of a training from which a better number is told."""
+NEAR = 0.02
+"""Share by which a batch may differ to be near the one that was typed."""
+STEP = 1.25
+"""From one bound to the next, from the ideal time up to what has to be beaten."""
+
+
+def with_better_numbers(instance: Instance, plan: Plan) -> Plan:
+    """The plan with the numbers near those typed that would save clearly more time; of one network
+    of switches that all workloads have in turn.
+    """
+    if plan.design is None or decided(instance, plan)[0].beyond_one_network:
+        return plan
+    return plan.model_copy(update={"better_numbers": tuple(_better_numbers(instance, plan))})
+
+
+def _better_numbers(instance: Instance, plan: Plan) -> Iterator[BetterNumber]:
+    question, answer = placed_as(*decided(instance, plan))
+    network = _Network(question.cluster, *family_of_plan(question, answer))
+    for w, (asked, run) in enumerate(zip(instance.workload, answer.workloads, strict=True)):
+        tried = {} if asked.batches else {f"workload[{w}].batch_tolerance": _batches}
+        if not instance.cluster.idle_gpus and len(instance.workload) == 1:
+            tried["cluster.idle_gpus"] = _fewer_gpus
+        # where nothing inside HB domains will do, other numbers are tried there first, as searched
+        open_tp = plan.tp_across and asked.allow_tp_across is None
+        places = [{"allow_tp_across": False}, {}] if open_tp else [{}]
+        for key, trials_of in tried.items():
+            for place_of_tp in places:
+                workload = question.workload[w].model_copy(update=place_of_tp)
+                better = network.better(key, workload, list(trials_of(workload, network)), run)
+                if better is not None:
+                    yield better
+                    break
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """Splits (n, 4) of a workload with another batch or on fewer GPUs, and where these lie, by
+    their number. A second of an iteration is worth `scale` of one with the typed batch.
+    """
+
+    value: int | None
+    workload: Workload
+    splits: Ints
+    contexts: dict[int, list[Context]]
+    scale: float
+
+
+def _batches(workload: Workload, network: _Network) -> Iterator[_Trial]:
+    """Batches near the typed one with factors that a split can use and that one has not."""
+    gpus, context = network.family.gpus, context_of(network.family)
+    usable = gpus * math.lcm(*workload.mapping.micro_batch)
+    best: dict[int, int] = {}
+    for batch in batches_within(workload.global_batch, NEAR):
+        factor = math.gcd(batch, usable)
+        best[factor] = max(best.get(factor, 0), batch)
+    own = math.gcd(workload.global_batch, usable)
+    for factor, batch in best.items():
+        is_beaten = any(other != factor and other % factor == 0 for other in best)
+        if own % factor and not is_beaten:
+            other = workload.model_copy(update={"global_batch": batch})
+            yield _Trial(
+                value=batch,
+                workload=other,
+                splits=np.array(list(degrees(other, gpus)), dtype=np.int64).reshape(-1, 4),
+                contexts={gpus: [context]},
+                scale=_for_the_same(other) / _for_the_same(workload),
+            )
+
+
+def _for_the_same(workload: Workload) -> float:
+    """Iterations that train as much as one token of a small batch."""
+    return workload.tokens_for_one / workload.tokens_per_iteration
+
+
+def _fewer_gpus(workload: Workload, network: _Network) -> Iterator[_Trial]:
+    """Numbers of GPUs that leave up to a quarter of those that train idle, on the same network."""
+    family, contexts = network.family, dict[int, list[Context]]()
+    for gpus, domains in network.cluster.idle_sites(family.gpus, family.hb.size):
+        sharers = family.gpus_per_nic if family.tiers else 1
+        if (gpus // domains) % sharers == 0 and domains <= family.domains:
+            site = domains_filled(gpus, family.hb, domains, sharers)
+            context = replace(context_of(family), site=site, layout=layout_of(family, site))
+            contexts.setdefault(gpus, []).append(context)
+    splits = degrees_up_to(workload, family.gpus - 1)
+    splits = splits[np.isin(splits.prod(axis=1), list(contexts))]
+    yield _Trial(value=None, workload=workload, splits=splits, contexts=contexts, scale=1.0)
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The network of an answer, with the cluster that it was asked for."""
+
+    asked: Cluster
+    family: Family
+    uplinks: int
+
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU that trains."""
+        return self.asked.gpu
+
+    @property
+    def cluster(self) -> Cluster:
+        """The GPUs that train, up to a quarter of which may be idle."""
+        return self.asked.having(gpus=(self.family.gpus,), idle_gpus=True)
+
+    def better(
+        self, key: str, workload: Workload, trials: list[_Trial], run: WorkloadPlan
+    ) -> BetterNumber | None:
+        """The number with which an iteration takes least, where that is clearly less than now."""
+        now_s = run.iteration_time_s / (run.uptime.pace if run.uptime else 1.0)
+        found = self._fastest(trials, now_s * (1.0 - SAVED))
+        if found is None:
+            return None
+        time_s, value, trial = found
+        return BetterNumber(
+            key=key,
+            workload=workload.name,
+            value=value,
+            now=workload.global_batch if trial.value else self.family.gpus,
+            iteration_time_s=time_s,
+            saved=1.0 - time_s * trial.scale / now_s,
+        )
+
+    def _fastest(self, trials: list[_Trial], below_s: float) -> tuple[float, int, _Trial] | None:
+        """The least time below a limit (s, of the typed batch), its number, and its trial."""
+        least = [self._compute_s(trial) * trial.scale for trial in trials]
+        bound_s = min((float(times.min(initial=math.inf)) for times in least), default=math.inf)
+        while bound_s < below_s:
+            bound_s = min(bound_s * STEP, below_s)
+            found = [
+                candidate
+                for trial, times in zip(trials, least, strict=True)
+                for candidate in self._timed(trial, trial.splits[times <= bound_s], bound_s)
+            ]
+            if found:
+                time_s, value, trial = min(found, key=lambda candidate: candidate[0])
+                return time_s / trial.scale, value, trial
+        return None
+
+    def _compute_s(self, trial: _Trial) -> Floats:
+        """What each split of a trial takes at least; infinite for TP that has to leave a domain."""
+        apart = trial.workload.tp_inside & (trial.splits[:, 0] > self.family.hb.size)
+        times = least_compute_s(trial.workload, self.gpu, trial.splits)
+        return np.where(apart, np.inf, times)
+
+    def _timed(
+        self, trial: _Trial, splits: Ints, bound_s: float
+    ) -> Iterator[tuple[float, int, _Trial]]:
+        """Numbers of a trial that are within a bound, each faster than those before it."""
+        workload = within(trial.workload, bound_s / trial.scale)
+        rates = {"hb_gbyte_s": self.family.hb.gbyte_s, "byte_s": self.family.byte_s}
+        rows = possibly_in_time(workload, self.gpu, map(tuple, splits.tolist()), **rates)
+        least_s = least_time_s(workload, self.gpu, rows, **rates)
+        numbers = rows.tp * rows.cp * rows.pp * rows.dp
+        best_s = workload.bound_s
+        by_least = {int(n): float(least_s[numbers == n].min()) for n in np.unique(numbers)}
+        for gpus in sorted(by_least, key=by_least.__getitem__):
+            some = rows.take(np.flatnonzero((numbers == gpus) & (least_s <= best_s)))
+            if by_least[gpus] > best_s:
+                break
+            time_s = min(self._times_s(workload, some, trial.contexts[gpus]), default=math.inf)
+            if time_s <= best_s:
+                best_s = time_s
+                yield time_s * trial.scale, trial.value or gpus, trial
+
+    def _times_s(
+        self, workload: Workload, rows: Mappings, contexts: Iterable[Context]
+    ) -> Iterator[float]:
+        """The least time of some mappings on each of several sets of domains."""
+        for context in contexts:
+            placed = place(workload, self.gpu, self.family.hb, context.site, rows)
+            pool = in_orders(placed, context.discipline)
+            if len(pool):
+                yield fastest_row(pool, context, self.uplinks)[1]

@@ -1,0 +1,108 @@
+"""Check what a plan says of numbers near those typed: which there may be, and how fast a workload
+trains with them.
+
+A batch is timed on the network of the plan. Of fewer GPUs it is known that they are no faster than
+on a network that slows nothing down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import BetterNumber, Plan
+from coopt.verifier.checks.verdict import LENIENT, TOLERANCE, Ledger, agree
+from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.space import DesignFamily, domain_counts
+from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.timings import Trainer
+
+LEAST_SAVED, NEAR, MOST_IDLE = 0.05, 0.02, 0.25
+
+
+def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
+    """Check every number that a plan says is better."""
+    runs = {run.name: run for run in plan.workloads}
+    for claim in plan.better_numbers:
+        faults = _faults(instance, claim, runs.get(claim.workload), part)
+        fault = next(faults, None)
+        ledger.holds(
+            "better-number",
+            fault is None,
+            claim.value,
+            None,
+            f"{claim.key}, {claim.value} in place of {claim.now}: {fault}.",
+        )
+
+
+def _faults(
+    instance: Instance, claim: BetterNumber, run: WorkloadPlan | None, part: CountedPart
+) -> Iterator[str]:
+    """What is wrong with such a number."""
+    index, batch = _place(instance, claim)
+    if index is None or run is None:
+        yield "no such key and workload"
+        return
+    workload, family = instance.workload[index], part.family
+    now = workload.global_batch if batch else family.gpus
+    if claim.now != now:
+        yield f"the plan has {now}"
+    limit, rise = (NEAR, claim.value - now) if batch else (MOST_IDLE, now - claim.value)
+    if not (0 < abs(rise) <= limit * now and (batch or rise > 0)):
+        yield "it is not near enough"
+        return
+    changed = workload.model_copy(update={"global_batch": claim.value}) if batch else workload
+    pace = run.uptime.pace if run.uptime else 1.0
+    longer = workload.tokens_per_iteration / workload.tokens_for_one
+    longer *= changed.tokens_for_one / changed.tokens_per_iteration
+    saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
+    if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
+        yield f"it saves {saved:.6g} of the time"
+    if batch:
+        reach = reach_of(family, part.ports)
+        times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
+        if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
+            yield f"an iteration takes {min(times):.9g} s"
+        return
+    least_s = min(
+        (
+            _least_s(instance, changed, claim, fewer, Reach(domains, domains, domains, 1.0, 1.0))
+            for domains in domain_counts(claim.value, family.hb.size)
+            for fewer in [family._replace(gpus=claim.value, domains=domains)]
+        ),
+        default=math.inf,
+    )
+    if claim.iteration_time_s < least_s * (1 - TOLERANCE):
+        yield f"no iteration takes less than {least_s:.9g} s"
+
+
+def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, bool]:
+    """The workload that a claim is about, and whether it is about its batch."""
+    for index, workload in enumerate(instance.workload):
+        if workload.name == claim.workload:
+            if claim.key == f"workload[{index}].batch_tolerance":
+                return index, True
+            if claim.key == "cluster.idle_gpus" and len(instance.workload) == 1:
+                return index, False
+    return None, False
+
+
+def _ways(workload: Workload) -> Iterator[Workload]:
+    """With TP groups inside HB domains, then as the workload has it."""
+    yield workload.model_copy(update={"allow_tp_across": False})
+    yield workload
+
+
+def _least_s(
+    instance: Instance, workload: Workload, claim: BetterNumber, family: DesignFamily, reach: Reach
+) -> float:
+    """The least time of an iteration; infinite where it is clearly above the claim."""
+    bound = {"max_iteration_time_s": claim.iteration_time_s * (1 + NEAR)}
+    others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+    question = instance.model_copy(
+        update={"workload": (workload.model_copy(update=bound | others).with_margin(0.0),)}
+    )
+    return Trainer(question, LENIENT).least_s(family, reach, 0)
