@@ -239,17 +239,22 @@ def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
     )
 
 
-def turns_text(instance: Instance) -> str:
-    """That workloads take turns, so that days of several add up; or that they run side by side."""
+def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
+    """That workloads take turns, and how many days they take one after the other; or that they run
+    side by side.
+    """
     if instance.sharing.mode == "partition":
         core = "; only the core is shared" if instance.sharing.core is not None else ""
         return (
             "Workloads run at the same time, each on HB domains, NICs and switches of its"
             f" own{core}."
         )
-    several = sum(workload.calendar for workload in instance.workload) > 1
-    add_up = " One after the other, their days add up." if several else ""
-    return f"Workloads take turns: each meets its bound with the whole cluster to itself.{add_up}"
+    trained = [workload for workload in instance.workload if workload.train_tokens is not None]
+    promised_s = {run.name: run.promised_s for run in runs}
+    days = sum(w.iterations * promised_s[w.name] / 86400.0 for w in trained if w.name in promised_s)
+    add_up = f" One after the other, all of them take {days:,.4g} days." if days else ""
+    whole = add_up if len(trained) == len(instance.workload) else ""
+    return f"Workloads take turns: each meets its bound with the whole cluster to itself.{whole}"
 
 
 def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> list[str]:
@@ -298,7 +303,11 @@ def reading_notes(
         counting_sentence(instance),
         *included,
         *(f"Knob of {', '.join(names)}: {knob}." for knob, names in knobs.items()),
-        *([turns_text(instance)] if len(instance.workload) > 1 else []),
+        *(
+            [turns_text(instance, runs if len(parts) == 1 else ())]
+            if len(instance.workload) > 1
+            else []
+        ),
         *accuracy(instance, runs),
         *tp_across(instance, runs, none_inside=none_inside),
         *([links] if passed_on else []),

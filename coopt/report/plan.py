@@ -451,7 +451,7 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
         listed("Decision", shown) if single else None,
         None if single and alone else compared("", column, rows, compact=True),
         f"  and {more} more, which have more slack" if len(order) > MOST_LINES else None,
-        turns_text(instance) if single and not alone else None,
+        turns_text(instance, plan.runs) if single and not alone else None,
     )
 
 

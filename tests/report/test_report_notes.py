@@ -215,7 +215,11 @@ def test_several_workloads_take_turns_or_run_side_by_side() -> None:
     assert turns in text(**two)
     assert turns not in text()
     dated = [row | {"max_iteration_time_s": None, "train_days": 9, "train_tokens": 1e9} for row in two["workload"]]
-    assert turns_text(ask(workload=dated)).startswith(turns + " ")
+    instance = ask(workload=dated)
+    plan = coopt.solve(instance)
+    days = sum(w.iterations * run.iteration_time_s / 86400 for w, run in zip(instance.workload, plan.runs, strict=True))
+    assert turns_text(instance, plan.runs).startswith(f"{turns} ")
+    assert f"{days:,.4g} days" in turns_text(instance, plan.runs)
 
 
 @pytest.mark.parametrize(
