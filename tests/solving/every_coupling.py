@@ -11,12 +11,12 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.solving.answer import solve
+from tests.solving.drawn import drawn
 from tests.solving.fleet_oracle import TooManyError
 from tests.solving.test_enumeration import KINDS, Kind
 from tests.solving.wide_prices import fault
@@ -62,8 +62,7 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
     """Couplings, and the kinds of questions that have them."""
     kinds = {id(kind): name for name, kind in KINDS.items()}
 
-    def compare(question: tuple[Instance, Kind]) -> None:
-        instance, kind = question
+    def compare(instance: Instance, kind: Kind) -> None:
         try:
             least = kind.least(instance)
         except TooManyError:
@@ -82,11 +81,11 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
 
     batches = 0
     while not asked or not all(enough(name) for name in asked):
-        drawing = settings(max_examples=batch, deadline=None, database=None, phases=[Phase.generate])
         # once couplings have been met, those that lack questions are asked for
         lacking = sorted({kind for name, some in asked.items() for kind in some if not enough(name)})
-        seed(start)(drawing(given(questions(tuple(lacking) if batches >= 10 else ()))(compare)))()
-        start, batches = start + 1_000_003, batches + 1
+        for question in drawn(questions(tuple(lacking) if batches >= 10 else ()), batch, start):
+            compare(*question)
+        start, batches = start + 1, batches + 1
         sys.stderr.write(f"{dict(sorted(found.items()))}\n")
     return found
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
-from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
@@ -32,6 +31,7 @@ from coopt.verifier.training.memory import MemoryNeeds
 from coopt.verifier.training.placing import Placement, placement_of
 from coopt.verifier.training.work import Clock, Work
 from tests.conftest import switch
+from tests.solving.drawn import drawn
 from tests.solving.interrupted import ITERATIONS, failures, in_days
 from tests.solving.oracle import instances
 from tests.solving.own_networks import HOUR_S, YEAR_S, Built, bill, goodput, networks, reach
@@ -255,17 +255,12 @@ def campaign(count: int, start: int = 0) -> Counter[str]:
     """How many questions were answered right, and wrong, by what they asked for."""
     counts: Counter[str] = Counter()
 
-    @seed(start)
-    @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
-    @given(questions())
-    def ask(asked: Asked) -> None:
+    for asked in drawn(questions(), count, start):
         said = outcome(asked)
         counts[said.split(":")[0]] += 1
         if said.startswith("wrong"):
             sys.stdout.write(f"{said}\n")
             sys.stdout.flush()
-
-    ask()
     return counts
 
 

@@ -12,12 +12,12 @@ import math
 import sys
 from collections import Counter
 
-from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests.solving.drawn import drawn
 from tests.solving.oracle import instances
 
 
@@ -75,17 +75,12 @@ def campaign(count: int, start: int = 0) -> Counter[str]:
         if not holds:
             sys.stdout.write(f"{name} {values}: {instance.model_dump_json(by_alias=True, exclude_unset=True)}\n")
 
-    @seed(start)
-    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate])
-    @given(questions())
-    def ask(instance: Instance) -> None:
+    for instance in drawn(questions(), count, start):
         once = least(instance)
         twice, phased = least(doubled(instance)), least(in_two_phases(instance))
         told("doubled", instance, once <= twice * (1 + 1e-9), (once, twice))
         same = once == phased or math.isclose(once, phased, rel_tol=1e-9)
         told("in phases", instance, same, (once, phased))
-
-    ask()
     return found
 
 

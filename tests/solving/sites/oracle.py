@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import permutations, product
 from typing import Any
@@ -137,18 +137,23 @@ def _rings(instance: Instance) -> Iterator[Ring]:
                 yield list(order), [links[pair] for pair in pairs]
 
 
+Spent = tuple[float, float, float, float]
+"""Objective, purchase (USD), power (W) and racks."""
+
+
 def _of_ring(instance: Instance, ring: Ring) -> float:
     sites, links = ring
     whole, best = instance.cluster.shares or 0, math.inf
     for channels in product(*(range(1, link.most + 1) for link in links)):
-        wait_s = _wait_s(ring, channels)
+        wait_s, pairs = _wait_s(ring, channels), list(zip(links, channels, strict=True))
         lit = sum(
             c * sum(_weighed(instance, site, a.usd / 2, a.w / 2) for site in sites if site.name in a.between)
-            for a, c in zip(links, channels, strict=True)
+            for a, c in pairs
         )
+        bought = lit, sum(c * a.usd for a, c in pairs), sum(c * a.w for a, c in pairs), 0.0
         for parts in product(range(1, whole + 1), repeat=len(sites)):
             if sum(parts) == whole:
-                best = min(best, lit + _sites(instance, ring, channels, parts, wait_s))
+                best = min(best, _sites(instance, ring, channels, parts, wait_s, bought))
     return best
 
 
@@ -161,17 +166,34 @@ def _wait_s(ring: Ring, channels: tuple[int, ...]) -> float:
     return steps * slowest + steps / len(sites) * BYTES_OF_SMALL / rate
 
 
-def _sites(instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], wait_s: float) -> float:
-    """The least objective of what is built at the sites; racks couple them, so that all combinations are tried."""
-    found = []
+def _sites(
+    instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], wait_s: float, bought: Spent
+) -> float:
+    """The least objective of channels that are bought and of what is built at the sites; limits of all sites couple
+    them, so that all combinations are tried but those that take more of everything that counts."""
+    chosen = [bought]
     for site, shares in zip(ring[0], parts, strict=True):
         ends_w = sum(c * a.w / 2 for a, c in zip(ring[1], channels, strict=True) if site.name in a.between)
-        found.append(_designs(instance, site, shares, ends_w, wait_s))
-    most = instance.limits.racks or math.inf
-    return min(
-        (sum(value for value, _ in chosen) for chosen in product(*found) if sum(r for _, r in chosen) <= most),
-        default=math.inf,
-    )
+        designs = _designs(instance, site, shares, ends_w, wait_s)
+        sums = (tuple(map(sum, zip(one, other, strict=True))) for one in chosen for other in designs)
+        chosen = _unbeaten(instance, (one for one in sums if _within(instance, one)))  # type: ignore[arg-type]
+    return min((value for value, *_ in chosen), default=math.inf)
+
+
+def _within(instance: Instance, spent: Spent) -> bool:
+    _, usd, w, racks = spent
+    return all(use <= cap for use, cap in instance.limits.against(usd=usd, w=w, racks=racks).values())
+
+
+def _unbeaten(instance: Instance, several: Iterable[Spent]) -> list[Spent]:
+    """Those that no other beats in its objective and in all that is limited."""
+    limits = instance.limits
+    counts = (True, limits.capex_usd is not None, limits.power_mw is not None, limits.racks is not None)
+    kept: list[Spent] = []
+    for one in sorted(set(several)):
+        if not any(all(b <= a for a, b, c in zip(one, other, counts, strict=True) if c) for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _weighed(instance: Instance, site: Site, usd: float, w: float) -> float:
@@ -179,21 +201,20 @@ def _weighed(instance: Instance, site: Site, usd: float, w: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _designs(
-    instance: Instance, site: Site, shares: int, ends_w: float, wait_s: float
-) -> tuple[tuple[float, int], ...]:
-    """Objective and racks of every network that serves all workloads in time and can be fed; the cheapest by racks."""
+def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s: float) -> list[Spent]:
+    """What every network takes that serves all workloads in time and can be fed."""
     local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
-    best: dict[int, float] = {}
+    found = []
     for family in with_every_optic(local, families(local)):
         for uplinks in family.uplink_choices:
             cost = total(local.objective, bill(local, family, uplinks))
             value = _weighed(instance, site, cost.capex_usd, cost.power_w)
             racks = math.ceil(family.domains * (family.hb.racks or 0))
+            one = (value, cost.capex_usd, cost.power_w, float(racks))
             fed = (cost.power_w + ends_w) * pue <= site.power_mw * 1e6
-            if fed and value < best.get(racks, math.inf) and _in_time(local, family, uplinks, wait_s):
-                best[racks] = value
-    return tuple((value, racks) for racks, value in best.items())
+            if fed and _unbeaten(instance, [*found, one]) != found and _in_time(local, family, uplinks, wait_s):
+                found = _unbeaten(instance, [*found, one])
+    return found
 
 
 def _in_time(local: Instance, family: Family, uplinks: int, wait_s: float) -> bool:
