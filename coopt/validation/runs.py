@@ -110,7 +110,7 @@ def run_of(row: Measurement) -> MeasuredRun:
         for name in COLUMNS
         if getattr(row, name) != getattr(printed_row, name)
     ]
-    device = _device(row)
+    device = device_of(row)
     gpu, domain = find("gpu", device.gpu), find("hb_domain", device.hb_domain)
     assert isinstance(gpu, Gpu)
     assert isinstance(domain, HbDomain)
@@ -216,7 +216,8 @@ def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
     return Software.model_validate(software.model_dump() | changes) if changes else software
 
 
-def _device(row: Measurement) -> PublishedGpu:
+def device_of(row: Measurement) -> PublishedGpu:
+    """Return the GPU of a row with the domain and network it usually has."""
     if not row.gpu:
         raise UnusableError("GPU not published")
     # without vendor, board and memory type: `a100-80g` for `NVIDIA A100-SXM4-80GB`
